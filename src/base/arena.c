@@ -1,0 +1,97 @@
+/*
+ * arena.c - see arena.h.
+ *
+ * Runs in: the launcher and carrel-policy.
+ */
+#include "base/arena.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int arena_init(struct arena *a, size_t size)
+{
+	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	*a = (struct arena){ .base = base, .size = size };
+	return 0;
+}
+
+int arena_seal(struct arena *a)
+{
+	return mprotect(a->base, a->size, PROT_READ) < 0 ? -errno : 0;
+}
+
+void arena_free(struct arena *a)
+{
+	if (a->base)
+		(void)munmap(a->base, a->size);
+	*a = (struct arena){ 0 };
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+	size_t aligned = (size + 15) & ~(size_t)15;
+
+	if (aligned < size || aligned > a->size - a->used)
+		return NULL;
+	void *p = a->base + a->used;
+	a->used += aligned;
+	return p;
+}
+
+void *arena_array(struct arena *a, size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		return NULL;
+	return arena_alloc(a, bytes);
+}
+
+void *arena_push(struct arena *a, void *items, size_t count, size_t size)
+{
+	if (items && (count < 8 || (count & (count - 1)) != 0))
+		return items;
+	size_t capacity = count < 8 ? 8 : count * 2;
+	void *grown = arena_array(a, capacity, size);
+
+	if (grown && items)
+		memcpy(grown, items, count * size);
+	return grown;
+}
+
+char *arena_copy(struct arena *a, const char *text, size_t length)
+{
+	char *p = length == SIZE_MAX ? NULL : arena_alloc(a, length + 1);
+
+	if (p) {
+		memcpy(p, text, length);
+		p[length] = '\0';
+	}
+	return p;
+}
+
+char *arena_format(struct arena *a, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	int length = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	if (length < 0)
+		return NULL;
+	char *p = arena_alloc(a, (size_t)length + 1);
+	if (!p)
+		return NULL;
+	va_start(args, format);
+	(void)vsnprintf(p, (size_t)length + 1, format, args);
+	va_end(args);
+	return p;
+}

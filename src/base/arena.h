@@ -1,0 +1,45 @@
+/*
+ * arena.h - memory that is filled once, sealed, and never freed piece by piece.
+ *
+ * Runs in: the launcher and carrel-policy; the box reads what was sealed.
+ * May not: grow after arena_seal(); a write to a sealed arena is a fault, and meant to be.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct arena {
+	char *base;
+	size_t used;
+	size_t size; /* reserved address space, bytes; pages are taken as they are touched */
+};
+
+/* arena_init - reserve @size bytes of address space. 0 or -errno. */
+MUST_CHECK int arena_init(struct arena *a, size_t size);
+
+/* arena_seal - make all of it read-only (mprotect(2)). 0 or -errno. */
+MUST_CHECK int arena_seal(struct arena *a);
+
+/* arena_free - give everything back. */
+void arena_free(struct arena *a);
+
+/* arena_alloc - @size zeroed bytes aligned for any type, or NULL when the arena is full. */
+void *arena_alloc(struct arena *a, size_t size);
+
+/* arena_array - @count zeroed elements of @size bytes, or NULL (overflow included). */
+void *arena_array(struct arena *a, size_t count, size_t size);
+
+/*
+ * arena_push - append one zeroed element to a growing array in the arena.
+ * @items: the array's first element or NULL; @count: elements in it; @size: bytes of one.
+ * Returns the array's (perhaps moved) start with room for *count + 1, or NULL when full. The
+ * capacity is the next power of two, so nothing beside the count need be kept.
+ */
+void *arena_push(struct arena *a, void *items, size_t count, size_t size);
+
+/* arena_copy / arena_format - text in the arena, NUL-terminated, or NULL when full. */
+char *arena_copy(struct arena *a, const char *text, size_t length);
+char *arena_format(struct arena *a, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));

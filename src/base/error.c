@@ -1,0 +1,112 @@
+/*
+ * error.c - filling and formatting struct error.
+ *
+ * Runs in: every process outside the box. May not: print, exit, allocate.
+ */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const code_names[] = {
+	[ERROR_NONE] = "none",
+	[ERROR_USAGE] = "usage",
+	[ERROR_POLICY] = "policy",
+	[ERROR_LOCKED] = "locked",
+	[ERROR_WORKSPACE] = "workspace",
+	[ERROR_PATH] = "path",
+	[ERROR_SCRATCH] = "scratch",
+	[ERROR_REPORT] = "report",
+	[ERROR_DESCRIPTOR] = "descriptor",
+	[ERROR_NAMESPACES] = "namespaces",
+	[ERROR_LAYER] = "layer",
+	[ERROR_APPLY] = "apply",
+	[ERROR_EXEC] = "exec",
+	[ERROR_PROTOCOL] = "protocol",
+	[ERROR_LIMIT] = "limit",
+	[ERROR_TEARDOWN] = "teardown",
+	[ERROR_INTERNAL] = "internal",
+};
+
+const char *error_code_name(enum error_code code)
+{
+	if ((size_t)code >= sizeof(code_names) / sizeof(code_names[0]))
+		return "internal";
+	return code_names[code];
+}
+
+int error_set(struct error *e, enum error_code code, const char *stage, int errnum,
+	const char *on, const char *format, ...)
+{
+	int result = errnum > 0 ? -errnum : -EINVAL;
+
+	if (!e || e->code != ERROR_NONE)
+		return result;
+	e->code = code;
+	e->errnum = errnum;
+	e->op = -1;
+	(void)snprintf(e->stage, sizeof(e->stage), "%s", stage);
+	(void)snprintf(e->on, sizeof(e->on), "%s", on ? on : "");
+	va_list args;
+	va_start(args, format);
+	(void)vsnprintf(e->what, sizeof(e->what), format, args);
+	va_end(args);
+	return result;
+}
+
+void error_hint(struct error *e, const char *format, ...)
+{
+	if (!e || e->hint[0])
+		return;
+	va_list args;
+	va_start(args, format);
+	(void)vsnprintf(e->hint, sizeof(e->hint), format, args);
+	va_end(args);
+}
+
+/* Appends text; control characters become \xNN. Returns the new length. */
+static size_t append_visible(char *out, size_t size, size_t at, const char *text)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	for (; *text && at + 5 < size; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c >= 0x20 && c != 0x7f) {
+			out[at++] = (char)c;
+			continue;
+		}
+		out[at++] = '\\';
+		out[at++] = 'x';
+		out[at++] = hex[c >> 4];
+		out[at++] = hex[c & 15];
+	}
+	out[at] = '\0';
+	return at;
+}
+
+size_t error_format(const struct error *e, char *ret_text, size_t size)
+{
+	size_t at = append_visible(ret_text, size, 0, "carrel: ");
+
+	at = append_visible(ret_text, size, at, e->what);
+	if (e->on[0]) {
+		at = append_visible(ret_text, size, at, ": ");
+		at = append_visible(ret_text, size, at, e->on);
+	}
+	if (e->errnum) {
+		at = append_visible(ret_text, size, at, ": ");
+		at = append_visible(ret_text, size, at, strerror(e->errnum));
+	}
+	if (e->hint[0] && at + 24 < size) {
+		ret_text[at++] = '\n';
+		at = append_visible(ret_text, size, at, "carrel: hint: ");
+		at = append_visible(ret_text, size, at, e->hint);
+	}
+	if (at + 1 < size)
+		ret_text[at++] = '\n';
+	ret_text[at] = '\0';
+	return at;
+}

@@ -1,0 +1,67 @@
+/*
+ * error.h - one failure, described where it was detected.
+ *
+ * Runs in: every process outside the box (the launcher and the other programs).
+ * May not: print, exit, allocate. A struct error is filled once, by the function that saw the
+ * failure, and travels up unchanged; main() prints it and the report quotes it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MUST_CHECK __attribute__((warn_unused_result))
+
+/* Stable codes, for programs. The list is documented in docs/report.md; never reuse one. */
+enum error_code {
+	ERROR_NONE,
+	ERROR_USAGE,          /* command line: unknown, abbreviated, duplicated, conflicting */
+	ERROR_POLICY,         /* a policy line is wrong; `on` is file:line */
+	ERROR_LOCKED,         /* a setting that the system policy locked was loosened */
+	ERROR_WORKSPACE,      /* missing, not a directory, refused, not writable */
+	ERROR_PATH,           /* a read/write/bind/... path is missing or unusable */
+	ERROR_SCRATCH,        /* scratch base or session directory cannot be used */
+	ERROR_REPORT,         /* the report cannot be opened or written */
+	ERROR_DESCRIPTOR,     /* stdin, stdout or stderr would be a way out */
+	ERROR_NAMESPACES,     /* the machine refuses user (or other) namespaces */
+	ERROR_LAYER,          /* a required layer is unavailable and `degraded` is not given */
+	ERROR_APPLY,          /* an operation of the plan failed inside */
+	ERROR_EXEC,           /* the command could not be started (126, 127) */
+	ERROR_PROTOCOL,       /* init ended or spoke wrongly: what happened is not known */
+	ERROR_LIMIT,          /* descriptors, processes or memory of carrel itself ran out */
+	ERROR_TEARDOWN,       /* something could not be removed */
+	ERROR_INTERNAL,       /* any other failed system call */
+};
+
+struct error {
+	enum error_code code;
+	int errnum;       /* errno value, 0 where there is none */
+	int op;           /* operation number of the plan, -1 where there is none */
+	char stage[16];   /* options facts policy plan session launch supervise close report */
+	char what[128];   /* what failed, a clause: "cannot open the scratch base" */
+	char on[1024];    /* on what: a path, file:line, an argument. May be cut, never unterminated */
+	char hint[384];   /* what to do about it; empty where nothing helps */
+};
+
+/*
+ * error_set - describe a failure and return -errnum (-EINVAL where errnum is 0).
+ * @e:      filled in; an error that is already set is kept (the first is the cause). NULL allowed.
+ * @on:     what it failed on, or NULL.
+ * @format: the clause for `what`.
+ */
+int error_set(struct error *e, enum error_code code, const char *stage, int errnum,
+	const char *on, const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* error_hint - add what the user can do. Keeps an earlier hint. */
+void error_hint(struct error *e, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* error_code_name - the stable word for a code, e.g. "namespaces". Never NULL. */
+const char *error_code_name(enum error_code code);
+
+/*
+ * error_format - "carrel: what: on: why\n" and, where there is one, "carrel: hint: ...\n".
+ * Control characters in `on` are shown as \xNN so that a name with a newline stays on one line.
+ * Returns the length written, without the NUL; the text is cut to @size.
+ */
+size_t error_format(const struct error *e, char *ret_text, size_t size);

@@ -1,0 +1,90 @@
+/*
+ * fd.c - see fd.h.
+ *
+ * Runs in: every process outside the box.
+ */
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+void fd_close(int *fd)
+{
+	/* close(2) must not be retried on EINTR on Linux, and errno belongs to the caller. */
+	int saved = errno;
+
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+	errno = saved;
+}
+
+int fd_write_all(int fd, const void *data, size_t size)
+{
+	const char *at = data;
+
+	while (size > 0) {
+		ssize_t n = write(fd, at, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -EIO;
+		at += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+ssize_t fd_read_file(int fd, char *ret_data, size_t max)
+{
+	size_t got = 0;
+
+	for (;;) {
+		/* One byte more than allowed tells "exactly max" from "too long". */
+		ssize_t n = read(fd, ret_data + got, max + 1 - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+		if (got > max)
+			return -EFBIG;
+	}
+	ret_data[got] = '\0';
+	return (ssize_t)got;
+}
+
+int fd_open_at(int dirfd, const char *path, int flags, unsigned mode)
+{
+	int fd;
+
+	do
+		fd = openat(dirfd, path, flags | O_CLOEXEC, mode);
+	while (fd < 0 && errno == EINTR);
+	return fd < 0 ? -errno : fd;
+}
+
+int fd_random(void *ret_data, size_t size)
+{
+	char *at = ret_data;
+
+	while (size > 0) {
+		ssize_t n = getrandom(at, size, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		at += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}

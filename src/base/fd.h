@@ -1,0 +1,41 @@
+/*
+ * fd.h - descriptors with one owner.
+ *
+ * Runs in: every process outside the box. May not: keep state.
+ * Every descriptor is O_CLOEXEC from birth; `autofd int fd = -1;` closes it at the end of scope.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* fd_close - close *fd where it is open and set it to -1. For the cleanup attribute. */
+void fd_close(int *fd);
+#define autofd __attribute__((cleanup(fd_close)))
+
+/* take_fd - give the descriptor away: returns *fd and leaves -1 behind. */
+static inline int take_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
+/* fd_write_all - write every byte, retrying EINTR and short writes. 0 or -errno. */
+MUST_CHECK int fd_write_all(int fd, const void *data, size_t size);
+
+/*
+ * fd_read_file - read to the end of file, at most @max bytes.
+ * @ret_data: at least @max + 1 bytes, owned by the caller; NUL-terminated on success.
+ * Returns the length, -EFBIG where the file is longer than @max, or -errno.
+ */
+MUST_CHECK ssize_t fd_read_file(int fd, char *ret_data, size_t max);
+
+/* fd_open_path - open a text or directory relative to @dirfd; returns the descriptor or -errno. */
+MUST_CHECK int fd_open_at(int dirfd, const char *path, int flags, unsigned mode);
+
+/* fd_random - @size random bytes from getrandom(2), 0 or -errno. */
+MUST_CHECK int fd_random(void *ret_data, size_t size);
