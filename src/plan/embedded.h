@@ -1,0 +1,38 @@
+/*
+ * embedded.h - what the build step made of policy/: texts and compiled filters.
+ *
+ * Runs in: every program that has policies. The tables are written by mkpolicy into one generated
+ * C file; nothing else defines them.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sock_filter; /* linux/filter.h */
+
+/* One file of policy/, byte for byte. */
+struct embedded_text {
+	const char *name; /* file name, e.g. "agent" or "hide" */
+	const char *text; /* NUL-terminated */
+	size_t size;      /* bytes without the NUL */
+};
+
+/* One shipped filter, for one architecture. */
+struct embedded_filter {
+	const char *name;     /* e.g. "default" (policy/default.policy) */
+	uint32_t arch;        /* AUDIT_ARCH_* it was built for */
+	const struct sock_filter *code;
+	unsigned short count; /* instructions */
+};
+
+extern const struct embedded_text embedded_texts[];
+extern const size_t embedded_text_count;
+extern const struct embedded_filter embedded_filters[];
+extern const size_t embedded_filter_count;
+
+/* embedded_find - the text with that name, or NULL. */
+const struct embedded_text *embedded_find(const char *name);
+
+/* embedded_find_filter - the filter with that name for the architecture the caller runs on, or NULL. */
+const struct embedded_filter *embedded_find_filter(const char *name);
