@@ -1,0 +1,258 @@
+# common.bash - what the black-box tests share. In a .bats file:  load ../lib/common
+#
+# Each test gets a directory of its own, $T, with a workspace $WS (the current directory), a scratch
+# base $BASE ($TMPDIR, so carrel's default) and a home $HOME. After each test nothing may be left:
+# no session directory in $BASE, no process that the test started. A test that overrides setup or
+# teardown calls common_setup and common_teardown.
+#
+# Given by tests/lib/run-test: CARREL (the launcher), CARREL_SOURCE (a readable copy of the source),
+# CARREL_HELPERS (the programs of tests/*/*.c).
+bats_require_minimum_version 1.5.0
+
+: "${CARREL:?the launcher to test}"
+: "${CARREL_SOURCE:=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd -P)}"
+: "${CARREL_HELPERS:=$CARREL_SOURCE/build/tests/helpers}"
+
+setup() {
+	common_setup
+}
+
+teardown() {
+	common_teardown
+}
+
+common_setup() {
+	unset "${!CARREL_@}" 2>/dev/null || true
+	CARREL=$COMMON_CARREL CARREL_SOURCE=$COMMON_SOURCE CARREL_HELPERS=$COMMON_HELPERS
+	export CARREL
+	unset XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
+	T=$(mktemp -d "${COMMON_DIR:-/var/tmp}/t.XXXXXX")
+	WS=$T/ws BASE=$T/base
+	export T WS BASE HOME=$T/home TMPDIR=$T/base
+	mkdir "$WS" "$BASE" "$HOME"
+	cd "$WS" || return
+	mark_processes
+}
+
+common_teardown() {
+	local status=0
+
+	cd /
+	if [[ -n ${BATS_TEST_COMPLETED-} && -z ${EXPECT_LEFT-} ]]; then
+		await_nothing_left 5 || status=1
+	fi
+	kill_left
+	remove_test_directory
+	return "$status"
+}
+
+# remove_test_directory: also where a test made directories that not even their owner may enter.
+remove_test_directory() {
+	[[ -n ${T-} && -d $T ]] || return 0
+	rm -rf "$T" 2>/dev/null && return 0
+	if is_root; then
+		chattr -R -i "$T" 2>/dev/null || true
+	fi
+	chmod -R u+rwx "$T" 2>/dev/null || true
+	rm -rf "$T"
+}
+
+COMMON_CARREL=$CARREL COMMON_SOURCE=$CARREL_SOURCE COMMON_HELPERS=$CARREL_HELPERS
+
+# --- what the machine and the caller are ------------------------------------------------------
+
+is_root() {
+	((EUID == 0))
+}
+
+# need CMD...: skip, naming what is missing.
+need() {
+	local command
+
+	for command; do
+		command -v "$command" >/dev/null || skip "no $command on this machine"
+	done
+}
+
+need_root() {
+	is_root || skip 'needs root'
+}
+
+# --- running ----------------------------------------------------------------------------------
+
+# carrel ARGUMENT...: `run` with status, $output (stdout) and $stderr apart.
+carrel() {
+	run --separate-stderr "$CARREL" "$@"
+}
+
+# sh_in SCRIPT [ARGUMENT...]: a shell script in a session with default policy.
+sh_in() {
+	carrel run -- sh -c "$@"
+}
+
+# --- asserting --------------------------------------------------------------------------------
+
+fail() {
+	printf '%s\n' "$*" >&2
+	printf 'status: %s\nstdout: %s\nstderr: %s\n' "${status-}" "${output-}" "${stderr-}" >&2
+	return 1
+}
+
+assert_status() {
+	[[ $status == "$1" ]] || fail "status is $status, not $1"
+}
+
+assert_output() {
+	[[ $output == "$1" ]] || fail "stdout is not: $1"
+}
+
+# assert_matches TEXT ERE
+assert_matches() {
+	[[ $1 =~ $2 ]] || fail "does not match $2: $1"
+}
+
+# refute_matches TEXT ERE
+refute_matches() {
+	[[ ! $1 =~ $2 ]] || fail "matches $2: $1"
+}
+
+# assert_refused [ERE]: carrel itself failed, before anything ran, and said so in one clear line
+# (and perhaps a hint) that matches.
+assert_refused() {
+	assert_status 125
+	[[ -z $output ]] || fail 'something was written to stdout'
+	assert_matches "$stderr" '^carrel: [^:]+'
+	(($(grep -vc '^carrel: hint: ' <<<"$stderr") == 1)) || fail 'not one line'
+	[[ -z ${1-} ]] || assert_matches "$stderr" "$1"
+	assert_nothing_left
+}
+
+# field FILE FILTER: a value of a JSON document, raw; fails where it is absent or null.
+field() {
+	jq -er "$2 | if . == null then error(\"null\") elif . == false then \"false\" else . end" "$1" ||
+		fail "$2 is not in $1: $(head -c 2000 "$1")"
+}
+
+# assert_field FILE FILTER VALUE
+assert_field() {
+	local value
+
+	value=$(field "$1" "$2") || return 1
+	[[ $value == "$3" ]] || fail "$2 is $value, not $3"
+}
+
+# assert_valid SCHEMA FILE: the document is what the schema (a file of docs/) says. The system's
+# python3 is meant: that is where the package manager puts jsonschema.
+assert_valid() {
+	/usr/bin/python3 -c '
+import json, sys, jsonschema
+schema = json.load(open(sys.argv[1]))
+jsonschema.validators.validator_for(schema).check_schema(schema)
+jsonschema.validate(json.load(open(sys.argv[2], encoding="utf-8", errors="surrogateescape")), schema)
+' "$CARREL_SOURCE/docs/$1" "$2" || fail "$2 is not valid: $(head -c 2000 "$2")"
+}
+
+# --- nothing left -----------------------------------------------------------------------------
+#
+# Whose process is it? Parents die and uids change, and as an ordinary user the environment of
+# init cannot be read (it is not dumpable). But limits are inherited through everything and
+# /proc/PID/limits is readable by all: each test lowers its hard limit for POSIX message queues
+# to a number of its own, and what has that number is the test's.
+
+mark_processes() {
+	local most
+
+	most=$(ulimit -Hq)
+	[[ $most != unlimited ]] || most=819200
+	((most > 2000)) || fail "the limit for message queues is $most: too low to tell tests apart"
+	MARK=$((most / 8 + (RANDOM << 15 | RANDOM) % (most * 3 / 4)))
+	ulimit -q "$MARK"
+}
+
+# marked: the pids of the test's processes, but for its own shell and its subshells; zombies are
+# dead. One per line. No program is started meanwhile: it would be marked too.
+marked() {
+	local limits status line state name value
+	local -A own=(["$$"]=1 ["$BASHPID"]=1)
+
+	own[${BATS_ROOT_PID-0}]=1
+	for limits in /proc/[0-9]*/limits; do
+		status=${limits%limits}status
+		{ while IFS= read -r line; do
+			[[ $line == 'Max msgqueue size '* ]] && break
+		done <"$limits"; } 2>/dev/null || continue
+		[[ $line =~ ^"Max msgqueue size"\ +[0-9]+\ +"$MARK"\  ]] || continue
+		state=''
+		{ while IFS=$':\t ' read -r name value _; do
+			case $name in
+			State) state=$value ;;
+			esac
+		done <"$status"; } 2>/dev/null || continue
+		limits=${limits#/proc/}
+		[[ $state == Z || $state == X || -n ${own[${limits%/*}]-} ]] || printf '%s\n' "${limits%/*}"
+	done
+}
+
+# left: what is left of the test's sessions: processes, and carrel's entries in the scratch base.
+left() {
+	local pid entry
+
+	for pid in $(marked); do
+		is_bats "$pid" || printf 'process %s: %s\n' "$pid" \
+			"$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
+	done
+	for entry in "$BASE"/carrel-* "$BASE"/.carrel*; do
+		[[ ! -e $entry && ! -L $entry ]] || printf 'entry %s\n' "$entry"
+	done
+}
+
+# is_bats PID: a shell of the test runner itself, forked for a substitution.
+is_bats() {
+	local command
+
+	command=$(tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline") || return 0
+	[[ $command == *bats-exec-test* || ! -e /proc/$1 ]]
+}
+
+assert_nothing_left() {
+	local what
+
+	what=$(left)
+	[[ -z $what ]] || fail "left behind: $what"
+}
+
+# await_nothing_left SECONDS: where the launcher was killed, the kernel needs a moment.
+await_nothing_left() {
+	local end=$((SECONDS + $1)) what
+
+	while what=$(left) && [[ -n $what ]]; do
+		((SECONDS < end)) || {
+			fail "left behind after $1 s: $what"
+			return 1
+		}
+		sleep 0.05
+	done
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds.
+wait_for() {
+	local end=$((SECONDS + $1))
+
+	shift
+	until "$@" >/dev/null 2>&1; do
+		((SECONDS < end)) || {
+			fail "waited in vain for: $*"
+			return 1
+		}
+		sleep 0.02
+	done
+}
+
+# kill_left: a failed test must not disturb the next one.
+kill_left() {
+	local pid
+
+	for pid in $(marked); do
+		is_bats "$pid" || kill -KILL "$pid" 2>/dev/null || true
+	done
+}
