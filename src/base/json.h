@@ -51,25 +51,20 @@ struct json {
 void json_init(struct json *j, char *buffer, size_t size,
 	int (*write)(void *context, const void *data, size_t size), void *context);
 
-/* json_write_fd - a `write` for json_init(); @context points at the descriptor, an int.
- */
+/* json_write_fd - a `write` for json_init(); @context points at an int, the descriptor. */
 int json_write_fd(void *context, const void *data, size_t size);
 
-/* Nesting. A begin or end in the wrong place, or more than JSON_DEPTH_MAX levels:
- * -EINVAL. */
+/* Nesting. A begin or end in the wrong place, or too many levels: -EINVAL. */
 void json_object_begin(struct json *j);
 void json_object_end(struct json *j);
 void json_array_begin(struct json *j);
 void json_array_end(struct json *j);
 
-/* json_key - the name of the next member; only directly inside an object. NUL-terminated.
- */
+/* json_key - the name of the next member; only directly inside an object. */
 void json_key(struct json *j, const char *key);
 
-/* Values: after a key, inside an array, or once as the whole document; elsewhere -EINVAL.
- */
-void json_string(
-	struct json *j, const char *text); /* NUL-terminated; NULL is written as null */
+/* Values: after a key, in an array, or once as the whole document; elsewhere -EINVAL. */
+void json_string(struct json *j, const char *text); /* NULL is written as null */
 void json_bytes(struct json *j, const void *data, size_t size); /* may contain NUL */
 void json_number(struct json *j, int64_t value);
 void json_unsigned(struct json *j, uint64_t value);

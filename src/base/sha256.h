@@ -18,8 +18,7 @@ struct sha256 {
 	uint8_t block[64]; /* the last, incomplete block */
 };
 
-/* sha256_init, sha256_update, sha256_final - a digest in pieces. After final, init starts
- * anew. */
+/* sha256_init, sha256_update, sha256_final - a digest in pieces. */
 void sha256_init(struct sha256 *s);
 void sha256_update(struct sha256 *s, const void *data, size_t size);
 void sha256_final(struct sha256 *s, uint8_t ret_digest[SHA256_SIZE]);
