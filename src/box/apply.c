@@ -1,0 +1,351 @@
+/*
+ * apply.c - walking the plan, and the operations that shape the mount tree.
+ *
+ * Runs in: init. No heap, no stdio. Nothing is decided here: an operation works or the session
+ * ends. No path is followed twice: a source is opened by its canonical path without symbolic links,
+ * compared with the facts, and only its descriptor is used from then on.
+ */
+#include "box/apply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "box/confine.h"
+#include "box/number.h"
+#include "box/sys.h"
+
+struct applier {
+	const struct box *box;
+	int root;                  /* later paths are relative to it */
+	int landlock;              /* the rule set being built, -1 before and after */
+	int slots[PLAN_SLOT_MAX];
+};
+
+static int slot_fd(const struct applier *a, uint16_t slot)
+{
+	return slot < PLAN_SLOT_MAX && a->slots[slot] >= 0 ? a->slots[slot] : -EBADF;
+}
+
+static int slot_put(struct applier *a, uint16_t slot, int fd)
+{
+	if (fd < 0)
+		return fd;
+	if (slot >= PLAN_SLOT_MAX || a->slots[slot] >= 0)
+		return -EBADF;
+	a->slots[slot] = fd;
+	return 0;
+}
+
+static int open_exact(int dirfd, const char *path, const struct op *op)
+{
+	struct stat st;
+	int fd = sys_openat2(dirfd, path, O_PATH | O_NOFOLLOW,
+		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+
+	if (fd < 0)
+		return fd;
+	int r = fstat(fd, &st) < 0 ? -errno : 0;
+	if (r == 0 && (op->flags & OPF_CHECKED) && (st.st_dev != op->dev || st.st_ino != op->ino))
+		r = -ESTALE; /* it was replaced since the policy was resolved */
+	if (r == 0 && !(op->flags & OPF_LINK) && S_ISLNK(st.st_mode))
+		r = -ELOOP;
+	if (r < 0) {
+		(void)close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static int apply_clone(struct applier *a, const struct op *op)
+{
+	unsigned recursive = op->flags & OPF_RECURSIVE ? AT_RECURSIVE : 0;
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID, .propagation = MS_PRIVATE };
+	int fd = open_exact(AT_FDCWD, op->path, op);
+
+	if (fd < 0)
+		return fd;
+	int tree = sys_open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | recursive);
+	(void)close(fd);
+	if (tree < 0)
+		return tree;
+	if (op->flags & OPF_RDONLY)
+		attr.attr_set |= MOUNT_ATTR_RDONLY;
+	if (op->flags & OPF_NOEXEC)
+		attr.attr_set |= MOUNT_ATTR_NOEXEC;
+	if (!(op->flags & OPF_DEV))
+		attr.attr_set |= MOUNT_ATTR_NODEV;
+	if (op->flags & OPF_IDMAP) {
+		attr.attr_set |= MOUNT_ATTR_IDMAP;
+		attr.userns_fd = (unsigned)a->box->idmap_ns[op->from];
+	}
+	int r = sys_mount_setattr(tree, "", AT_EMPTY_PATH | recursive, &attr);
+	if (r < 0) {
+		(void)close(tree);
+		return r;
+	}
+	return slot_put(a, op->slot, tree);
+}
+
+/* A new file system, not attached anywhere. @options: key, value pairs, ended by NULL. */
+static int new_mount(const char *type, const char *const *options, unsigned attrs)
+{
+	int fs = sys_fsopen(type);
+
+	if (fs < 0)
+		return fs;
+	int r = 0;
+	for (; *options && r >= 0; options += 2)
+		r = options[1] ? sys_fsconfig_string(fs, options[0], options[1]) :
+				 sys_fsconfig_flag(fs, options[0]);
+	if (r >= 0)
+		r = sys_fsconfig_create(fs);
+	if (r >= 0)
+		r = sys_fsmount(fs, attrs);
+	(void)close(fs);
+	return r;
+}
+
+static int apply_tmpfs(struct applier *a, const struct op *op)
+{
+	char size[NUMBER_TEXT], uid[NUMBER_TEXT], gid[NUMBER_TEXT];
+	const char *options[9] = { "mode", op->flags & OPF_OWNED ? "0700" : "0755" };
+	size_t n = 2;
+
+	if (op->value) {
+		options[n++] = "size";
+		options[n++] = number_text(size, op->value);
+	}
+	/* Made by root for somebody else; in user mode it is the caller's from the start. */
+	if ((op->flags & OPF_OWNED) && a->box->plan->facts->privileged) {
+		options[n++] = "uid";
+		options[n++] = number_text(uid, a->box->plan->facts->kernel_uid);
+		options[n++] = "gid";
+		options[n++] = number_text(gid, a->box->plan->facts->kernel_gid);
+	}
+	options[n] = NULL;
+	return slot_put(a, op->slot,
+		new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+}
+
+static int apply_furniture(struct applier *a, const struct op *op)
+{
+	int dir = slot_fd(a, op->slot);
+
+	if (dir < 0)
+		return dir;
+	if (op->kind == OP_MKDIR)
+		return mkdirat(dir, op->path, (mode_t)op->value) < 0 ? -errno : 0;
+	if (op->kind == OP_SYMLINK)
+		return symlinkat(op->text, dir, op->path) < 0 ? -errno : 0;
+	int fd = openat(dir, op->path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
+		(mode_t)op->value);
+	if (fd < 0)
+		return -errno;
+	(void)close(fd);
+	return 0;
+}
+
+static int apply_pick(struct applier *a, const struct op *op)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+		.propagation = MS_PRIVATE };
+	int from = slot_fd(a, op->from);
+
+	if (from < 0)
+		return from;
+	int tree = sys_open_tree(from, op->path, OPEN_TREE_CLONE | AT_SYMLINK_NOFOLLOW);
+	if (tree < 0)
+		return tree;
+	if (op->flags & OPF_RDONLY)
+		attr.attr_set |= MOUNT_ATTR_RDONLY;
+	if (op->flags & OPF_NOEXEC)
+		attr.attr_set |= MOUNT_ATTR_NOEXEC;
+	int r = sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr);
+	if (r < 0) {
+		(void)close(tree);
+		return r;
+	}
+	return slot_put(a, op->slot, tree);
+}
+
+/* Layers by descriptor: no character of a path can be taken for overlayfs's own syntax. */
+static int apply_overlay(struct applier *a, const struct op *op)
+{
+	char lower[64], upper[64], work[64];
+	int lower_fd = slot_fd(a, op->from), store = slot_fd(a, (uint16_t)op->value);
+
+	if (lower_fd < 0 || store < 0)
+		return -EBADF;
+	number_path(lower, "/proc/self/fd/", (unsigned)lower_fd, "");
+	number_path(upper, "/proc/self/fd/", (unsigned)store, "/upper");
+	number_path(work, "/proc/self/fd/", (unsigned)store, "/work");
+	const char *options[] = { "lowerdir", lower, "upperdir", upper, "workdir", work,
+		a->box->plan->facts->privileged ? NULL : "userxattr", NULL, NULL };
+	return slot_put(a, op->slot,
+		new_mount("overlay", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+}
+
+static int apply_proc(struct applier *a, const struct op *op)
+{
+	const char *const options[] = { NULL };
+
+	return slot_put(a, op->slot, new_mount("proc", options,
+		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+}
+
+static int apply_devpts(struct applier *a, const struct op *op)
+{
+	const char *const options[] = { "ptmxmode", "0666", "mode", "0620", NULL };
+
+	return slot_put(a, op->slot,
+		new_mount("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+}
+
+static int apply_root_seal(struct applier *a)
+{
+	struct mount_attr attr = {
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+		.propagation = MS_PRIVATE,
+	};
+	int r = sys_mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr);
+
+	if (r < 0)
+		return r;
+	a->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return a->root < 0 ? -errno : 0;
+}
+
+/*
+ * The new root must be attached somewhere to be pivoted to; /proc of the old root serves, and goes
+ * with it. Private first: as root the tree is still a peer of the host's.
+ */
+static int apply_root_new(struct applier *a, const struct op *op)
+{
+	struct mount_attr attr = { .propagation = MS_PRIVATE };
+	int r = sys_mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr);
+	int slot = slot_fd(a, op->slot);
+
+	if (r < 0 || slot < 0)
+		return r < 0 ? r : slot;
+	int at = open("/proc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (at < 0)
+		return -errno;
+	r = sys_move_mount(slot, at);
+	(void)close(at);
+	a->root = slot;
+	return r;
+}
+
+static int apply_attach(struct applier *a, const struct op *op)
+{
+	int slot = slot_fd(a, op->slot);
+
+	if (slot < 0 || op->path[0] != '/')
+		return -EBADF;
+	int at = sys_openat2(a->root, op->path + 1, O_PATH | O_NOFOLLOW,
+		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_BENEATH);
+	if (at < 0)
+		return at;
+	int r = sys_move_mount(slot, at);
+	(void)close(at);
+	return r;
+}
+
+static int apply_root_pivot(struct applier *a, const struct op *op)
+{
+	int root = slot_fd(a, op->slot);
+	int r = root < 0 ? root : fchdir(root) < 0 ? -errno : 0;
+
+	/* pivot_root(2): with both the same the old root lies on top of the new one, and goes. */
+	if (r >= 0)
+		r = sys_pivot_root(".", ".");
+	if (r >= 0)
+		r = umount2(".", MNT_DETACH) < 0 ? -errno : 0;
+	if (r >= 0)
+		r = chdir("/") < 0 ? -errno : 0;
+	return r;
+}
+
+static int apply_op(struct applier *a, const struct op *op)
+{
+	switch (op->kind) {
+	case OP_CLONE:
+		return apply_clone(a, op);
+	case OP_TMPFS:
+		return apply_tmpfs(a, op);
+	case OP_MKDIR:
+	case OP_MKFILE:
+	case OP_SYMLINK:
+		return apply_furniture(a, op);
+	case OP_PICK:
+		return apply_pick(a, op);
+	case OP_OVERLAY:
+		return apply_overlay(a, op);
+	case OP_PROC:
+		return apply_proc(a, op);
+	case OP_DEVPTS:
+		return apply_devpts(a, op);
+	case OP_ROOT_SEAL:
+		return apply_root_seal(a);
+	case OP_ROOT_NEW:
+		return apply_root_new(a, op);
+	case OP_ATTACH:
+		return apply_attach(a, op);
+	case OP_ROOT_PIVOT:
+		return apply_root_pivot(a, op);
+	case OP_LOOPBACK:
+		return confine_loopback();
+	case OP_KEYRING:
+		return confine_keyring();
+	case OP_ENTER_USER_NS:
+		return confine_enter_user_ns(a->box->user_ns);
+	case OP_NO_NESTED:
+		return confine_no_nested(slot_fd(a, op->slot));
+	case OP_IDENTITY:
+		return confine_identity(a->box->plan->facts);
+	case OP_RLIMIT:
+		return confine_rlimit(op->from, op->value);
+	case OP_CAPABILITIES:
+		return confine_capabilities();
+	case OP_NO_NEW_PRIVS:
+		return confine_no_new_privs();
+	case OP_LANDLOCK_NEW:
+	case OP_LANDLOCK_PATH:
+	case OP_LANDLOCK_ON:
+		return confine_landlock(op, &a->landlock);
+	case OP_HIDE_SELF:
+		return confine_hide_self(a->box->caller_args, a->box->caller_args_size);
+	case OP_FILTER:
+		return confine_filter(a->box->plan->filter, a->box->plan->filter_count);
+	case OP_KIND_COUNT:
+		break;
+	}
+	return -ENOSYS;
+}
+
+int box_apply(const struct box *box, int *ret_op)
+{
+	struct applier a = { .box = box, .root = -1, .landlock = -1 };
+	const struct plan *plan = box->plan;
+
+	for (size_t i = 0; i < PLAN_SLOT_MAX; i++)
+		a.slots[i] = -1;
+	for (size_t i = 0; i < plan->op_count; i++) {
+		int r = apply_op(&a, &plan->ops[i]);
+
+		if (r < 0) {
+			*ret_op = (int)i;
+			return r;
+		}
+	}
+	/* The filter is the last operation: a plan that ends otherwise is no plan. */
+	if (!plan->op_count || plan->ops[plan->op_count - 1].kind != OP_FILTER) {
+		*ret_op = (int)plan->op_count;
+		return -EBADMSG;
+	}
+	return 0;
+}

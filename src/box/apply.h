@@ -1,0 +1,14 @@
+/*
+ * apply.h - the operations of a plan, one after the other.
+ *
+ * Runs in: init.
+ */
+#pragma once
+
+#include "box/box.h"
+
+/*
+ * box_apply - carry out every operation in order.
+ * @ret_op: the operation that failed. Returns 0 or -errno; after a failure the caller must end.
+ */
+__attribute__((warn_unused_result)) int box_apply(const struct box *box, int *ret_op);

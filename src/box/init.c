@@ -1,0 +1,368 @@
+/*
+ * init.c - pid 1 of a session, from clone to the end.
+ *
+ * Runs in: init. No heap, no stdio. May not: hold a descriptor of the host once the plan is
+ * applied, start anything before every operation has succeeded, or outlive the supervisor.
+ */
+#include "box/box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "box/apply.h"
+#include "box/channel.h"
+#include "box/number.h"
+#include "box/payload.h"
+#include "box/sys.h"
+
+enum { STACK_SIZE = 64 * 1024 };
+
+struct init {
+	const struct box *box;
+	int channel;
+	int children; /* signalfd for SIGCHLD */
+	int tty;      /* the terminal's slave, or -1 */
+	pid_t payload;
+	void *stack;
+	struct payload start;
+};
+
+/* Tell the supervisor, as far as it still listens, and end: with init the whole session ends. */
+static _Noreturn void fail(int channel, int op, int error)
+{
+	struct channel_record record = { .kind = CHANNEL_FAILED, .op = op, .errnum = -error };
+
+	int r = channel_send(channel, &record, NULL, 0);
+	(void)r; /* there is no other way to say it */
+	_exit(1);
+}
+
+/*
+ * Every descriptor of the launcher goes, whatever its flags: the channel and the namespaces that the
+ * plan needs are moved to the lowest numbers first, and the rest is closed.
+ */
+static int keep_descriptors(struct box *box, int *ret_channel)
+{
+	int *kept[2 + PLAN_IDMAP_MAX];
+	size_t count = 0;
+
+	kept[count++] = &box->channel;
+	if (box->user_ns >= 0)
+		kept[count++] = &box->user_ns;
+	for (size_t i = 0; i < box->plan->idmap_count; i++)
+		kept[count++] = &box->idmap_ns[i];
+	/* Up first, out of each other's way, then down to 3, 4, 5, ... */
+	for (size_t i = 0; i < count; i++) {
+		*kept[i] = fcntl(*kept[i], F_DUPFD_CLOEXEC, (int)(3 + count));
+		if (*kept[i] < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (dup3(*kept[i], (int)(3 + i), O_CLOEXEC) < 0)
+			return -errno;
+		*kept[i] = (int)(3 + i);
+	}
+	*ret_channel = box->channel;
+	int r = sys_close_range((unsigned)(3 + count), ~0U);
+	return r < 0 ? r : sys_close_range(0, 2);
+}
+
+static int wait_for_maps(int channel)
+{
+	struct channel_record record;
+	int fds[CHANNEL_FDS_MAX];
+	int r = channel_receive(channel, &record, fds);
+
+	if (r == 0)
+		return -EPIPE;
+	if (r < 0)
+		return r;
+	return record.kind == CHANNEL_MAPPED ? 0 : -EPROTO;
+}
+
+static int set_up(struct init *i)
+{
+	sigset_t child;
+
+	/* If the supervisor is gone already, the channel's end of file says so. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || setsid() < 0)
+		return -errno;
+	(void)umask(0);
+	if (sigemptyset(&child) < 0 || sigaddset(&child, SIGCHLD) < 0)
+		return -errno;
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	if (sigaction(SIGCHLD, &dfl, NULL) < 0) /* ignored, children would reap themselves */
+		return -errno;
+	i->children = signalfd(-1, &child, SFD_CLOEXEC);
+	if (i->children < 0)
+		return -errno;
+	i->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	return i->stack == MAP_FAILED ? -errno : 0;
+}
+
+/* The terminal of the session, from its own devpts; init leads its session. See: pts(4). */
+static int open_pty(struct init *i, int *ret_master)
+{
+	char path[64];
+	unsigned number;
+	int unlock = 0;
+	int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (master < 0)
+		return -errno;
+	if (ioctl(master, TIOCSPTLCK, &unlock) < 0 || ioctl(master, (int)TIOCGPTN, &number) < 0)
+		goto fail;
+	number_path(path, "/dev/pts/", number, "");
+	i->tty = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (i->tty < 0 || ioctl(i->tty, TIOCSCTTY, 0) < 0)
+		goto fail;
+	*ret_master = master;
+	return 0;
+fail:;
+	int r = -errno;
+	(void)close(master);
+	return r;
+}
+
+static int say_ready(struct init *i)
+{
+	struct channel_record record = { .kind = CHANNEL_READY };
+	int master = -1, r = 0;
+
+	if (i->box->want_pty)
+		r = open_pty(i, &master);
+	if (r < 0)
+		return r;
+	r = channel_send(i->channel, &record, &master, master >= 0 ? 1 : 0);
+	if (master >= 0)
+		(void)close(master);
+	return r;
+}
+
+/*
+ * A payload that died by a signal may have died before it became the command (killed from outside).
+ * The kernel knows: PF_FORKNOEXEC in the flags of /proc/PID/stat, proc(5); it is set until execve.
+ */
+static enum channel_started payload_started(pid_t pid, int wait_status)
+{
+	char path[64], text[512];
+	unsigned long flags = 0;
+
+	if (!WIFSIGNALED(wait_status))
+		return STARTED_YES;
+	number_path(path, "/proc/", (unsigned)pid, "/stat");
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		(void)close(fd);
+	if (n <= 0)
+		return STARTED_UNKNOWN;
+	text[n] = '\0';
+	/* The name is in parentheses and may contain anything; fields are counted after the last. */
+	const char *at = strrchr(text, ')');
+	for (int field = 2; at && field < 9; field++)
+		at = strchr(at + 1, ' ');
+	if (!at)
+		return STARTED_UNKNOWN;
+	for (at++; *at >= '0' && *at <= '9'; at++)
+		flags = flags * 10 + (unsigned long)(*at - '0');
+	return flags & 0x40 ? STARTED_NO : STARTED_YES;
+}
+
+static _Noreturn void end_session(struct init *i, struct channel_record *record)
+{
+	record->kind = CHANNEL_ENDED;
+	int r = channel_send(i->channel, record, NULL, 0);
+	_exit(r < 0 ? 1 : 0); /* the supervisor takes a missing record for an unknown outcome */
+}
+
+static void payload_ended(struct init *i)
+{
+	struct channel_record record = { .op = -1 };
+	struct rusage usage;
+	siginfo_t info = { 0 };
+	int status;
+
+	/* Look before reaping: a reaped process has no /proc entry. */
+	if (waitid(P_PID, (id_t)i->payload, &info, WEXITED | WNOWAIT) < 0)
+		fail(i->channel, STEP_LOOP, -errno);
+	if (info.si_code != CLD_EXITED)
+		record.started = payload_started(i->payload, info.si_status & 0x7f);
+	else
+		record.started = STARTED_YES;
+	if (wait4(i->payload, &status, 0, &usage) != i->payload)
+		fail(i->channel, STEP_LOOP, -errno);
+	record.wait_status = status;
+	record.user_us = (uint64_t)usage.ru_utime.tv_sec * 1000000 + (uint64_t)usage.ru_utime.tv_usec;
+	record.system_us =
+		(uint64_t)usage.ru_stime.tv_sec * 1000000 + (uint64_t)usage.ru_stime.tv_usec;
+	record.max_rss_kib = (uint64_t)usage.ru_maxrss;
+	if (i->start.ret_step) {
+		record.started = STARTED_NO;
+		record.op = i->start.ret_step;
+		record.errnum = i->start.ret_errno;
+	}
+	end_session(i, &record);
+}
+
+static void payload_stopped(struct init *i, int signal)
+{
+	struct channel_record record = { .kind = CHANNEL_STOPPED, .op = -1, .number = signal };
+	int r = channel_send(i->channel, &record, NULL, 0);
+
+	if (r < 0)
+		fail(i->channel, STEP_LOOP, r);
+}
+
+/* Reap everything that has ended; orphans come to pid 1. */
+static void reap(struct init *i)
+{
+	struct signalfd_siginfo info;
+
+	if (read(i->children, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		fail(i->channel, STEP_LOOP, -EIO);
+	for (;;) {
+		siginfo_t child = { 0 };
+
+		if (waitid(P_ALL, 0, &child, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) < 0) {
+			if (errno == ECHILD)
+				return;
+			fail(i->channel, STEP_LOOP, -errno);
+		}
+		if (child.si_pid == 0)
+			return;
+		bool stopped = child.si_code == CLD_STOPPED || child.si_code == CLD_TRAPPED;
+		if (child.si_pid == i->payload && !stopped)
+			payload_ended(i); /* does not return */
+		if (waitid(P_PID, (id_t)child.si_pid, &child, WEXITED | WSTOPPED | WNOHANG) < 0)
+			fail(i->channel, STEP_LOOP, -errno);
+		if (stopped && child.si_pid == i->payload)
+			payload_stopped(i, child.si_status);
+	}
+}
+
+static void start_payload(struct init *i, int fds[CHANNEL_FDS_MAX])
+{
+	if (i->payload > 0)
+		fail(i->channel, STEP_LOOP, -EPROTO);
+	i->start = (struct payload){ .plan = i->box->plan, .tty = i->tty, .umask = i->box->umask };
+	for (int f = 0; f < CHANNEL_FDS_MAX; f++) {
+		/* A stream that comes without a descriptor is the terminal. */
+		int from = fds[f] >= 0 ? fds[f] : i->tty;
+		int up = fcntl(from, F_DUPFD_CLOEXEC, 10);
+
+		if (up < 0)
+			fail(i->channel, STEP_STDIO, -errno);
+		if (fds[f] >= 0)
+			(void)close(fds[f]);
+		i->start.stdio[f] = up;
+	}
+	i->payload = payload_start(&i->start, (char *)i->stack + STACK_SIZE);
+	if (i->payload < 0)
+		fail(i->channel, STEP_EXEC, i->payload);
+	for (int f = 0; f < CHANNEL_FDS_MAX; f++)
+		(void)close(i->start.stdio[f]);
+	if (i->tty >= 0)
+		(void)close(i->tty);
+	i->tty = -1;
+}
+
+static void send_signal(struct init *i, const struct channel_record *record)
+{
+	/* ESRCH: it has just ended; the record about that is on its way. */
+	if (record->all)
+		(void)kill(-1, record->number);
+	else if (i->payload > 0)
+		(void)kill(-i->payload, record->number);
+}
+
+static void handle_record(struct init *i)
+{
+	struct channel_record record;
+	int fds[CHANNEL_FDS_MAX];
+	int r = channel_receive(i->channel, &record, fds);
+
+	if (r == 0)
+		_exit(1); /* the supervisor is gone, and the session with it */
+	if (r < 0)
+		fail(i->channel, STEP_LOOP, r);
+	switch ((enum channel_kind)record.kind) {
+	case CHANNEL_EXEC:
+		start_payload(i, fds);
+		return;
+	case CHANNEL_SIGNAL:
+		send_signal(i, &record);
+		return;
+	case CHANNEL_MAPPED:
+	case CHANNEL_FAILED:
+	case CHANNEL_READY:
+	case CHANNEL_STOPPED:
+	case CHANNEL_ENDED:
+		break;
+	}
+	fail(i->channel, STEP_LOOP, -EPROTO);
+}
+
+static _Noreturn void event_loop(struct init *i)
+{
+	struct pollfd events[] = {
+		{ .fd = i->channel, .events = POLLIN },
+		{ .fd = i->children, .events = POLLIN },
+	};
+
+	for (;;) {
+		if (poll(events, 2, -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			fail(i->channel, STEP_LOOP, -errno);
+		}
+		if (events[1].revents)
+			reap(i);
+		if (events[0].revents)
+			handle_record(i);
+	}
+}
+
+_Noreturn void box_init(const struct box *box)
+{
+	struct box own = *box;
+	struct init i = { .box = &own, .channel = box->channel, .children = -1, .tty = -1 };
+	int op = STEP_SETUP;
+	int r = keep_descriptors(&own, &i.channel);
+
+	if (r >= 0)
+		r = set_up(&i);
+	if (r >= 0 && (box->plan->clone_flags & CLONE_NEWUSER))
+		r = wait_for_maps(i.channel);
+	if (r >= 0)
+		r = box_apply(&own, &op);
+	if (r < 0)
+		fail(i.channel, op, r);
+	/* Slots, namespaces: nothing of the host's stays open. */
+	r = fcntl(i.children, F_DUPFD_CLOEXEC, 4);
+	if (r >= 0 && i.children != 4)
+		r = dup3(i.children, 4, O_CLOEXEC);
+	if (r < 0)
+		fail(i.channel, STEP_SETUP, -errno);
+	i.children = 4;
+	r = sys_close_range(5, ~0U);
+	if (r >= 0)
+		r = say_ready(&i);
+	if (r < 0)
+		fail(i.channel, STEP_PTY, r);
+	event_loop(&i);
+}

@@ -1,0 +1,28 @@
+/*
+ * payload.h - the process that becomes the command.
+ *
+ * Runs in: the payload, a vfork-like child of init that shares init's memory until execve.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "box/channel.h"
+#include "plan/plan.h"
+
+/* What init gives the payload, and how far the payload came: written by it, read by init. */
+struct payload {
+	const struct plan *plan;
+	int stdio[CHANNEL_FDS_MAX]; /* all above 2 */
+	int tty;                    /* the session's terminal, for a process group in front; or -1 */
+	mode_t umask;
+	int ret_step;               /* enum channel_step it failed in, 0 while none has */
+	int ret_errno;
+	int ret_at_exec;            /* 1 from right before execve(2) on */
+};
+
+/*
+ * payload_start - clone the child; returns its pid once it has become the command or has failed
+ * (then @p says how), or -errno. @stack: the upper end of at least 16 KiB.
+ */
+__attribute__((warn_unused_result)) pid_t payload_start(struct payload *p, void *stack);

@@ -1,0 +1,15 @@
+/*
+ * env.h - the payload's environment.
+ *
+ * Runs in: the launcher and carrel-policy. PURE.
+ */
+#pragma once
+
+#include "plan/plan.h"
+
+/*
+ * plan_environment - fill plan->envp from the policy's `env` and `unsetenv` lines, the caller's
+ * environment (facts) and carrel's own variables (CARREL_*, TMPDIR). What no line allows does not
+ * get in. Returns 0 or -errno with @e.
+ */
+MUST_CHECK int plan_environment(struct plan *plan, struct error *e);

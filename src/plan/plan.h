@@ -1,0 +1,267 @@
+/*
+ * plan.h - the plan: what will be done, in order, decided before anything is done.
+ *
+ * Runs in: made by the launcher (and by carrel-policy for `carrel plan`), read by the box.
+ * PURE: policy + facts go in, a plan comes out; no system call is made on the way, so the same
+ * input gives the same plan on any machine (tests/golden). The arena that holds it is sealed
+ * read-only before the first process is cloned.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "plan/policy.h"
+
+struct sock_filter;
+
+/* --- facts: what the host side found out, once ------------------------------------------------ */
+
+/* A symbolic link that was passed on the way to a path; shown again where its directory is ours. */
+struct link_fact {
+	const char *path;   /* absolute, its directory canonical */
+	const char *target; /* as written in the link */
+};
+
+/* One thing a path rule names, resolved. A glob gives one of these for each match. */
+struct path_fact {
+	const struct path_rule *rule;
+	const char *path;   /* canonical: where it is seen inside (for bind: the destination) */
+	const char *source; /* canonical: what is shown there; differs from path only for bind */
+	bool exists;        /* the source */
+	bool dest_exists;   /* something is at `path` on the host to mount on */
+	bool is_link;       /* protect and hide: the last component is a symbolic link itself */
+	mode_t mode;        /* of the source: type and permission bits */
+	uid_t uid;
+	gid_t gid;
+	dev_t dev;
+	ino_t ino;
+	size_t parent_exists; /* absent protect: length of the leading part of `path` that exists */
+};
+
+enum wall {
+	WALL_USER_NS,
+	WALL_MOUNT_NS,
+	WALL_PID_NS,
+	WALL_IPC_NS,
+	WALL_UTS_NS,
+	WALL_NET_NS,
+	WALL_CGROUP_NS,
+	WALL_MOUNTS,
+	WALL_SYSCALLS,
+	WALL_CAPABILITIES,
+	WALL_NO_NEW_PRIVS,
+	WALL_LANDLOCK,
+	WALL_UNPRIVILEGED_UID,
+	WALL_NESTED_NAMESPACES, /* none can be made inside */
+	WALL_KEYRING,
+	WALL_UNIX_SOCKETS,
+	WALL_SUPERVISOR,
+	WALL_COUNT,
+};
+
+enum wall_state { WALL_UNAVAILABLE, WALL_OFF, WALL_ON };
+
+struct wall_fact {
+	enum wall_state state;
+	const char *why; /* NULL where on and nothing to add */
+};
+
+/*
+ * Places that every session shapes whatever the policy says. The host side resolves each once;
+ * facts.system is parallel to plan_system_paths.
+ */
+enum system_path {
+	SYSTEM_PROC,
+	SYSTEM_DEV,
+	SYSTEM_RUN,
+	SYSTEM_TMP,
+	SYSTEM_VAR_TMP,
+	SYSTEM_DEV_NULL, /* from here on: device nodes of the minimal /dev */
+	SYSTEM_DEV_ZERO,
+	SYSTEM_DEV_FULL,
+	SYSTEM_DEV_RANDOM,
+	SYSTEM_DEV_URANDOM,
+	SYSTEM_DEV_TTY,
+	SYSTEM_PATH_COUNT,
+};
+extern const char *const plan_system_paths[SYSTEM_PATH_COUNT];
+
+struct facts {
+	uid_t uid;
+	gid_t gid;
+	bool privileged;      /* may build the mounts as root and map to an unprivileged uid */
+	const char *unprivileged_why; /* root, but not privileged: what is missing */
+	uid_t kernel_uid;     /* the payload's uid as the parent namespace sees it */
+	gid_t kernel_gid;
+	int landlock_abi;     /* 0: none */
+	const char *home;     /* canonical, or NULL */
+	const char *cwd;      /* the caller's, as getcwd gives it; NULL where deleted */
+	const char *workspace;/* canonical */
+	dev_t workspace_dev;
+	ino_t workspace_ino;
+	uid_t workspace_uid;
+	gid_t workspace_gid;
+	const char *scratch_base; /* canonical */
+	const char *session_name; /* carrel-<id> */
+	const char *session_dir;  /* scratch_base/session_name */
+	struct path_fact *paths;
+	size_t path_count;
+	struct link_fact *links;
+	size_t link_count;
+	/* Privileged: directories on the way to a shown path that the payload's uid cannot pass. */
+	const char **closed_dirs;
+	size_t closed_count;
+	struct path_fact system[SYSTEM_PATH_COUNT];
+	const char *const *environ; /* the caller's environment, borrowed */
+};
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+enum op_kind {
+	/* sources, into slots; why and source are for people */
+	OP_CLONE,        /* slot <- open_tree(path), checked against dev and ino */
+	OP_TMPFS,        /* slot <- a new tmpfs; value = size in bytes, 0 = the kernel's default */
+	OP_MKDIR,        /* in slot: directory path; value = mode */
+	OP_MKFILE,       /* in slot: empty file path; value = mode */
+	OP_SYMLINK,      /* in slot: link path -> text */
+	OP_PICK,         /* slot <- clone of the directory or file `path` of slot `from` */
+	OP_OVERLAY,      /* slot <- overlay: lower = slot `from`, text = session dir's overlay/ */
+	OP_PROC,         /* slot <- a new procfs of this pid namespace */
+	OP_DEVPTS,       /* slot <- a new devpts instance */
+	/* the tree */
+	OP_ROOT_SEAL,    /* the namespace's own root: recursive private, read-only, nosuid, nodev */
+	OP_ROOT_NEW,     /* slot becomes the new root; later paths are below it */
+	OP_ATTACH,       /* slot -> path */
+	OP_ROOT_PIVOT,   /* pivot to the new root, detach the old one */
+	/* the process */
+	OP_LOOPBACK,     /* lo up in the new network namespace */
+	OP_KEYRING,      /* a new session keyring */
+	OP_ENTER_USER_NS,/* privileged: setns to the prepared user namespace */
+	OP_NO_NESTED,    /* user.max_user_namespaces = 0, through the new procfs in slot */
+	OP_IDENTITY,     /* setgroups, setresgid, setresuid */
+	OP_RLIMIT,       /* setrlimit(op->from, value) */
+	OP_CAPABILITIES, /* bounding, ambient, securebits, the three sets */
+	OP_NO_NEW_PRIVS,
+	OP_LANDLOCK_NEW, /* value = handled rights, from = ABI */
+	OP_LANDLOCK_PATH,/* path: value = allowed rights */
+	OP_LANDLOCK_ON,
+	OP_HIDE_SELF,    /* pid 1 keeps no caller's memory and is not dumpable */
+	OP_FILTER,       /* the system-call filter; always the last one */
+	OP_KIND_COUNT,
+};
+
+enum op_flag {
+	OPF_RDONLY = 1 << 0,
+	OPF_NOEXEC = 1 << 1,
+	OPF_RECURSIVE = 1 << 2,
+	OPF_IDMAP = 1 << 3,     /* CLONE: idmapped by plan.idmaps[from] */
+	OPF_LINK = 1 << 4,      /* the path itself is a symbolic link: do not follow, do mount */
+	OPF_DEV = 1 << 5,       /* device nodes work on it */
+	OPF_OWNED = 1 << 7,     /* TMPFS: belongs to the payload */
+	OPF_CHECKED = 1 << 6,   /* CLONE: device and inode must be those of the facts */
+};
+
+#define PLAN_NO_SLOT 0xffff
+#define PLAN_SLOT_MAX 768 /* more path rules than this are refused with a clear error */
+
+struct op {
+	enum op_kind kind;
+	unsigned flags;     /* OPF_* */
+	uint16_t slot;
+	uint16_t from;
+	const char *path;
+	const char *text;
+	uint64_t value;
+	dev_t dev;
+	ino_t ino;
+	const char *why;             /* for people: "workspace (direct)" */
+	const struct source *source; /* the line that asked for it, or NULL */
+};
+
+/*
+ * An owner on disk that is shown as the payload's own uid and gid. Entry 0 is the caller's and is
+ * the session's user namespace itself; each further one costs a namespace of its own.
+ */
+struct idmap {
+	uid_t disk_uid;
+	gid_t disk_gid;
+};
+#define PLAN_IDMAP_MAX 8
+
+/* Something to make in the session directory, by the host side, before the launch. */
+struct session_entry {
+	const char *path; /* relative to the session directory */
+	bool is_file;
+};
+
+/* A protected path that did not exist: nothing may be there at the end. */
+struct absent_path {
+	const char *root;       /* the writable place it lies in (absolute, canonical) */
+	const char *path;       /* absolute */
+	size_t existing_prefix; /* bytes of `path` that existed at the start */
+	const struct source *source;
+};
+
+enum surface_kind {
+	SURFACE_OUTSIDE,
+	SURFACE_READABLE,
+	SURFACE_WORKSPACE,
+	SURFACE_SCRATCH,
+	SURFACE_TOOL_RESULTS,
+	SURFACE_PROTECTED,
+	SURFACE_HIDDEN,
+};
+
+struct plan {
+	const struct policy *policy;
+	const struct facts *facts;
+
+	unsigned long clone_flags; /* CLONE_NEW* */
+	struct op *ops;
+	size_t op_count;
+	size_t slot_count;
+
+	struct idmap idmaps[PLAN_IDMAP_MAX];
+	size_t idmap_count;        /* 0 in user mode */
+
+	const char *const *argv;   /* the command */
+	const char *const *shell_argv; /* "/bin/sh" in front: for a script without #! */
+	const char *const *envp;
+	size_t env_count;
+	const char *cwd;
+	const char *path_env;      /* PATH as the payload sees it, for looking the command up */
+
+	const struct sock_filter *filter;
+	unsigned short filter_count;
+
+	struct session_entry *entries;
+	size_t entry_count;
+	struct absent_path *absents;
+	size_t absent_count;
+	struct wall_fact walls[WALL_COUNT];
+
+	struct arena *arena;
+};
+
+/*
+ * plan_build - policy + facts -> plan.
+ * @arena: holds the plan; not sealed here. @argv: the command, NULL-terminated, borrowed.
+ * @filter: the system-call program; borrowed.
+ * Returns 0, or -errno with @e: ERROR_PATH (a rule that cannot be met), ERROR_LAYER (a required or
+ * not degradable wall is unavailable), ERROR_LIMIT (too many rules, arena full).
+ */
+MUST_CHECK int plan_build(struct plan *ret, struct arena *arena, const struct policy *policy,
+	const struct facts *facts, const char *const *argv, const struct sock_filter *filter,
+	unsigned short filter_count, struct error *e);
+
+/* plan_op_name - the word for an operation, e.g. "clone". Never NULL. */
+const char *plan_op_name(enum op_kind kind);
+
+/* plan_wall_name - the stable word for a wall, e.g. "landlock". Never NULL. */
+const char *plan_wall_name(enum wall wall);
+
+/* plan_find_env - the value of NAME in the payload's environment, or NULL. */
+const char *plan_find_env(const struct plan *plan, const char *name);

@@ -1,0 +1,234 @@
+/*
+ * process.c - see process.h.
+ *
+ * Runs in: the launcher and carrel-policy. PURE: no system calls.
+ */
+#include "plan/process.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "plan/uapi.h"
+
+struct emitter {
+	struct plan *plan;
+	struct error *e;
+};
+
+static int emit(struct emitter *m, struct op op)
+{
+	struct plan *p = m->plan;
+	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
+
+	if (!ops)
+		return error_set(m->e, ERROR_LIMIT, "plan", ENOMEM, NULL, "the plan does not fit");
+	p->ops = ops;
+	p->ops[p->op_count++] = op;
+	return 0;
+}
+
+static int emit_limit(struct emitter *m, int resource, const struct number_value *limit,
+	uint64_t value, const char *why)
+{
+	if (limit && !limit->set)
+		return 0;
+	return emit(m, (struct op){ .kind = OP_RLIMIT, .from = (uint16_t)resource,
+		.value = value, .why = why, .source = limit ? &limit->source : NULL });
+}
+
+static int emit_limits(struct emitter *m)
+{
+	const struct policy *policy = m->plan->policy;
+	uint64_t cpu_s = (policy->cpu_time_ms.value + 999) / 1000;
+	int r = emit_limit(m, RLIMIT_CORE, NULL, 0, "no core files: they would hold secrets");
+
+	if (r >= 0)
+		r = emit_limit(m, RLIMIT_CPU, &policy->cpu_time_ms, cpu_s, "cpu-time");
+	if (r >= 0)
+		r = emit_limit(m, RLIMIT_FSIZE, &policy->file_size, policy->file_size.value,
+			"file-size");
+	if (r >= 0)
+		r = emit_limit(m, RLIMIT_NOFILE, &policy->open_files, policy->open_files.value,
+			"open-files");
+	return r;
+}
+
+/* Rights on files as each ABI of Landlock knows them: landlock(7). */
+static uint64_t handled_rights(int abi)
+{
+	uint64_t rights = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
+
+	if (abi >= 2)
+		rights |= LANDLOCK_ACCESS_FS_REFER;
+	if (abi >= 3)
+		rights |= LANDLOCK_ACCESS_FS_TRUNCATE;
+	if (abi >= 5)
+		rights |= LANDLOCK_ACCESS_FS_IOCTL_DEV;
+	if (abi >= 9)
+		rights |= LANDLOCK_ACCESS_FS_RESOLVE_UNIX;
+	return rights;
+}
+
+/* What one node allows again in Landlock's words; 0 where it allows no more than "/" does. */
+static uint64_t node_rights(const struct node *n, uint64_t handled)
+{
+	const uint64_t file = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |
+		LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_TRUNCATE |
+		LANDLOCK_ACCESS_FS_IOCTL_DEV | LANDLOCK_ACCESS_FS_RESOLVE_UNIX;
+	const uint64_t device = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |
+		LANDLOCK_ACCESS_FS_TRUNCATE | LANDLOCK_ACCESS_FS_IOCTL_DEV;
+
+	switch (n->kind) {
+	case NODE_DEV:
+		return handled & device;
+	case NODE_PROC:
+	case NODE_DEVPTS:
+		return handled & (device | LANDLOCK_ACCESS_FS_READ_DIR);
+	case NODE_BIND:
+	case NODE_TMPFS:
+	case NODE_SHM:
+	case NODE_OVERLAY:
+	case NODE_SCRATCH:
+	case NODE_TMP:
+		if (!n->writable)
+			return 0;
+		return handled & (n->is_dir ? ~0ULL : file);
+	case NODE_LINK:
+	case NODE_HOST_ROOT:
+	case NODE_SHELL:
+	case NODE_PIN:
+	case NODE_PROTECT:
+	case NODE_HIDE:
+		return 0;
+	}
+	return 0;
+}
+
+static int emit_landlock(struct emitter *m, const struct tree *tree)
+{
+	int abi = m->plan->facts->landlock_abi;
+	uint64_t handled = handled_rights(abi);
+	const uint64_t reading = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
+		LANDLOCK_ACCESS_FS_READ_DIR;
+
+	if (m->plan->walls[WALL_LANDLOCK].state != WALL_ON)
+		return 0;
+	int r = emit(m, (struct op){ .kind = OP_LANDLOCK_NEW, .value = handled,
+		.from = (uint16_t)abi, .why = "the file rules once more" });
+	if (r >= 0)
+		r = emit(m, (struct op){ .kind = OP_LANDLOCK_PATH, .path = "/",
+			.value = reading, .why = "readable" });
+	for (size_t i = 0; i < tree->count && r >= 0; i++) {
+		const struct node *n = &tree->nodes[i];
+		uint64_t rights = n->redundant ? 0 : node_rights(n, handled);
+
+		if (rights)
+			r = emit(m, (struct op){ .kind = OP_LANDLOCK_PATH, .path = n->path,
+				.value = rights, .why = n->why, .source = n->line });
+	}
+	return r < 0 ? r : emit(m, (struct op){ .kind = OP_LANDLOCK_ON,
+		.why = "files, signals and abstract sockets" });
+}
+
+static void state(struct plan *plan, enum wall wall, enum wall_state st, const char *why)
+{
+	plan->walls[wall] = (struct wall_fact){ st, why };
+}
+
+static void state_walls(struct plan *plan)
+{
+	const struct policy *policy = plan->policy;
+	const struct facts *facts = plan->facts;
+
+	for (int i = 0; i < WALL_COUNT; i++)
+		state(plan, (enum wall)i, WALL_ON, NULL);
+	if (policy->net == NET_HOST)
+		state(plan, WALL_NET_NS, WALL_OFF, "the policy says `net host`");
+	if (policy->nested.on) {
+		state(plan, WALL_NESTED_NAMESPACES, WALL_OFF, "the policy says `nested`");
+		/* A task under Landlock's file rules may not mount: landlock(7). */
+		state(plan, WALL_LANDLOCK, WALL_OFF, "the policy says `nested`");
+	} else if (facts->landlock_abi == 0) {
+		state(plan, WALL_LANDLOCK, WALL_UNAVAILABLE,
+			"this kernel does not have it, or it is not in the lsm= list");
+	}
+	if (plan->walls[WALL_LANDLOCK].state != WALL_ON)
+		state(plan, WALL_UNIX_SOCKETS, WALL_UNAVAILABLE,
+			"sockets outside the hidden places can be reached by path: no Landlock");
+	else if (facts->landlock_abi < 9)
+		state(plan, WALL_UNIX_SOCKETS, WALL_UNAVAILABLE,
+			"sockets outside the hidden places can be reached by path: Landlock ABI < 9");
+	if (facts->uid != 0)
+		state(plan, WALL_UNPRIVILEGED_UID, WALL_ON, "the caller is no root");
+	else if (!facts->privileged)
+		state(plan, WALL_UNPRIVILEGED_UID, WALL_UNAVAILABLE, facts->unprivileged_why);
+}
+
+/*
+ * A wall that the machine does not have is an error where the policy requires it, and where it is
+ * part of every session unless the policy says `degraded`. Landlock and the refusal of sockets by
+ * path come and go with the kernel: they are reported, and can be required.
+ */
+static int check_walls(struct plan *plan, struct error *e)
+{
+	const struct policy *policy = plan->policy;
+
+	for (size_t i = 0; i < policy->require_count; i++)
+		for (int w = 0; w < WALL_COUNT; w++) {
+			if (plan->walls[w].state == WALL_ON ||
+				strcmp(policy->requires[i].word, plan_wall_name((enum wall)w)) != 0)
+				continue;
+			int r = error_set(e, ERROR_LAYER, "plan", ENOTSUP, plan->walls[w].why,
+				"the policy requires the layer %s", policy->requires[i].word);
+			return r;
+		}
+	if (plan->walls[WALL_UNPRIVILEGED_UID].state == WALL_UNAVAILABLE &&
+		!policy->degraded.on) {
+		int r = error_set(e, ERROR_LAYER, "plan", ENOTSUP,
+			plan->walls[WALL_UNPRIVILEGED_UID].why,
+			"as root, the command cannot be given an unprivileged uid");
+		error_hint(e, "run carrel as an ordinary user, or accept with --degraded that "
+			"the command may read what only root can read");
+		return r;
+	}
+	return 0;
+}
+
+int plan_process(struct plan *plan, const struct tree *tree, uint16_t proc_slot, struct error *e)
+{
+	struct emitter m = { plan, e };
+
+	state_walls(plan);
+	int r = check_walls(plan, e);
+	if (r >= 0 && plan->policy->net == NET_NONE)
+		r = emit(&m, (struct op){ .kind = OP_LOOPBACK, .why = "local servers work",
+			.source = &plan->policy->net_source });
+	if (r >= 0)
+		r = emit(&m, (struct op){ .kind = OP_KEYRING, .why = "the caller's keys stay out" });
+	if (r >= 0 && plan->facts->privileged)
+		r = emit(&m, (struct op){ .kind = OP_ENTER_USER_NS,
+			.why = "nothing inside has a right over the other namespaces" });
+	if (r >= 0 && !plan->policy->nested.on)
+		r = emit(&m, (struct op){ .kind = OP_NO_NESTED, .slot = proc_slot,
+			.why = "exactly one user namespace" });
+	if (r >= 0)
+		r = emit(&m, (struct op){ .kind = OP_IDENTITY, .why = "the payload's uid and gid" });
+	if (r >= 0)
+		r = emit_limits(&m);
+	if (r >= 0)
+		r = emit(&m, (struct op){ .kind = OP_HIDE_SELF,
+			.why = "pid 1 shows no memory, descriptors or environment" });
+	if (r >= 0)
+		r = emit(&m, (struct op){ .kind = OP_CAPABILITIES, .why = "none, in any set" });
+	if (r >= 0)
+		r = emit(&m, (struct op){ .kind = OP_NO_NEW_PRIVS,
+			.why = "setuid bits and file capabilities are dead" });
+	if (r >= 0)
+		r = emit_landlock(&m, tree);
+	if (r >= 0)
+		r = emit(&m, (struct op){ .kind = OP_FILTER, .why = "system-call filter",
+			.source = &plan->policy->syscalls.source });
+	return r;
+}

@@ -1,0 +1,438 @@
+/*
+ * tree.c - collecting and sorting the nodes of a session; see tree.h.
+ *
+ * Runs in: the launcher and carrel-policy. PURE: no system calls.
+ */
+#include "plan/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "plan/path.h"
+
+const char *const plan_system_paths[SYSTEM_PATH_COUNT] = {
+	[SYSTEM_PROC] = "/proc",
+	[SYSTEM_DEV] = "/dev",
+	[SYSTEM_RUN] = "/run",
+	[SYSTEM_TMP] = "/tmp",
+	[SYSTEM_VAR_TMP] = "/var/tmp",
+	[SYSTEM_DEV_NULL] = "/dev/null",
+	[SYSTEM_DEV_ZERO] = "/dev/zero",
+	[SYSTEM_DEV_FULL] = "/dev/full",
+	[SYSTEM_DEV_RANDOM] = "/dev/random",
+	[SYSTEM_DEV_URANDOM] = "/dev/urandom",
+	[SYSTEM_DEV_TTY] = "/dev/tty",
+};
+
+/* Ranks: carrel's own furniture gives way to any rule; the session's own places never do. */
+enum { RANK_BUILT_IN = 0, RANK_RULES = 1, RANK_SESSION = 100 };
+
+static int tree_full(struct error *e)
+{
+	int r = error_set(e, ERROR_LIMIT, "plan", ENOMEM, NULL,
+		"the policy names more paths than a plan can hold");
+
+	error_hint(e, "name directories instead of many single files");
+	return r;
+}
+
+static int tree_add(struct tree *t, struct node node, struct error *e)
+{
+	struct node *nodes = arena_push(t->arena, t->nodes, t->count, sizeof(node));
+
+	if (!nodes || t->count >= PLAN_SLOT_MAX * 4)
+		return tree_full(e);
+	t->nodes = nodes;
+	t->nodes[t->count++] = node;
+	return 0;
+}
+
+static bool open_to_others(const struct path_fact *f)
+{
+	mode_t need = S_ISDIR(f->mode) ? S_IROTH | S_IXOTH : S_IROTH;
+
+	return (f->mode & need) == need;
+}
+
+static struct node node_from_fact(const struct path_fact *f, enum node_kind kind)
+{
+	return (struct node){
+		.kind = kind,
+		.path = f->path,
+		.source = f->source,
+		.is_dir = S_ISDIR(f->mode),
+		.is_link = f->is_link,
+		.exists = f->dest_exists,
+		.open_to_others = open_to_others(f),
+		.checked = true,
+		.dev = f->dev,
+		.ino = f->ino,
+		.uid = f->uid,
+		.gid = f->gid,
+		.rank = RANK_RULES + (f->rule ? (unsigned)f->rule->source.layer : 0),
+		.line = f->rule ? &f->rule->source : NULL,
+	};
+}
+
+static struct node node_from_rule(const struct path_fact *f)
+{
+	struct node n = node_from_fact(f, NODE_BIND);
+
+	switch (f->rule->kind) {
+	case PATH_READ:
+		n.why = "readable";
+		if (!strcmp(f->path, "/"))
+			n.kind = NODE_HOST_ROOT;
+		break;
+	case PATH_WRITE:
+		n.why = "writable";
+		n.writable = true;
+		break;
+	case PATH_BIND_RO:
+		n.why = "bound, read-only";
+		break;
+	case PATH_BIND_RW:
+		n.why = "bound, writable";
+		n.writable = true;
+		break;
+	case PATH_HIDE:
+		n.kind = NODE_HIDE;
+		n.why = "hidden";
+		break;
+	case PATH_PROTECT:
+		n.kind = NODE_PROTECT;
+		n.why = "protected";
+		break;
+	case PATH_TMPFS:
+		n.kind = NODE_TMPFS;
+		n.why = "empty memory";
+		n.writable = true;
+		n.is_dir = true;
+		n.size = f->rule->size;
+		break;
+	case PATH_DEV:
+		n.kind = NODE_DEV;
+		n.why = "device";
+		break;
+	}
+	return n;
+}
+
+/* What is hidden or protected at its own path is so where a bind shows it at another one, too. */
+static int add_derived(struct tree *t, const struct facts *facts, const struct path_fact *bind,
+	struct error *e)
+{
+	for (size_t i = 0; i < facts->path_count; i++) {
+		const struct path_fact *f = &facts->paths[i];
+		const char *rest = path_below(bind->source, f->path);
+
+		if (!rest || !*rest || !f->exists ||
+			(f->rule->kind != PATH_HIDE && f->rule->kind != PATH_PROTECT))
+			continue;
+		struct node n = node_from_rule(f);
+
+		n.path = arena_format(t->arena, "%s/%s", bind->path, rest);
+		if (!n.path)
+			return tree_full(e);
+		n.exists = true;
+		int r = tree_add(t, n, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int add_rules(struct tree *t, const struct facts *facts, struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < facts->path_count && r >= 0; i++) {
+		const struct path_fact *f = &facts->paths[i];
+
+		if (!f->exists && f->rule->kind != PATH_TMPFS)
+			continue; /* optional, or absent and to stay so */
+		r = tree_add(t, node_from_rule(f), e);
+		if (r >= 0 && strcmp(f->path, f->source) != 0)
+			r = add_derived(t, facts, f, e);
+	}
+	return r;
+}
+
+static int add_devices(struct tree *t, const struct facts *facts, struct error *e)
+{
+	for (int i = SYSTEM_DEV_NULL; i <= SYSTEM_DEV_TTY; i++) {
+		if (!facts->system[i].exists)
+			continue;
+		struct node n = node_from_fact(&facts->system[i], NODE_DEV);
+
+		n.path = plan_system_paths[i];
+		n.rank = RANK_BUILT_IN;
+		n.why = "minimal /dev";
+		int r = tree_add(t, n, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* /proc, /dev, /run, /tmp, /var/tmp: never the host's. */
+static int add_system(struct tree *t, const struct facts *facts, struct error *e)
+{
+	static const struct {
+		enum system_path path;
+		enum node_kind kind;
+		bool writable;
+		const char *why;
+	} places[] = {
+		{ SYSTEM_PROC, NODE_PROC, false, "only the session's processes" },
+		{ SYSTEM_DEV, NODE_SHELL, false, "minimal /dev" },
+		{ SYSTEM_RUN, NODE_SHELL, false, "the host's sockets live here" },
+		{ SYSTEM_TMP, NODE_TMP, true, "temporary files land in the scratch" },
+		{ SYSTEM_VAR_TMP, NODE_TMP, true, "temporary files land in the scratch" },
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const struct path_fact *f = &facts->system[places[i].path];
+		struct node n = node_from_fact(f, places[i].kind);
+
+		/* A place that the host lacks is missed by nobody, except where the root is ours. */
+		if (!f->exists && tree_host_root(t))
+			continue;
+		if (!f->exists)
+			n.path = plan_system_paths[places[i].path];
+		n.is_dir = true;
+		n.rank = RANK_BUILT_IN;
+		n.writable = places[i].writable;
+		n.why = places[i].why;
+		int r = tree_add(t, n, e);
+		if (r < 0)
+			return r;
+	}
+	const struct node pts = { .kind = NODE_DEVPTS, .path = "/dev/pts", .is_dir = true,
+		.writable = true, .why = "own terminals" };
+	const struct node shm = { .kind = NODE_SHM, .path = "/dev/shm", .is_dir = true,
+		.writable = true, .why = "own shared memory" };
+	int r = tree_add(t, pts, e);
+	if (r >= 0)
+		r = tree_add(t, shm, e);
+	return r < 0 ? r : add_devices(t, facts, e);
+}
+
+static int add_workspace(struct tree *t, const struct policy *policy, const struct facts *facts,
+	struct error *e)
+{
+	static const char *const why[] = {
+		[WORKSPACE_DIRECT] = "workspace (direct)",
+		[WORKSPACE_RO] = "workspace (read-only)",
+		[WORKSPACE_OVERLAY] = "workspace (overlay)",
+	};
+	struct node n = {
+		.kind = policy->workspace_mode == WORKSPACE_OVERLAY ? NODE_OVERLAY : NODE_BIND,
+		.path = facts->workspace,
+		.source = facts->workspace,
+		.writable = policy->workspace_mode != WORKSPACE_RO,
+		.is_dir = true,
+		.exists = true,
+		.checked = true,
+		.dev = facts->workspace_dev,
+		.ino = facts->workspace_ino,
+		.uid = facts->workspace_uid,
+		.gid = facts->workspace_gid,
+		.rank = RANK_SESSION,
+		.why = why[policy->workspace_mode],
+		.line = &policy->workspace.source,
+	};
+
+	return tree_add(t, n, e);
+}
+
+static int add_session(struct tree *t, const struct policy *policy, const struct facts *facts,
+	struct error *e)
+{
+	const char *scratch = arena_format(t->arena, "%s/scratch", facts->session_dir);
+	const char *results = arena_format(t->arena, "%s/tool-results", facts->session_dir);
+
+	if (!scratch || !results)
+		return tree_full(e);
+	struct node nodes[] = {
+		{ .kind = NODE_SHELL, .path = facts->scratch_base, .is_dir = true, .exists = true,
+			.rank = RANK_BUILT_IN, .why = "other sessions' scratch lies here" },
+		{ .kind = NODE_SHELL, .path = facts->session_dir, .is_dir = true, .exists = true,
+			.rank = RANK_SESSION, .why = "session directory" },
+		{ .kind = NODE_SCRATCH, .path = scratch, .source = scratch, .is_dir = true,
+			.exists = true, .writable = true, .rank = RANK_SESSION, .why = "scratch" },
+		{ .kind = NODE_BIND, .path = results, .source = results, .is_dir = true,
+			.exists = true, .rank = RANK_SESSION, .why = "tool-results" },
+	};
+	nodes[2].size = policy->scratch_size.set ? policy->scratch_size.value : 0;
+	for (size_t i = 0; i < 4; i++) {
+		nodes[i].uid = facts->uid;
+		nodes[i].gid = facts->gid;
+		int r = tree_add(t, nodes[i], e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int add_links_and_closed(struct tree *t, const struct facts *facts, struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < facts->link_count && r >= 0; i++) {
+		struct node n = { .kind = NODE_LINK, .path = facts->links[i].path,
+			.source = facts->links[i].target, .rank = RANK_BUILT_IN,
+			.why = "link on the way to a named path" };
+
+		r = tree_add(t, n, e);
+	}
+	for (size_t i = 0; i < facts->closed_count && r >= 0; i++) {
+		struct node n = { .kind = NODE_SHELL, .path = facts->closed_dirs[i],
+			.is_dir = true, .exists = true, .rank = RANK_BUILT_IN,
+			.why = "closed to others; only what is named below it is shown" };
+
+		r = tree_add(t, n, e);
+	}
+	return r;
+}
+
+static int compare_nodes(const void *pa, const void *pb)
+{
+	const struct node *a = pa, *b = pb;
+	int order = path_compare(a->path, b->path);
+
+	if (order)
+		return order;
+	/* The winner of a place comes first: a link only where nothing else is there. */
+	if ((a->kind == NODE_LINK) != (b->kind == NODE_LINK))
+		return a->kind == NODE_LINK ? 1 : -1;
+	if (a->rank != b->rank)
+		return a->rank > b->rank ? -1 : 1;
+	/* Same layer, same path: the stricter one; conflicts were refused by the policy. */
+	if (a->kind != b->kind)
+		return a->kind > b->kind ? -1 : 1;
+	return (int)a->writable - (int)b->writable;
+}
+
+static void sort_and_thin(struct tree *t)
+{
+	size_t kept = 0;
+
+	qsort(t->nodes, t->count, sizeof(t->nodes[0]), compare_nodes);
+	for (size_t i = 0; i < t->count; i++)
+		if (!kept || strcmp(t->nodes[kept - 1].path, t->nodes[i].path) != 0)
+			t->nodes[kept++] = t->nodes[i];
+	t->count = kept;
+}
+
+static bool is_host_writable(const struct node *n)
+{
+	return n->writable && (n->kind == NODE_BIND || n->kind == NODE_OVERLAY);
+}
+
+/*
+ * Pin every directory between something that stands in a writable tree and that tree's root:
+ * rename(2) refuses a mount point (EBUSY), so an ancestor can no longer be moved away from under
+ * a protected path. A pin is not checked against device and inode: if it were swapped between
+ * facts and launch, what it guards is no longer where the facts say, and that is checked.
+ */
+static int add_pins_for(struct tree *t, const struct node *root, const char *path,
+	struct error *e)
+{
+	size_t end = path_parent_length(path);
+
+	while (end > strlen(root->path)) {
+		struct node pin = { .kind = NODE_PIN, .is_dir = true, .exists = true,
+			.writable = true, .rank = RANK_BUILT_IN, .line = root->line,
+			.why = "pinned: something below it is protected" };
+
+		pin.path = arena_copy(t->arena, path, end);
+		if (!pin.path)
+			return tree_full(e);
+		pin.source = pin.path;
+		int r = tree_add(t, pin, e);
+		if (r < 0)
+			return r;
+		end = path_parent_length(pin.path);
+	}
+	return 0;
+}
+
+/* The nearest node that node @i stands on; sorted order makes this linear over all nodes. */
+static void link_up(struct tree *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		size_t up = i ? i - 1 : NODE_NO_UP;
+
+		while (up != NODE_NO_UP && (t->nodes[up].kind == NODE_LINK ||
+				!path_below(t->nodes[up].path, t->nodes[i].path)))
+			up = t->nodes[up].up;
+		t->nodes[i].up = up;
+	}
+}
+
+static int add_pins(struct tree *t, struct error *e)
+{
+	size_t count = t->count;
+	int r = 0;
+
+	link_up(t);
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		const struct node *n = &t->nodes[i];
+
+		if (n->kind == NODE_LINK || n->up == NODE_NO_UP)
+			continue;
+		const struct node root = t->nodes[n->up]; /* a copy: the array may move */
+		if (is_host_writable(&root))
+			r = add_pins_for(t, &root, n->path, e);
+	}
+	return r;
+}
+
+const struct node *tree_up(const struct tree *tree, const struct node *n)
+{
+	while (n->up != NODE_NO_UP) {
+		n = &tree->nodes[n->up];
+		if (!n->redundant)
+			return n;
+	}
+	return NULL;
+}
+
+bool tree_host_root(const struct tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->nodes[i].kind == NODE_HOST_ROOT)
+			return true;
+	return false;
+}
+
+int tree_build(struct tree *ret, const struct policy *policy, const struct facts *facts,
+	struct error *e)
+{
+	const struct node root = { .kind = NODE_SHELL, .path = "/", .is_dir = true,
+		.rank = RANK_BUILT_IN, .why = "a root of nothing but what is named" };
+	int r = add_rules(ret, facts, e);
+
+	if (r >= 0)
+		r = tree_add(ret, root, e);
+	if (r >= 0)
+		r = add_system(ret, facts, e);
+	if (r >= 0)
+		r = add_links_and_closed(ret, facts, e);
+	if (r >= 0)
+		r = add_workspace(ret, policy, facts, e);
+	if (r >= 0)
+		r = add_session(ret, policy, facts, e);
+	if (r < 0)
+		return r;
+	sort_and_thin(ret);
+	r = add_pins(ret, e);
+	if (r < 0)
+		return r;
+	sort_and_thin(ret);
+	link_up(ret);
+	return 0;
+}
