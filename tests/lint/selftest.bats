@@ -1,0 +1,206 @@
+#!/usr/bin/env bats
+# Each lint finds what it is for: a small tree that is clean, and one seeded fault at a time.
+
+LINT=${BATS_TEST_DIRNAME}
+
+setup() {
+	tree=$(mktemp -d /var/tmp/lint.XXXXXX)
+	mkdir -p "$tree"/src/{base,plan,box,host,cli} "$tree"/docs/man "$tree"/tests "$tree"/build/man
+	cat >"$tree/src/base/good.h" <<'SOURCE'
+/*
+ * good.h - nothing to complain of.
+ *
+ * Runs in: every program.
+ */
+#pragma once
+
+/* good_count - how many. */
+int good_count(void);
+SOURCE
+	cat >"$tree/src/base/good.c" <<'SOURCE'
+/*
+ * good.c - see good.h.
+ *
+ * Runs in: every program.
+ */
+#include "base/good.h"
+
+/* A comment may say system() and assert(). */
+static const int count = 1;
+
+int good_count(void)
+{
+	return count;
+}
+SOURCE
+	printf '#!/bin/sh\necho "$1"\n' >"$tree/script"
+	cp "$BATS_TEST_DIRNAME/../../.clang-format" "$tree"
+}
+
+teardown() {
+	rm -rf "$tree"
+}
+
+passes() {
+	run "$LINT/$1" "$tree" "$tree/build"
+	printf '%s\n' "$output"
+	((status == 0))
+}
+
+# fails LINT TEXT: it does, and names the place.
+fails() {
+	run "$LINT/$1" "$tree" "$tree/build"
+	printf '%s\n' "$output"
+	((status == 1))
+	[[ $output == *"$2"* ]]
+}
+
+# seed FILE LINE...: a file with a proper opening comment, and these lines.
+seed() {
+	local file=$1
+
+	shift
+	printf '/*\n * %s - a fault.\n *\n * Runs in: nothing.\n */\n' "${file##*/}" >"$tree/$file"
+	printf '%s\n' "$@" >>"$tree/$file"
+}
+
+@test "a clean tree passes" {
+	for lint in rooms banned words headers sizes format scripts; do
+		passes "$lint"
+	done
+}
+
+@test "rooms: the base may not look up" {
+	seed src/base/bad.c '#include "host/launch.h"'
+	fails rooms 'src/base/bad.c:6: base may not include host'
+}
+
+@test "rooms: the box may include neither base nor stdio" {
+	seed src/box/bad.c '#include <stdio.h>' '#include "base/good.h"'
+	fails rooms 'src/box/bad.c:7: box may not include base'
+	fails rooms 'src/box/bad.c:6:'
+}
+
+@test "rooms: nobody includes the verbs" {
+	seed src/host/bad.c '#include "cli/verbs.h"'
+	fails rooms 'host may not include cli'
+}
+
+@test "rooms: the plan has no effects" {
+	seed src/plan/bad.c '#include <unistd.h>'
+	fails rooms 'src/plan/bad.c:6:'
+}
+
+@test "banned: each kind of call" {
+	seed src/host/bad.c 'int f(void) {' '	return system("x");' '}'
+	fails banned 'src/host/bad.c:7:'
+	seed src/host/bad.c 'int f(void) {' '	assert(1);' '}'
+	fails banned 'not an assertion'
+	seed src/host/bad.c 'int f(void) {' '	(void)execvp(a, b);' '}'
+	fails banned 'PATH'
+	seed src/host/bad.c 'int f(void) {' '	exit(1);' '}'
+	fails banned 'only main'
+	seed src/host/bad.c 'static int counter;'
+	fails banned 'mutable data'
+	seed src/host/bad.c 'static struct table rows[2] = { 0 };'
+	fails banned 'mutable data'
+	rm "$tree/src/host/bad.c"
+	seed src/plan/bad.c 'const char *f(void) {' '	return getenv("HOME");' '}'
+	fails banned 'comes in as a parameter'
+}
+
+@test "banned: main may end the program, members and strings are no calls" {
+	seed src/cli/main.c 'int main(void) {' '	exit(run_system(1));' '}'
+	seed src/host/fine.c 'int f(void) {' '	return p->exit(1) + my_assert(2);' '}' \
+		'static const char *const names[] = { "a" };'
+	passes banned
+}
+
+@test "words: a note to oneself, a place, an address" {
+	printf 'a T%sDO here\n' O >"$tree/docs/notes.md"
+	fails words 'docs/notes.md:1:'
+	printf 'cd /wo%s/main\n' rk >"$tree/docs/notes.md"
+	fails words 'docs/notes.md:1:'
+	printf 'ping 172.16%s.7\n' .3 >"$tree/docs/notes.md"
+	fails words 'docs/notes.md:1:'
+	printf 'ping 127.0.0.1, version 1.2.3\n' >"$tree/docs/notes.md"
+	passes words
+}
+
+@test "headers: the opening comment, the guard, the comment of a function" {
+	printf 'int x;\n' >"$tree/src/base/bad.c"
+	fails headers 'src/base/bad.c:1: does not open with a comment'
+	printf '/*\n * other.c - text.\n * Runs in: x\n */\n' >"$tree/src/base/bad.c"
+	fails headers "start with the file's name"
+	printf '/*\n * bad.c - text.\n */\n' >"$tree/src/base/bad.c"
+	fails headers 'Runs in:'
+	rm "$tree/src/base/bad.c"
+	seed src/base/bad.h 'int bad(void);'
+	fails headers 'no #pragma once'
+	seed src/base/bad.h '#pragma once' '' 'int bad(void);'
+	fails headers 'no comment in front of: int bad(void);'
+}
+
+@test "sizes: a long file, a long function" {
+	seed src/base/bad.c 'int f(void)' '{' "$(yes '	g();' | head -n 81)" '}'
+	fails sizes '81 lines (at most 80): int f(void)'
+	seed src/base/bad.c "$(yes 'int x;' | head -n 496)"
+	fails sizes 'src/base/bad.c: 501 lines'
+}
+
+@test "format: what clang-format would change" {
+	seed src/base/bad.c 'int f( void ){return 1;}'
+	fails format 'src/base/bad.c:6: not as clang-format has it'
+}
+
+@test "scripts: what shellcheck warns of" {
+	printf '#!/bin/sh\ncd $1\nx=1\n' >"$tree/script"
+	fails scripts 'script:'
+}
+
+@test "symbols: heap and streams in the box, effects in the plan" {
+	for room in box plan; do
+		seed "src/$room/bad.c" 'void *malloc(unsigned long);' 'int open(const char *, int, ...);' \
+			'void *memcpy(void *, const void *, unsigned long);' \
+			'void f(char *p) { memcpy(malloc(1), p, 9); (void)open(p, 0); }'
+		gcc -O0 -c -o "$tree/build/$room.o" "$tree/src/$room/bad.c"
+		ar rc "$tree/build/lib${room}_musl.a" "$tree/build/$room.o"
+	done
+	fails symbols 'libbox_musl.a: may not call malloc'
+	fails symbols 'libplan_musl.a: may not call open'
+	[[ $output != *memcpy* && $output != *'libbox_musl.a: may not call open'* ]]
+}
+
+@test "binary: a dynamic launcher, an executable stack" {
+	printf 'CARREL_LIBC:STRING=musl\n' >"$tree/build/CMakeCache.txt"
+	printf 'int main(void) { return 0; }\n' >"$tree/main.c"
+	for program in carrel carrel-policy carrel-inspect; do
+		gcc -z execstack -Wl,-z,norelro -Wl,-z,lazy -o "$tree/build/$program" "$tree/main.c"
+	done
+	fails binary 'carrel: has an interpreter'
+	for text in 'carrel: needs a library' 'carrel-policy: the stack is executable' \
+		'carrel-inspect: no relro' 'carrel-policy: binds lazily'; do
+		fails binary "$text"
+	done
+}
+
+@test "clang: a warning that gcc does not give" {
+	seed src/base/bad.c 'int counter;'
+	printf '[{"directory": "/", "command": "gcc -DX=\\\\\\"1\\\\\\" -I%s/src -c bad.c", "file": "%s"}]\n' \
+		"$tree" "$tree/src/base/bad.c" >"$tree/build/compile_commands.json"
+	fails clang 'src/base/bad.c:6:'
+	seed src/base/bad.c 'static const char *const x = X;' 'const char *f(void);' \
+		'const char *f(void)' '{' '	return x;' '}'
+	passes clang
+}
+
+@test "man: a page that was not built, a fault in one, a reference that leads nowhere" {
+	printf 'x(1)\n' >"$tree/docs/man/x.1.scd"
+	fails man 'was not built'
+	printf '.TH x 1 2024-01-01\n.SH NAME\nx \\- y\n.SH DESCRIPTION\n.BOGUS\n' >"$tree/build/man/x.1"
+	fails man 'BOGUS'
+	printf '.TH x 1 2024-01-01\n.SH NAME\nx \\- y\n.SH DESCRIPTION\ntext\n' >"$tree/build/man/x.1"
+	passes man
+	printf '*carrel-nowhere*(1)\n' >>"$tree/docs/man/x.1.scd"
+	fails man 'there is no carrel-nowhere(1)'
+}
