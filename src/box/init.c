@@ -114,28 +114,25 @@ static int set_up(struct init *i)
 	return i->stack == MAP_FAILED ? -errno : 0;
 }
 
-/* The terminal of the session, from its own devpts; init leads its session. See: pts(4). */
+/* The terminal of the session, from its own devpts; init leads its session. See: ioctl_tty(2). */
 static int open_pty(struct init *i, int *ret_master)
 {
-	char path[64];
-	unsigned number;
 	int unlock = 0;
 	int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
 	if (master < 0)
 		return -errno;
-	if (ioctl(master, TIOCSPTLCK, &unlock) < 0 || ioctl(master, (int)TIOCGPTN, &number) < 0)
-		goto fail;
-	number_path(path, "/dev/pts/", number, "");
-	i->tty = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (i->tty < 0 || ioctl(i->tty, TIOCSCTTY, 0) < 0)
-		goto fail;
+	int r = ioctl(master, TIOCSPTLCK, &unlock) < 0 ? -errno : 0;
+	if (r == 0) {
+		i->tty = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+		r = i->tty < 0 || ioctl(i->tty, TIOCSCTTY, 0) < 0 ? -errno : 0;
+	}
+	if (r < 0) {
+		(void)close(master);
+		return r;
+	}
 	*ret_master = master;
 	return 0;
-fail:;
-	int r = -errno;
-	(void)close(master);
-	return r;
 }
 
 static int say_ready(struct init *i)
