@@ -1,0 +1,128 @@
+/*
+ * gitfind.h - what the files behind gitdirs_find() share. For them only.
+ *
+ * Runs in: the launcher, outside.
+ */
+#pragma once
+
+#include <limits.h>
+
+#include "host/gitconfig.h"
+#include "host/gitdirs.h"
+#include "host/gitpath.h"
+
+/* Names that matter in a git directory (or in a workspace that may be one). */
+enum git_name {
+	NAME_HEAD,
+	NAME_OBJECTS,
+	NAME_REFS,
+	NAME_INDEX,
+	NAME_CONFIG,
+	NAME_CONFIG_WORKTREE,
+	NAME_HOOKS,
+	NAME_COMMONDIR,
+	NAME_GITDIR,
+	NAME_REMOTES,
+	NAME_BRANCHES,
+	NAME_MODULES,
+	NAME_WORKTREES,
+	NAME_DOT_GIT,
+	NAME_COUNT,
+};
+
+struct git_names {
+	unsigned char type[NAME_COUNT]; /* DT_*, 0 = absent */
+};
+
+enum git_role {
+	ROLE_MAIN,   /* a repository inside the workspace */
+	ROLE_COMMON, /* the repository, outside, whose linked worktree the workspace is */
+	ROLE_WORKTREE, /* .git/worktrees/NAME of a work tree in the workspace */
+	ROLE_MODULE,   /* .git/modules/NAME */
+};
+
+/* One git directory still to be looked at. */
+struct git_item {
+	const char *path;
+	enum git_role role;
+	const char *worktree; /* its work tree, or NULL where that is not known yet */
+};
+
+struct finder {
+	struct arena *arena;
+	const char *workspace;
+	size_t workspace_length;
+	int workspace_fd; /* borrowed */
+	uid_t caller;
+	const char *granted; /* writable outside the workspace, or NULL */
+	struct gitdir_rule *rules;
+	size_t rule_count;
+	struct git_item *items;
+	size_t item_count;
+	unsigned budget; /* directories that may still be looked at */
+	bool full;       /* the arena is; nothing found counts any more */
+	struct gitpath_list list;
+	struct gitconfig config;
+	char path[PATH_MAX];
+	char text[PATH_MAX + 16];
+};
+
+/* Rules and texts. All of them set f->full instead of failing. */
+void gitfind_rule(struct finder *f, enum gitdir_kind kind, const char *path, bool exists,
+	const char *why);
+void gitfind_note(struct finder *f, const char *path, const char *why);
+const char *gitfind_join(struct finder *f, const char *directory, const char *name);
+
+/* gitfind_item - look at this git directory later, once. @path and @worktree: in the arena. */
+void gitfind_item(
+	struct finder *f, const char *path, enum git_role role, const char *worktree);
+
+/* gitfind_beneath - is @path strictly below @directory? Texts only. */
+bool gitfind_beneath(const char *path, const char *directory);
+
+/* gitfind_canonical - the canonical path of @fd in the arena, or NULL where it has none. */
+const char *gitfind_canonical(struct finder *f, int fd);
+
+/* gitfind_names - which of the names are in @fd. 0 or -errno. */
+MUST_CHECK int gitfind_names(struct finder *f, int fd, struct git_names *ret_names);
+
+/* gitfind_ask - the same, name by name: for what is too large, or may not, be listed. */
+MUST_CHECK int gitfind_ask(int fd, struct git_names *ret_names);
+
+/* gitfind_name - @name's number, or NAME_COUNT. */
+enum git_name gitfind_name(const char *name);
+
+/* gitfind_is_git - has it the structure of a git directory of its own (not a worktree's)? */
+static inline bool gitfind_is_git(const struct git_names *n)
+{
+	return n->type[NAME_HEAD] && n->type[NAME_OBJECTS] && n->type[NAME_REFS];
+}
+
+/*
+ * gitfind_protect - protect @path, of which @type is known: a link is watched, and what it leads
+ * to is protected where it could be written.
+ */
+void gitfind_protect(struct finder *f, const char *path, int type, const char *why);
+
+/* gitfind_protect_text - protect what @text, relative to @directory, leads to, where it could be
+ * written. Returns its path in the arena where it exists and could be written, else NULL. */
+const char *gitfind_protect_text(
+	struct finder *f, const char *directory, const char *text, const char *why);
+
+/* gitfind_worktree - protect .git of the work tree @path (in the workspace), whatever it is. */
+void gitfind_worktree(struct finder *f, const char *path);
+
+/* gitfind_gitfile - the text after "gitdir: " in @path/.git, in f->text. 0 or -errno. */
+MUST_CHECK int gitfind_gitfile(struct finder *f, const char *path);
+
+/* gitfind_directory - all rules for one git directory (gitinside.c). */
+void gitfind_directory(struct finder *f, const struct git_item *item);
+
+/* gitfind_absent - the rules for a git directory @path that may come to be (gitinside.c). */
+void gitfind_absent(struct finder *f, const char *path);
+
+/*
+ * gitfind_outside - @fd is the git directory, outside the workspace, that the workspace's .git
+ * names: grant it where everything agrees, or say why not (gittrust.c).
+ */
+void gitfind_outside(struct finder *f, int fd, const char *path);
