@@ -64,7 +64,7 @@ void json_array_end(struct json *j);
 void json_key(struct json *j, const char *key);
 
 /* Values: after a key, in an array, or once as the whole document; elsewhere -EINVAL. */
-void json_string(struct json *j, const char *text); /* NULL is written as null */
+void json_string(struct json *j, const char *text);             /* NULL is written as null */
 void json_bytes(struct json *j, const void *data, size_t size); /* may contain NUL */
 void json_number(struct json *j, int64_t value);
 void json_unsigned(struct json *j, uint64_t value);

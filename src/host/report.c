@@ -167,8 +167,7 @@ static void put_walls(struct json *j, const struct report *r)
 		put_string(j, "state", wall_words[w->state]);
 		put_string(j, "why", silent ? "not reached" : w->why);
 		if (i == WALL_LANDLOCK)
-			put_known(
-				j, "abi", r->landlock_abi > 0, (uint64_t)r->landlock_abi);
+			put_known(j, "abi", r->landlock_abi > 0, (uint64_t)r->landlock_abi);
 		json_object_end(j);
 	}
 	json_object_end(j);

@@ -47,8 +47,8 @@ enum report_identity {
 	REPORT_IDENTITY_PRIVILEGED,
 };
 
-enum report_stream {        /* how one of stdin, stdout and stderr reached the command */
-	REPORT_STREAM_NONE, /* not set up yet */
+enum report_stream {          /* how one of stdin, stdout and stderr reached the command */
+	REPORT_STREAM_NONE,   /* not set up yet */
 	REPORT_STREAM_DIRECT, /* the caller's own */
 	REPORT_STREAM_RELAY,  /* a pipe of carrel's, copied */
 	REPORT_STREAM_PTY,
@@ -130,8 +130,7 @@ struct report {
 void report_init(struct report *ret, const char *const *command);
 
 /* report_wall - say what became of one wall. @why: borrowed, NULL where there is nothing to add. */
-void report_wall(
-	struct report *r, enum wall wall, enum wall_state state, const char *why);
+void report_wall(struct report *r, enum wall wall, enum wall_state state, const char *why);
 
 /*
  * report_write - write the document and put it in place; @f is used up, on failure too.
@@ -139,5 +138,4 @@ void report_wall(
  * Returns 0, or -errno with @e (ERROR_REPORT): a file target is then as it was before, and nothing
  * is left beside it; on a stream a part may have been written.
  */
-MUST_CHECK int report_write(
-	struct report_file *f, const struct report *r, struct error *e);
+MUST_CHECK int report_write(struct report_file *f, const struct report *r, struct error *e);

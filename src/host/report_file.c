@@ -63,8 +63,7 @@ static int parse_descriptor(const char *text)
 	return fd;
 }
 
-static int refuse_descriptor(
-	struct error *e, int errnum, const char *target, const char *what)
+static int refuse_descriptor(struct error *e, int errnum, const char *target, const char *what)
 {
 	int r = refuse(e, errnum, target, what);
 
@@ -90,8 +89,8 @@ static int open_descriptor(
 			e, EBADF, target, "the report's descriptor is not open");
 	int mode = fcntl(fd, F_GETFL);
 	if (mode < 0 || (mode & O_PATH) || (mode & O_ACCMODE) == O_RDONLY)
-		return refuse_descriptor(e, EBADF, target,
-			"the report's descriptor is not open for writing");
+		return refuse_descriptor(
+			e, EBADF, target, "the report's descriptor is not open for writing");
 	if (fd == 2)
 		fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	else if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
@@ -108,15 +107,14 @@ static int open_descriptor(
 static int open_stream(struct report_file *f, struct error *e)
 {
 	struct stat st;
-	autofd int fd =
-		fd_open_at(f->dirfd, f->name, O_WRONLY | O_NOCTTY | O_NOFOLLOW, 0);
+	autofd int fd = fd_open_at(f->dirfd, f->name, O_WRONLY | O_NOCTTY | O_NOFOLLOW, 0);
 
 	if (fd < 0)
 		return refuse(e, -fd, f->target, "cannot open the report");
 	/* Between fstatat and openat something else may have come: never write into that. */
 	if (fstat(fd, &st) < 0 || (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)))
-		return refuse(e, EINVAL, f->target,
-			"the report was replaced while it was opened");
+		return refuse(
+			e, EINVAL, f->target, "the report was replaced while it was opened");
 	f->kind = REPORT_FILE_STREAM;
 	f->fd = take_fd(&fd);
 	return 0;
@@ -137,8 +135,7 @@ static int create_named(struct report_file *f)
 	if (r < 0)
 		return r;
 	(void)snprintf(name, sizeof(name), NAME_FORMAT, number);
-	int fd = fd_open_at(
-		f->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+	int fd = fd_open_at(f->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
 	if (fd >= 0)
 		memcpy(f->temp, name, sizeof(name));
 	return fd;
@@ -184,21 +181,18 @@ static int open_file(struct report_file *f, struct error *e)
 }
 
 /* Whether a regular file may be replaced at the end: what the directory's rights do not show. */
-static int check_existing(
-	const struct report_file *f, const struct stat *st, struct error *e)
+static int check_existing(const struct report_file *f, const struct stat *st, struct error *e)
 {
 	struct stat dir;
 
 	if (faccessat(f->dirfd, f->name, W_OK, 0) < 0)
-		return refuse(
-			e, errno, f->target, "the report exists and is not writable");
+		return refuse(e, errno, f->target, "the report exists and is not writable");
 	if (fstatat(f->dirfd, ".", &dir, 0) < 0)
 		return refuse(e, errno, f->target, "cannot open the report's directory");
 	/* Sticky: only the owner of the file or of the directory may rename over it. */
 	if ((dir.st_mode & S_ISVTX) && geteuid() != 0 && st->st_uid != geteuid() &&
 		dir.st_uid != geteuid())
-		return refuse(
-			e, EPERM, f->target, "the report exists and is someone else's");
+		return refuse(e, EPERM, f->target, "the report exists and is someone else's");
 	return 0;
 }
 
@@ -277,8 +271,7 @@ int report_open(const char *target, struct report_file *ret, struct error *e)
 
 	if (!*target)
 		return refuse(e, EINVAL, NULL, "the report's name is empty");
-	return digits ? open_descriptor(target, digits, ret, e)
-		      : open_path(target, ret, e);
+	return digits ? open_descriptor(target, digits, ret, e) : open_path(target, ret, e);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */

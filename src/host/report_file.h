@@ -23,11 +23,11 @@ enum report_file_kind {
 
 struct report_file {
 	enum report_file_kind kind;
-	int fd;    /* what is written to; -1 for NAMED until report_file_begin() */
-	int dirfd; /* O_PATH; -1 for STREAM */
+	int fd;             /* what is written to; -1 for NAMED until report_file_begin() */
+	int dirfd;          /* O_PATH; -1 for STREAM */
 	const char *target; /* as it was asked for; borrowed */
 	char name[256];     /* the last component of target */
-	char temp[32]; /* a name that exists beside it now; empty where there is none */
+	char temp[32];      /* a name that exists beside it now; empty where there is none */
 };
 
 /*

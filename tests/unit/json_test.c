@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -138,11 +139,9 @@ static void test_escapes(void **state)
 static void test_valid_utf8_is_kept(void **state)
 {
 	(void)state;
-	EXPECT("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
-		"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+	EXPECT("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
 	EXPECT("\xdf\xbf\xe0\xa0\x80", "\xdf\xbf\xe0\xa0\x80");
-	EXPECT("\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf",
-		"\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf");
+	EXPECT("\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf", "\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf");
 	EXPECT("\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
 }
 
@@ -157,12 +156,10 @@ static void test_other_bytes_survive(void **state)
 	EXPECT("\xe0\x9f\xbf", "\\udce0\\udc9f\\udcbf");
 	EXPECT("\xf0\x8f\xbf\xbf", "\\udcf0\\udc8f\\udcbf\\udcbf");
 	EXPECT("\xed\xa0\x80", "\\udced\\udca0\\udc80"); /* U+D800 */
-	EXPECT("\xed\xb3\xbf",
-		"\\udced\\udcb3\\udcbf"); /* what "\udcff" would be in UTF-8 */
+	EXPECT("\xed\xb3\xbf", "\\udced\\udcb3\\udcbf"); /* what "\udcff" would be in UTF-8 */
 	EXPECT("\xf4\x90\x80\x80", "\\udcf4\\udc90\\udc80\\udc80"); /* U+110000 */
 	EXPECT("\xf5\xfe", "\\udcf5\\udcfe");
-	EXPECT("\xc3",
-		"\\udcc3"); /* cut sequences, at the end and before something else */
+	EXPECT("\xc3", "\\udcc3"); /* cut sequences, at the end and before something else */
 	EXPECT("\xe2\x82", "\\udce2\\udc82");
 	EXPECT("\xe2\x82"
 	       "A",
@@ -196,8 +193,7 @@ static size_t unescape(const char *text, unsigned char *ret_bytes)
 			ret_bytes[n++] = 0xc2;
 			ret_bytes[n] = (unsigned char)code;
 		} else {
-			ret_bytes[n] =
-				(unsigned char)(code >= 0xdc80 ? code - 0xdc00 : code);
+			ret_bytes[n] = (unsigned char)(code >= 0xdc80 ? code - 0xdc00 : code);
 		}
 	}
 	return n;
@@ -206,9 +202,9 @@ static size_t unescape(const char *text, unsigned char *ret_bytes)
 /* Every string of three bytes out of those where the rules change comes back unchanged. */
 static void test_round_trip(void **state)
 {
-	static const unsigned char edges[] = { 0x00, 0x0a, 0x1f, 0x22, 0x5c, 0x62, 0x6e,
-		0x7e, 0x7f, 0x80, 0x8f, 0x90, 0x9b, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2,
-		0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee, 0xef, 0xf0, 0xf4, 0xf5, 0xff };
+	static const unsigned char edges[] = { 0x00, 0x0a, 0x1f, 0x22, 0x5c, 0x62, 0x6e, 0x7e,
+		0x7f, 0x80, 0x8f, 0x90, 0x9b, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0,
+		0xe1, 0xec, 0xed, 0xee, 0xef, 0xf0, 0xf4, 0xf5, 0xff };
 	const size_t n = sizeof(edges);
 
 	(void)state;
@@ -318,10 +314,10 @@ static void too_deep(struct json *j)
 
 static void test_misuse(void **state)
 {
-	static void (*const cases[])(struct json *) = { open_object,
-		object_closed_as_array, array_closed_as_object, end_of_nothing,
-		value_without_key, object_without_key, key_without_value, two_keys,
-		key_in_array, key_at_top, two_documents, nothing, too_deep };
+	static void (*const cases[])(struct json *) = { open_object, object_closed_as_array,
+		array_closed_as_object, end_of_nothing, value_without_key, object_without_key,
+		key_without_value, two_keys, key_in_array, key_at_top, two_documents, nothing,
+		too_deep };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

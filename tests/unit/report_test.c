@@ -58,8 +58,7 @@ static bool validator_agrees(const char *first, const char *second, const char *
 	pid_t pid;
 	int status;
 
-	if (posix_spawn(&pid, VALIDATOR, NULL, NULL, (char *const *)(uintptr_t)argv,
-		    env) != 0)
+	if (posix_spawn(&pid, VALIDATOR, NULL, NULL, (char *const *)(uintptr_t)argv, env) != 0)
 		return false;
 	if (waitpid(pid, &status, 0) != pid)
 		return false;
@@ -200,8 +199,7 @@ static void test_signal(void **state)
 			NULL });
 	r.signal = 64;
 	r.exit_status = 192;
-	expect(&r, (const char *const[]){
-			   "\"signal\":{\"number\":64,\"name\":null}", NULL });
+	expect(&r, (const char *const[]){ "\"signal\":{\"number\":64,\"name\":null}", NULL });
 }
 
 static void test_limits(void **state)
@@ -259,8 +257,7 @@ static void test_not_started_has_no_outcome(void **state)
 	r.started = REPORT_STARTED_NO;
 	r.exit_status = 127;
 	expect(&r,
-		(const char *const[]){
-			"\"started\":\"no\",\"status\":null,\"signal\":null",
+		(const char *const[]){ "\"started\":\"no\",\"status\":null,\"signal\":null",
 			"\"wall_us\":null,\"user_us\":null,\"system_us\":null", NULL });
 }
 
@@ -276,11 +273,12 @@ static void test_unknown(void **state)
 	(void)error_set(&e, ERROR_PROTOCOL, "supervise", 0, NULL, "init was lost");
 	e.op = 0;
 	r.error = &e;
-	expect(&r, (const char *const[]){
-			   "\"started\":\"unknown\",\"status\":null,\"signal\":null",
-			   "\"wall_us\":1500000,\"user_us\":null",
-			   "\"operation\":0,\"errno\":null,\"errno_name\":null",
-			   "\"on\":null", NULL });
+	expect(&r,
+		(const char *const[]){
+			"\"started\":\"unknown\",\"status\":null,\"signal\":null",
+			"\"wall_us\":1500000,\"user_us\":null",
+			"\"operation\":0,\"errno\":null,\"errno_name\":null", "\"on\":null",
+			NULL });
 }
 
 static void test_no_command(void **state)
@@ -305,8 +303,9 @@ static void test_every_error_code(void **state)
 		report_init(&r, plain_command);
 		(void)error_set(&e, (enum error_code)code, "close", 4000, ODD, "%s", ODD);
 		r.error = &e;
-		expect(&r, (const char *const[]){ error_code_name((enum error_code)code),
-				   "\"errno\":4000,\"errno_name\":null", NULL });
+		expect(&r,
+			(const char *const[]){ error_code_name((enum error_code)code),
+				"\"errno\":4000,\"errno_name\":null", NULL });
 	}
 }
 
@@ -324,10 +323,11 @@ static void test_every_teardown(void **state)
 		r.identity = REPORT_IDENTITY_USER;
 		r.workspace_mode =
 			i == REPORT_TEARDOWN_KEPT ? WORKSPACE_OVERLAY : WORKSPACE_DIRECT;
-		r.stdio[0] = r.stdio[1] = i == REPORT_TEARDOWN_KEPT ? REPORT_STREAM_PTY
-								    : REPORT_STREAM_NONE;
-		expect(&r, (const char *const[]){ "\"remaining\":2",
-				   "\"errno\":1,\"errno_name\":\"EPERM\"", NULL });
+		r.stdio[0] = r.stdio[1] =
+			i == REPORT_TEARDOWN_KEPT ? REPORT_STREAM_PTY : REPORT_STREAM_NONE;
+		expect(&r,
+			(const char *const[]){ "\"remaining\":2",
+				"\"errno\":1,\"errno_name\":\"EPERM\"", NULL });
 	}
 }
 
@@ -340,12 +340,12 @@ static void test_every_wall_state(void **state)
 	report_wall(&r, WALL_KEYRING, WALL_OFF, "the policy says degraded");
 	report_wall(&r, WALL_MOUNTS, WALL_ON, "in place");
 	r.landlock_abi = 0;
-	expect(&r, (const char *const[]){
-			   "\"landlock\":{\"state\":\"unavailable\","
-			   "\"why\":\"the kernel has no Landlock\",\"abi\":null}",
-			   "\"keyring\":{\"state\":\"off\",\"why\":\"the policy says "
-			   "degraded\"}",
-			   "\"mounts\":{\"state\":\"on\",\"why\":\"in place\"}", NULL });
+	expect(&r,
+		(const char *const[]){ "\"landlock\":{\"state\":\"unavailable\","
+				       "\"why\":\"the kernel has no Landlock\",\"abi\":null}",
+			"\"keyring\":{\"state\":\"off\",\"why\":\"the policy says "
+			"degraded\"}",
+			"\"mounts\":{\"state\":\"on\",\"why\":\"in place\"}", NULL });
 }
 
 /* docs/report.md has a line for every field and every word of the schema. */
@@ -379,8 +379,8 @@ static void test_any_bytes(void **state)
 {
 	struct report r = full_report();
 	char every[256];
-	const char *const command[] = { "/bin/sh", every, ODD, "\xed\xb3\xbf",
-		"\xf0\x9f\x98", NULL };
+	const char *const command[] = { "/bin/sh", every, ODD, "\xed\xb3\xbf", "\xf0\x9f\x98",
+		NULL };
 
 	(void)state;
 	for (int i = 0; i < 255; i++)
