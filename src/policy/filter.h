@@ -132,18 +132,20 @@ void filter_name(uint32_t nr, uint32_t arch, char *ret_name, size_t size);
 /* filter_nearest_call - the known call that @word was probably meant to be, or NULL. */
 const char *filter_nearest_call(struct arena *arena, const char *word);
 
-/* filter_constant - the value of a constant such as AF_UNIX. False where there is none. */
-bool filter_constant(const char *name, uint64_t *ret_value);
-
-/* filter_nearest_constant - the known constant that @word was probably meant to be, or NULL. */
-const char *filter_nearest_constant(const char *word);
-
 /* filter_errno - the number of an error name such as "EPERM", or -EINVAL. */
 int filter_errno(const char *name);
 
 /* filter_width - bits the kernel looks at in argument @arg of a call: 16, 32, 64; 0 = not in the
  * table. */
 unsigned filter_width(const char *name, unsigned arg);
+
+/* --- filter_constants.c --- */
+
+/* filter_constant - the value of a constant such as AF_UNIX. False where there is none. */
+bool filter_constant(const char *name, uint64_t *ret_value);
+
+/* filter_nearest_constant - the known constant that @word was probably meant to be, or NULL. */
+const char *filter_nearest_constant(const char *word);
 
 /* --- filter_eval.c --- */
 
