@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "plan/settings.h"
 
-static int write_stdout(void *context, const char *text, size_t size)
+static int write_stdout(void *context, const void *text, size_t size)
 {
 	(void)context;
 	return fd_write_all(STDOUT_FILENO, text, size);

@@ -169,27 +169,25 @@ mark_processes() {
 	ulimit -q "$MARK"
 }
 
-# marked: the pids of the test's processes, but for its own shell and its subshells; zombies are
-# dead. One per line. No program is started meanwhile: it would be marked too.
+# marked: the pids of the test's processes, but for its own shell, its subshells, and the grep that
+# looks for them; zombies are dead. One per line.
 marked() {
-	local limits status line state name value
+	local file pid name state
+	local -a files
 	local -A own=(["$$"]=1 ["$BASHPID"]=1)
 
-	own[${BATS_ROOT_PID-0}]=1
-	for limits in /proc/[0-9]*/limits; do
-		status=${limits%limits}status
-		{ while IFS= read -r line; do
-			[[ $line == 'Max msgqueue size '* ]] && break
-		done <"$limits"; } 2>/dev/null || continue
-		[[ $line =~ ^"Max msgqueue size"\ +[0-9]+\ +"$MARK"\  ]] || continue
-		state=''
-		{ while IFS=$':\t ' read -r name value _; do
-			case $name in
-			State) state=$value ;;
-			esac
-		done <"$status"; } 2>/dev/null || continue
-		limits=${limits#/proc/}
-		[[ $state == Z || $state == X || -n ${own[${limits%/*}]-} ]] || printf '%s\n' "${limits%/*}"
+	mapfile -t files < <(exec grep -lE "^Max msgqueue size +[0-9]+ +$MARK " \
+		/proc/[0-9]*/limits 2>/dev/null)
+	own[$!]=1
+	for file in "${files[@]}"; do
+		pid=${file#/proc/}
+		pid=${pid%/limits}
+		[[ -z ${own[$pid]-} ]] || continue
+		state=
+		{ while IFS=$':\t ' read -r name state _; do
+			[[ $name != State ]] || break
+		done <"/proc/$pid/status"; } 2>/dev/null || continue
+		[[ -z $state || $state == [ZX] ]] || printf '%s\n' "$pid"
 	done
 }
 
