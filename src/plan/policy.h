@@ -4,8 +4,19 @@
  * Runs in: the launcher and carrel-policy. PURE: no file is opened here; texts come in, an
  * effective policy comes out, all of it in one arena.
  *
- * Order of use:  policy_init -> policy_add_text / policy_add_setting (layer by layer, profile
- * first, command line last) -> policy_expand (fills $HOME and so on) -> plan_build.
+ * Order of use:
+ *
+ *     policy_init
+ *     policy_add_arguments, policy_add_text   the layers, in any order: each line knows its layer
+ *     policy_finish     chooses the profile, merges, gives workspace, scratch-base and report
+ *     policy_print ...  (here, where the paths are still as they were written)
+ *     policy_expand     fills $HOME, $SCRATCH and so on; judges the locks
+ *     plan_build
+ *     policy_check_facts  judges the locks again, on the paths as they were resolved
+ *
+ * Until policy_expand() the paths of rules, `cwd` and values of env are templates: "$HOME/.ssh", a
+ * literal dollar or backslash behind a backslash. After it they are plain bytes (a rule with `glob`
+ * set: a pattern as fnmatch(3) reads it, backslash escapes).
  */
 #pragma once
 
@@ -146,6 +157,12 @@ struct policy {
 	struct flag_value verbose;
 
 	struct arena *arena;               /* owns every text above */
+
+	struct policy_line *lines;         /* what was read, in reading order; see policy_line.h */
+	size_t line_count;
+	struct policy *locked;             /* profile and system policy alone; NULL without locks */
+	char *work[2];                     /* scratch memory of the parser */
+	bool expanded;                     /* policy_expand() was done */
 };
 
 /* What the small named set of variables stands for. All absolute; NULL = not available. */
@@ -156,3 +173,120 @@ struct policy_names {
 	const char *xdg_config_home, *xdg_cache_home, *xdg_data_home, *xdg_state_home,
 		*xdg_runtime_dir;
 };
+
+/* A policy file as the loader found it. Borrowed until policy_finish(). */
+struct policy_file {
+	const char *text;
+	size_t size;
+	const char *path; /* canonical: relative paths in it start from its directory */
+};
+
+struct embedded_text;
+struct embedded_filter;
+
+/* What reading a policy needs from outside. Borrowed until policy_finish(). */
+struct policy_resolver {
+	const char *cwd; /* for relative paths on the command line; NULL: they are refused */
+	const struct policy_names *names; /* home and xdg_*: for workspace, scratch-base, report, policy */
+	const struct embedded_text *texts; /* shipped profiles and lists */
+	size_t text_count;
+	const struct embedded_filter *filters; /* shipped filters; NULL: `syscalls` is not checked */
+	size_t filter_count;
+	/*
+	 * load - read the policy file @path (absolute, at most POLICY_SIZE_MAX bytes), and refuse it
+	 * where it lies in the workspace. 0, or -errno with @e (or without: then a plain "cannot read"
+	 * is said). NULL: `policy` lines are refused.
+	 */
+	int (*load)(void *context, const char *path, struct policy_file *ret, struct error *e);
+	void *context;
+};
+
+#define POLICY_COMMAND_LINE "command line" /* source.file of the command line */
+#define POLICY_SIZE_MAX (1024 * 1024) /* bytes of one text */
+#define POLICY_LINE_MAX 8192          /* bytes of one line */
+#define POLICY_SYSCALL_MAX 512        /* bytes of the text of one `syscall` line */
+#define POLICY_RULE_MAX 4096          /* lines of all layers together */
+#define POLICY_DEPTH_MAX 8            /* texts that include one another */
+
+/* Flags of a verb that are no settings, e.g. --json. */
+struct policy_verb_flag {
+	const char *name; /* without dashes */
+	bool given;       /* set by policy_add_arguments */
+};
+
+/* policy_init - an empty policy with the defaults. @arena: owns everything, outlives @p. */
+void policy_init(struct policy *p, struct arena *arena);
+
+/*
+ * policy_add_text - read one policy text and what it includes.
+ * @name: for messages, and where relative paths start: an absolute canonical path, or
+ *        "profile:NAME" (no relative paths). Borrowed. @text: borrowed until return.
+ * Returns 0, or -errno with @e: ERROR_POLICY (on: file:line), ERROR_LIMIT.
+ */
+MUST_CHECK int policy_add_text(struct policy *p, enum layer layer, const char *name,
+	const char *text, size_t size, const struct policy_resolver *r, struct error *e);
+
+/*
+ * policy_add_arguments - read settings from a command line, from argv[first] on, up to "--" (which
+ * is passed over) or the first word without a dash.
+ * @flags:    further flags of the verb, may be NULL. @ret_next: index of the first word after.
+ * Returns 0; 1 where -h or --help was met (nothing after it was read); -errno with @e
+ * (ERROR_USAGE, on: the argument).
+ */
+MUST_CHECK int policy_add_arguments(struct policy *p, int argc, const char *const *argv,
+	int first, const struct policy_resolver *r, struct policy_verb_flag *flags,
+	size_t flag_count, int *ret_next, struct error *e);
+
+/*
+ * policy_add_setting - one setting on the command-line layer that came another way, such as a
+ * variable of the environment. @from: what to call the place in messages ("CARREL_KEEP").
+ * @value: NULL for a flag. Returns as policy_add_arguments.
+ */
+MUST_CHECK int policy_add_setting(struct policy *p, const char *from, const char *name,
+	const char *value, const struct policy_resolver *r, struct error *e);
+
+/*
+ * policy_finish - choose the profile, merge the layers, check what contradicts.
+ * @default_profile: the one where no layer names one. After it workspace, scratch_base and report
+ * are plain absolute paths (or NULL). Returns 0, or -errno with @e.
+ */
+MUST_CHECK int policy_finish(struct policy *p, const char *default_profile,
+	const struct policy_resolver *r, struct error *e);
+
+/*
+ * policy_expand - put the names in and judge the locks. @names: all absolute; a line that needs one
+ * that is NULL is an error, unless it is optional, hide or protect: then the line is dropped.
+ * Returns 0, or -errno with @e: ERROR_POLICY, ERROR_USAGE, ERROR_LOCKED.
+ */
+MUST_CHECK int policy_expand(struct policy *p, const struct policy_names *names,
+	struct error *e);
+
+struct facts;
+
+/*
+ * policy_check_facts - judge `lock hide` and `lock protect` on the paths as the machine resolved
+ * them, so that a symbolic link is no way around. 0, or -EPERM with @e (ERROR_LOCKED).
+ */
+MUST_CHECK int policy_check_facts(const struct policy *p, const struct facts *facts,
+	struct error *e);
+
+/*
+ * policy_format_source - "file:line", "command line: --hide", "CARREL_KEEP", "default".
+ * @setting: name for the command line, or NULL. Cut to @size, always terminated.
+ */
+void policy_format_source(const struct source *source, const char *setting, char *ret_text,
+	size_t size);
+
+/*
+ * policy_print - the effective policy as text that is a policy file again.
+ * @sources: put the place of each line behind it as a comment. Without them the bytes depend on what
+ *           the policy says and on nothing else: they are what the policy digest is taken of.
+ * Before policy_expand() the paths are as written ($HOME/...), after it as they are on this machine.
+ * Returns 0, or what @write returned.
+ */
+MUST_CHECK int policy_print(const struct policy *p, bool sources,
+	int (*write)(void *context, const void *data, size_t size), void *context);
+
+/* policy_print_json - the same as one JSON document (docs: "policy show --json"). 0 or -errno. */
+MUST_CHECK int policy_print_json(const struct policy *p,
+	int (*write)(void *context, const void *data, size_t size), void *context);

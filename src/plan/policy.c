@@ -1,0 +1,503 @@
+/*
+ * policy.c - from lines to an effective policy: choosing the profile, merging, expanding.
+ *
+ * Runs in: the launcher and carrel-policy. PURE.
+ */
+#include "plan/policy.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/embedded.h"
+#include "plan/policy_line.h"
+
+#define GRACE_DEFAULT_MS 5000
+
+void policy_init(struct policy *p, struct arena *arena)
+{
+	*p = (struct policy){
+		.workspace_mode = WORKSPACE_DIRECT,
+		.tty = TTY_AUTO,
+		.net = NET_NONE,
+		.grace_ms = { .value = GRACE_DEFAULT_MS, .set = true },
+		.syscalls = { .value = "default" },
+		.arena = arena,
+	};
+}
+
+const char *policy_path_setting(enum path_kind kind)
+{
+	switch (kind) {
+	case PATH_READ:
+		return "read";
+	case PATH_WRITE:
+		return "write";
+	case PATH_HIDE:
+		return "hide";
+	case PATH_PROTECT:
+		return "protect";
+	case PATH_BIND_RO:
+	case PATH_BIND_RW:
+		return "bind";
+	case PATH_TMPFS:
+		return "tmpfs";
+	case PATH_DEV:
+		return "dev";
+	}
+	return "";
+}
+
+/* --- merging ---------------------------------------------------------------------------------- */
+
+static int apply_enum(struct policy *p, const struct policy_line *l)
+{
+	static const enum workspace_mode modes[] = { WORKSPACE_DIRECT, WORKSPACE_OVERLAY,
+		WORKSPACE_RO };
+
+	switch (l->id) {
+	case SETTING_WORKSPACE_MODE:
+		p->workspace_mode = modes[l->number];
+		p->workspace_mode_source = l->source;
+		return 0;
+	case SETTING_TTY:
+		p->tty = (enum tty_mode)l->number;
+		p->tty_source = l->source;
+		return 0;
+	default:
+		p->net = (enum net_mode)l->number;
+		p->net_source = l->source;
+		return 0;
+	}
+}
+
+static int apply_path(struct policy *p, const struct policy_line *l)
+{
+	struct path_rule *rules = arena_push(p->arena, p->paths, p->path_count, sizeof(*rules));
+
+	if (!rules)
+		return -ENOMEM;
+	p->paths = rules;
+	rules[p->path_count++] = (struct path_rule){
+		.kind = (enum path_kind)l->kind,
+		.optional = l->optional,
+		.glob = l->glob,
+		.path = l->text,
+		.dest = l->dest,
+		.size = l->number,
+		.source = l->source,
+	};
+	return 0;
+}
+
+static int apply_env(struct policy *p, const struct policy_line *l)
+{
+	struct env_rule *rules = arena_push(p->arena, p->envs, p->env_count, sizeof(*rules));
+
+	if (!rules)
+		return -ENOMEM;
+	p->envs = rules;
+	rules[p->env_count++] = (struct env_rule){
+		.unset = l->id == SETTING_UNSETENV,
+		.name = l->text,
+		.value = l->dest,
+		.source = l->source,
+	};
+	return 0;
+}
+
+static int apply_syscall(struct policy *p, const struct policy_line *l)
+{
+	struct syscall_rule *rules = arena_push(p->arena, p->syscall_rules,
+		p->syscall_rule_count, sizeof(*rules));
+
+	if (!rules)
+		return -ENOMEM;
+	p->syscall_rules = rules;
+	rules[p->syscall_rule_count++] =
+		(struct syscall_rule){ .text = l->text, .source = l->source };
+	return 0;
+}
+
+static int apply_word(struct policy *p, struct word_rule **rules, size_t *count,
+	const struct policy_line *l)
+{
+	struct word_rule *grown = arena_push(p->arena, *rules, *count, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	*rules = grown;
+	grown[(*count)++] = (struct word_rule){ .word = l->text, .source = l->source };
+	return 0;
+}
+
+static int apply_scalar(struct policy *p, const struct setting *s, const struct policy_line *l)
+{
+	void *member = (char *)p + s->member;
+
+	switch (s->kind) {
+	case KIND_FLAG:
+		*(struct flag_value *)member =
+			(struct flag_value){ .on = l->number != 0, .source = l->source };
+		return 0;
+	case KIND_SIZE:
+	case KIND_DURATION:
+	case KIND_COUNT_NUMBER:
+		*(struct number_value *)member = (struct number_value){ .value = l->number,
+			.set = true,
+			.source = l->source };
+		return 0;
+	default:
+		*(struct text_value *)member =
+			(struct text_value){ .value = l->text, .source = l->source };
+		return 0;
+	}
+}
+
+static int apply_line(struct policy *p, const struct policy_line *l)
+{
+	const struct setting *s = &settings_table[l->id];
+
+	switch (s->kind) {
+	case KIND_ENUM:
+		return apply_enum(p, l);
+	case KIND_PATH_RULE:
+	case KIND_GLOB_RULE:
+	case KIND_BIND:
+	case KIND_TMPFS:
+	case KIND_DEVICE:
+		return apply_path(p, l);
+	case KIND_ENV:
+	case KIND_ENV_NAME:
+		return apply_env(p, l);
+	case KIND_SYSCALL:
+		return apply_syscall(p, l);
+	case KIND_SCRATCH_ENV:
+		return apply_word(p, &p->scratch_envs, &p->scratch_env_count, l);
+	case KIND_WALL:
+		return apply_word(p, &p->requires, &p->require_count, l);
+	case KIND_SETTING:
+		return apply_word(p, &p->locks, &p->lock_count, l);
+	case KIND_PROFILE:
+	case KIND_POLICY_FILE:
+		return 0; /* read already */
+	default:
+		return apply_scalar(p, s, l);
+	}
+}
+
+/* Lines in the order of their layers, and which of them a later one replaces. */
+struct order {
+	const struct policy_line **lines;
+	size_t count;
+	uint16_t *table; /* hash table of 1 + index into lines */
+	size_t mask;
+};
+
+static bool same_subject(const struct policy_line *a, const struct policy_line *b)
+{
+	return a->hash == b->hash && policy_line_topic(a) == policy_line_topic(b) &&
+		!strcmp(policy_line_subject(a), policy_line_subject(b));
+}
+
+/* Puts @l last; an earlier line about the same thing is taken out. */
+static void order_put(struct order *o, const struct policy_line *l)
+{
+	size_t index = o->count++;
+
+	o->lines[index] = l;
+	if (policy_line_topic(l) == 0)
+		return;
+	size_t slot = l->hash & o->mask;
+	for (; o->table[slot]; slot = (slot + 1) & o->mask) {
+		const struct policy_line **old = &o->lines[o->table[slot] - 1];
+
+		if (same_subject(*old, l)) {
+			*old = NULL;
+			break;
+		}
+	}
+	o->table[slot] = (uint16_t)(index + 1);
+}
+
+/*
+ * Merges two runs of lines up to and including layer @top into @to.
+ * A line that was replaced leaves a NULL in the order, and its slot of the table is taken over by
+ * the line that replaced it: no slot ever points at a NULL.
+ */
+static int merge(struct policy *to, const struct policy *base, const struct policy *more,
+	enum layer top)
+{
+	const struct policy *from[] = { base, more };
+	size_t total = base->line_count + (more ? more->line_count : 0), slots = 16;
+
+	while (slots < 2 * total)
+		slots *= 2;
+	struct order o = {
+		.lines = arena_array(to->arena, total, sizeof(*o.lines)),
+		.table = arena_array(to->arena, slots, sizeof(*o.table)),
+		.mask = slots - 1,
+	};
+	if (!o.lines || !o.table)
+		return -ENOMEM;
+	for (unsigned layer = LAYER_PROFILE; layer <= (unsigned)top; layer++)
+		for (size_t f = 0; f < 2 && from[f]; f++)
+			for (size_t i = 0; i < from[f]->line_count; i++)
+				if (from[f]->lines[i].source.layer == (enum layer)layer)
+					order_put(&o, &from[f]->lines[i]);
+	for (size_t i = 0; i < o.count; i++) {
+		int r = o.lines[i] ? apply_line(to, o.lines[i]) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* --- choosing the profile --------------------------------------------------------------------- */
+
+/* The `profile` line of the strongest layer up to @top, or NULL. */
+static const struct policy_line *chosen_profile(const struct policy *p, enum layer top)
+{
+	const struct policy_line *chosen = NULL;
+
+	for (size_t i = 0; i < p->line_count; i++) {
+		const struct policy_line *l = &p->lines[i];
+
+		if (l->id == SETTING_PROFILE && l->source.layer <= top &&
+			(!chosen || l->source.layer >= chosen->source.layer))
+			chosen = l;
+	}
+	return chosen;
+}
+
+static int add_profile(struct policy *p, const char *name, const struct policy_resolver *r,
+	struct error *e)
+{
+	const struct embedded_text *text = policy_find_text(r, name);
+
+	if (!text)
+		return error_set(e, ERROR_POLICY, "policy", ENOENT, name, "no such profile");
+	const char *shown = arena_format(p->arena, "profile:%s", name);
+	if (!shown)
+		return policy_full(e);
+	return policy_add_text(p, LAYER_PROFILE, shown, text->text, text->size, r, e);
+}
+
+/*
+ * What the locks hold against: the profile and the system policy, as if nobody had said anything
+ * after them. Where a later layer chose another profile, the one it would have been is read too.
+ */
+static int build_locked(struct policy *p, const char *default_profile,
+	const struct policy_resolver *r, struct error *e)
+{
+	const struct policy_line *line = chosen_profile(p, LAYER_SYSTEM);
+	const char *name = line ? line->text : default_profile;
+	struct policy *locked = arena_array(p->arena, 2, sizeof(*locked));
+
+	if (!locked)
+		return policy_full(e);
+	policy_init(&locked[0], p->arena);
+	locked->profile.value = name;
+	if (!strcmp(name, p->profile.value)) {
+		p->locked = &locked[0];
+		return merge(locked, p, NULL, LAYER_SYSTEM) < 0 ? policy_full(e) : 0;
+	}
+	struct policy *base = &locked[1], system = *p;
+	policy_init(base, p->arena);
+	int result = add_profile(base, name, r, e);
+	if (result < 0)
+		return result;
+	/* Of p only the system's own lines: its profile is not the one. */
+	system.lines = arena_array(p->arena, p->line_count, sizeof(*system.lines));
+	system.line_count = 0;
+	if (!system.lines)
+		return policy_full(e);
+	for (size_t i = 0; i < p->line_count; i++)
+		if (p->lines[i].source.layer == LAYER_SYSTEM)
+			system.lines[system.line_count++] = p->lines[i];
+	p->locked = &locked[0];
+	return merge(locked, base, &system, LAYER_SYSTEM) < 0 ? policy_full(e) : 0;
+}
+
+/* --- what contradicts across lines ------------------------------------------------------------ */
+
+static int fail_pair(const struct source *a, const char *a_name, const struct source *b,
+	const char *b_name, const char *why, struct error *e)
+{
+	char on[512], other[256];
+
+	policy_format_source(a, a_name, on, sizeof(on));
+	policy_format_source(b, b_name, other, sizeof(other));
+	int r = error_set(e, ERROR_POLICY, "policy", 0, on, "'%s' contradicts '%s': %s", a_name,
+		b_name, why);
+	error_hint(e, "'%s' is given at %s", b_name, other);
+	return r;
+}
+
+/*
+ * keep and keep-for say the same thing differently: the later layer wins; in one file or on one
+ * command line together they are an error; from two places of one layer (CARREL_KEEP and an
+ * argument) the bounded one wins. Neither goes with scratch-size: a bounded scratch is memory, and
+ * memory does not outlive the session.
+ */
+static int check_keep(struct policy *p, struct error *e)
+{
+	struct flag_value *keep = &p->keep;
+	struct number_value *keep_for = &p->keep_for_ms;
+
+	if (keep_for->set && keep->source.layer > keep_for->source.layer) {
+		keep_for->set = false;
+	} else if (keep_for->set && keep->on) {
+		if (keep->source.layer == keep_for->source.layer &&
+			keep->source.file == keep_for->source.file)
+			return fail_pair(&keep_for->source, "keep-for", &keep->source, "keep",
+				"for a time, or until it is removed?", e);
+		keep->on = false;
+	}
+	if (!p->scratch_size.set || (!keep->on && !keep_for->set))
+		return 0;
+	return fail_pair(&p->scratch_size.source, "scratch-size",
+		keep->on ? &keep->source : &keep_for->source, keep->on ? "keep" : "keep-for",
+		"a bounded scratch is memory", e);
+}
+
+/* --- expanding -------------------------------------------------------------------------------- */
+
+/* Why a template could not be filled in; @r as template_expand returned it. */
+static int fail_expand(struct policy *p, const struct source *source, const char *setting,
+	int r, const char *missing, struct error *e)
+{
+	struct policy_place at = { .p = p, .source = *source, .setting = setting, .e = e };
+
+	if (r == -ENOENT)
+		return policy_fail(&at, "$%s stands for nothing here", missing);
+	if (r == -ENAMETOOLONG)
+		return policy_fail(&at, "a path of more than %d bytes", PATH_MAX - 1);
+	return policy_full(e);
+}
+
+static int expand_path(struct policy *p, const char **text, bool glob,
+	const struct policy_names *names, const char **ret_missing)
+{
+	const char *plain;
+	int r = template_expand(p, *text, names, true, glob, &plain, ret_missing);
+
+	if (r < 0)
+		return r;
+	if (strlen(plain) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	*text = plain;
+	return 0;
+}
+
+static int expand_text(struct policy *p, struct text_value *v, const char *setting,
+	const struct policy_names *names, struct error *e)
+{
+	const char *missing = NULL;
+
+	if (!v->value)
+		return 0;
+	int r = expand_path(p, &v->value, false, names, &missing);
+	return r < 0 ? fail_expand(p, &v->source, setting, r, missing, e) : 0;
+}
+
+/* What is needed before the workspace and the scratch are known. */
+static int expand_early(struct policy *p, const struct policy_names *known, struct error *e)
+{
+	struct policy_names names = known ? *known : (struct policy_names){ 0 };
+
+	names.workspace = names.scratch = NULL;
+	int r = expand_text(p, &p->workspace, "workspace", &names, e);
+	if (r == 0)
+		r = expand_text(p, &p->scratch_base, "scratch-base", &names, e);
+	if (r == 0 && p->report.value && strncmp(p->report.value, "fd:", 3) != 0)
+		r = expand_text(p, &p->report, "report", &names, e);
+	return r;
+}
+
+int policy_finish(struct policy *p, const char *default_profile,
+	const struct policy_resolver *r, struct error *e)
+{
+	const struct policy_line *line = chosen_profile(p, LAYER_COMMAND);
+
+	p->profile = (struct text_value){ .value = line ? line->text : default_profile };
+	if (line)
+		p->profile.source = line->source;
+	int result = add_profile(p, p->profile.value, r, e);
+	if (result < 0)
+		return result;
+	if (merge(p, p, NULL, LAYER_COMMAND) < 0)
+		return policy_full(e);
+	result = expand_early(p, r->names, e);
+	if (result == 0)
+		result = check_keep(p, e);
+	if (result < 0 || p->lock_count == 0)
+		return result;
+	result = build_locked(p, default_profile, r, e);
+	return result < 0 ? result : expand_early(p->locked, r->names, e);
+}
+
+/* 1: expanded, 0: the rule is passed over, negative: an error. */
+static int expand_rule(struct policy *p, struct path_rule *rule,
+	const struct policy_names *names, struct error *e)
+{
+	const char *missing = NULL;
+	int r = 0;
+
+	if (rule->path)
+		r = expand_path(p, &rule->path, rule->glob, names, &missing);
+	if (r == 0 && rule->dest)
+		r = expand_path(p, &rule->dest, false, names, &missing);
+	if (r == -ENOENT && rule->optional)
+		return 0;
+	if (r < 0)
+		return fail_expand(p, &rule->source, policy_path_setting(rule->kind), r, missing,
+			e);
+	return 1;
+}
+
+static int expand_env(struct policy *p, struct env_rule *rule, const struct policy_names *names,
+	struct error *e)
+{
+	const char *missing = NULL;
+
+	if (!rule->value)
+		return 0;
+	int r = template_expand(p, rule->value, names, false, false, &rule->value, &missing);
+	return r < 0 ? fail_expand(p, &rule->source, "env", r, missing, e) : 0;
+}
+
+static int expand_all(struct policy *p, const struct policy_names *names, struct error *e)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->path_count; i++) {
+		int r = expand_rule(p, &p->paths[i], names, e);
+
+		if (r < 0)
+			return r;
+		if (r > 0)
+			p->paths[kept++] = p->paths[i];
+	}
+	p->path_count = kept;
+	for (size_t i = 0; i < p->env_count; i++) {
+		int r = expand_env(p, &p->envs[i], names, e);
+
+		if (r < 0)
+			return r;
+	}
+	p->expanded = true;
+	return expand_text(p, &p->cwd, "cwd", names, e);
+}
+
+int policy_expand(struct policy *p, const struct policy_names *names, struct error *e)
+{
+	int r = expand_all(p, names, e);
+
+	if (r < 0 || !p->locked)
+		return r;
+	r = expand_all(p->locked, names, e);
+	return r < 0 ? r : policy_judge(p, e);
+}

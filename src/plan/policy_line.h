@@ -1,0 +1,119 @@
+/*
+ * policy_line.h - one line of a policy, read and checked but not yet merged; and templates.
+ *
+ * Runs in: the launcher and carrel-policy. PURE. For the policy_*.c files only.
+ *
+ * Three forms of one text, from outside to inside:
+ *   word      what a person wrote, quotes and backslashes resolved by whoever read it. A special
+ *             byte that was quoted stands behind a backslash, one that was not stands alone.
+ *   template  checked: variables are known and written one way ("~" is "$HOME"), relative paths are
+ *             joined, a backslash stands before '$', '\\' and (globs) '*', '?', '[' that mean
+ *             themselves, and before nothing else.
+ *   plain     variables filled in (policy_expand).
+ */
+#pragma once
+
+#include "plan/policy.h"
+#include "plan/settings.h"
+
+struct policy_line {
+	const char *text;  /* template, word or variable name; NULL for tmpfs and flags */
+	const char *dest;  /* template: destination of bind and tmpfs, value of env */
+	uint64_t number;   /* size, duration (ms), count, index of an enumeration's word, flag */
+	struct source source;
+	uint32_t hash;     /* of what the line is about: lines about the same thing are compared */
+	unsigned char id;  /* enum setting_id */
+	unsigned char kind;/* enum path_kind of a path rule */
+	bool optional;
+	bool glob;
+};
+
+/* Where a value stands and what it may refer to. */
+struct policy_place {
+	struct policy *p;
+	const struct policy_resolver *r;
+	struct source source;
+	const char *dir;   /* where relative paths start; NULL: refused */
+	bool shipped;      /* a text of carrel's own */
+	const char *setting;
+	struct error *e;
+};
+
+/*
+ * policy_fail - describe what is wrong at a place; always returns a negative errno.
+ * ERROR_USAGE on the command line, ERROR_POLICY in a text.
+ */
+int policy_fail(const struct policy_place *at, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* policy_full - no room is left for the policy (ERROR_LIMIT). */
+int policy_full(struct error *e);
+
+/* policy_work - memory for @size bytes that is overwritten by the next use of @which (0, 1); NULL
+ * when there is none. */
+char *policy_work(struct policy *p, int which, size_t size);
+
+/* policy_add_value - check the @word of setting @s and keep the line. 0 or -errno with the error. */
+MUST_CHECK int policy_add_value(struct policy_place *at, const struct setting *s, const char *word);
+
+/* policy_line_subject - what a line of a list is about: of a path rule where it is seen inside. */
+const char *policy_line_subject(const struct policy_line *l);
+
+/*
+ * policy_line_topic - lines with the same topic and subject replace one another across layers and
+ * may not contradict within a source: all path rules are one topic, env and unsetenv another, any
+ * other list one each; 0 for what is no list.
+ */
+int policy_line_topic(const struct policy_line *l);
+
+/* policy_path_setting - the setting a path rule comes from, e.g. "bind". Never NULL. */
+const char *policy_path_setting(enum path_kind kind);
+
+/* policy_judge - hold the locks of an expanded policy. 0 or -errno with the error. */
+MUST_CHECK int policy_judge(struct policy *p, struct error *e);
+
+/* policy_add_flag - the same for a flag. */
+MUST_CHECK int policy_add_flag(struct policy_place *at, const struct setting *s, bool on);
+
+/* policy_is_profile - a shipped text that is a whole profile (it names a filter), not a list. */
+bool policy_is_profile(const struct embedded_text *text);
+
+/* policy_find_text - a shipped text by name; the files of policy/ with a dot are no texts. */
+const struct embedded_text *policy_find_text(const struct policy_resolver *r, const char *name);
+
+/* policy_nearest_text - the shipped text that was probably meant, or NULL. */
+const char *policy_nearest_text(const struct policy_resolver *r, const char *name);
+
+/* --- words and templates ---------------------------------------------------------------------- */
+
+/* Bytes that can be special in some argument: quoted ones stand behind a backslash in a word. */
+#define WORD_SPECIAL "\\$~*?[:"
+
+/* word_plain - the word without its backslashes, in work memory 1, or NULL when there is none. */
+char *word_plain(struct policy *p, const char *word);
+
+/*
+ * word_from_argument - a word from an argument of the command line, where a backslash means
+ * something only in front of a byte of @special (the first '~' included). NULL: no memory.
+ */
+const char *word_from_argument(struct policy *p, const char *text, const char *special);
+
+/* word_split - first ':' that stands alone, replaced by NUL; what is behind it, or NULL. */
+char *word_split(char *word);
+
+/* template_path - word to template, for a path. @glob: may be a pattern; *ret_glob tells. */
+MUST_CHECK int template_path(const struct policy_place *at, const char *word, bool glob,
+	bool *ret_glob, const char **ret_template);
+
+/* template_value - word to template, for a value of env. */
+MUST_CHECK int template_value(const struct policy_place *at, const char *word,
+	const char **ret_template);
+
+/*
+ * template_expand - template to plain text in the arena.
+ * @path: clean the result up as a path; @glob: keep it a pattern, and quote what names stand for.
+ * *ret_missing: the name that is not available (then -ENOENT and no error is set). -ENOMEM: full.
+ */
+MUST_CHECK int template_expand(struct policy *p, const char *template,
+	const struct policy_names *names, bool path, bool glob, const char **ret_plain,
+	const char **ret_missing);

@@ -1,0 +1,637 @@
+/*
+ * policy_parse.c - policy texts and command lines, read into lines.
+ *
+ * Runs in: the launcher and carrel-policy. PURE: included files come through the resolver.
+ *
+ * Includes are read with a stack of frames, not by recursion: an include opens a frame, the end of
+ * a text closes it, and the depth is bounded.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "plan/embedded.h"
+#include "plan/policy_line.h"
+
+/* One text that is being read. */
+struct frame {
+	const char *at, *end; /* what is left of it */
+	const char *name;     /* for messages: a path or profile:NAME */
+	const char *dir;      /* where relative paths start, or NULL */
+	unsigned line;
+	bool shipped;
+};
+
+struct reader {
+	struct policy *p;
+	const struct policy_resolver *r;
+	struct error *e;
+	enum layer layer;
+	struct frame frames[POLICY_DEPTH_MAX];
+	size_t depth;
+};
+
+/* Lines of the command line all have this very pointer as their source's file. */
+static const char command_line[] = POLICY_COMMAND_LINE;
+
+/* --- shipped texts ---------------------------------------------------------------------------- */
+
+const struct embedded_text *policy_find_text(const struct policy_resolver *r, const char *name)
+{
+	if (strchr(name, '.'))
+		return NULL;
+	for (size_t i = 0; i < r->text_count; i++)
+		if (!strcmp(r->texts[i].name, name))
+			return &r->texts[i];
+	return NULL;
+}
+
+const char *policy_nearest_text(const struct policy_resolver *r, const char *name)
+{
+	const char *names[64];
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->text_count && count < 64; i++)
+		if (!strchr(r->texts[i].name, '.'))
+			names[count++] = r->texts[i].name;
+	return text_nearest(name, names, count);
+}
+
+bool policy_is_profile(const struct embedded_text *text)
+{
+	return !strncmp(text->text, "syscalls ", 9) || strstr(text->text, "\nsyscalls ");
+}
+
+/* --- words of a line -------------------------------------------------------------------------- */
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static size_t put_byte(char *out, size_t used, char c, bool literal)
+{
+	if (literal && strchr(WORD_SPECIAL, c))
+		out[used++] = '\\';
+	out[used++] = c;
+	return used;
+}
+
+/* The escape at *at (a backslash); *ret gets its byte, *at moves behind it. */
+static int read_escape(const struct policy_place *place, const char **at, const char *end,
+	char *ret)
+{
+	const char *p = *at + 1;
+
+	if (p == end)
+		return policy_fail(place, "a backslash at the end of the line");
+	if (*p == 'n' || *p == 't') {
+		*ret = *p == 'n' ? '\n' : '\t';
+	} else if (*p == 'x') {
+		int high = end - p > 2 ? hex_digit(p[1]) : -1;
+		int low = high >= 0 ? hex_digit(p[2]) : -1;
+
+		if (low < 0 || (high == 0 && low == 0))
+			return policy_fail(place, "\\x needs two hexadecimal digits, not 00");
+		*ret = (char)(unsigned char)(high * 16 + low);
+		p += 2;
+	} else if ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
+		(*p >= 'A' && *p <= 'Z')) {
+		error_hint(place->e, "known: \\n \\t \\xNN, and a backslash before punctuation");
+		return policy_fail(place, "unknown escape '\\%c'", *p);
+	} else {
+		*ret = *p;
+	}
+	*at = p + 1;
+	return 0;
+}
+
+/* A byte that has no business in a line of text, outside quotes and inside. */
+static int check_byte(const struct policy_place *place, char c)
+{
+	unsigned char byte = (unsigned char)c;
+
+	if ((byte >= 0x20 || c == '\t') && byte != 0x7f)
+		return 0;
+	if (c == '\r')
+		error_hint(place->e, "save the file with plain newlines");
+	else
+		error_hint(place->e, "write it as \\x%02x", byte);
+	return policy_fail(place, "a control character (0x%02x)", byte);
+}
+
+/*
+ * The next word of [*at, end): bytes that quotes made literal stand behind a backslash. 1: a word,
+ * 0: none is left. @out holds twice the line.
+ */
+static int read_word(const struct policy_place *place, const char **at, const char *end,
+	char *out)
+{
+	const char *p = *at;
+	char quote = '\0';
+	size_t used = 0;
+
+	while (p < end && is_blank(*p))
+		p++;
+	if (p == end || *p == '#') {
+		*at = end;
+		return 0;
+	}
+	for (; p < end && (quote || !is_blank(*p));) {
+		char c = *p;
+		int r = check_byte(place, c);
+
+		if (r < 0)
+			return r;
+		if (quote ? c == quote : c == '"' || c == '\'') {
+			quote = quote ? '\0' : c;
+			p++;
+		} else if (c == '\\' && quote != '\'') {
+			r = read_escape(place, &p, end, &c);
+			if (r < 0)
+				return r;
+			used = put_byte(out, used, c, true);
+		} else {
+			used = put_byte(out, used, c, quote == '\'' || (quote && c != '$'));
+			p++;
+		}
+	}
+	if (quote)
+		return policy_fail(place, "a quotation (%c) that is not closed", quote);
+	out[used] = '\0';
+	*at = p;
+	return 1;
+}
+
+/* --- includes --------------------------------------------------------------------------------- */
+
+/* The directory of an absolute path, in the arena; NULL for what is none. */
+static const char *directory_of(struct policy *p, const char *path)
+{
+	const char *slash = path[0] == '/' ? strrchr(path, '/') : NULL;
+
+	if (!slash)
+		return NULL;
+	return arena_copy(p->arena, path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* "a -> b -> a", for the hint of a cycle. */
+static void hint_chain(struct reader *rd, size_t from, const char *name)
+{
+	char chain[320] = "";
+	size_t used = 0;
+
+	for (size_t i = from; i < rd->depth && used < sizeof(chain); i++)
+		used += (size_t)snprintf(chain + used, sizeof(chain) - used, "%s -> ",
+			rd->frames[i].name);
+	if (used < sizeof(chain))
+		(void)snprintf(chain + used, sizeof(chain) - used, "%s", name);
+	error_hint(rd->e, "%s", chain);
+}
+
+static int push_frame(struct reader *rd, const struct policy_place *at, const struct frame *f)
+{
+	for (size_t i = 0; i < rd->depth; i++)
+		if (!strcmp(rd->frames[i].name, f->name)) {
+			hint_chain(rd, i, f->name);
+			return policy_fail(at, "'%.60s' includes itself", f->name);
+		}
+	if (rd->depth == POLICY_DEPTH_MAX) {
+		hint_chain(rd, 0, f->name);
+		return policy_fail(at, "more than %d texts that include one another",
+			POLICY_DEPTH_MAX);
+	}
+	rd->frames[rd->depth++] = *f;
+	return 0;
+}
+
+static int check_text(const struct policy_place *at, const char *text, size_t size)
+{
+	if (size > POLICY_SIZE_MAX)
+		return policy_fail(at, "longer than 1 MiB (%zu bytes)", size);
+	const char *nul = memchr(text, '\0', size);
+	if (!nul)
+		return 0;
+	struct policy_place there = *at;
+	there.source.line = 1;
+	for (const char *p = text; p < nul; p++)
+		there.source.line += *p == '\n';
+	return policy_fail(&there, "a NUL byte");
+}
+
+/* Opens the text @file, named as @name in messages. */
+static int open_text(struct reader *rd, const struct policy_place *at, const char *name,
+	const char *text, size_t size, bool shipped)
+{
+	struct policy_place there = *at;
+
+	there.source.file = name;
+	there.source.line = 0;
+	int r = check_text(&there, text, size);
+	if (r < 0)
+		return r;
+	struct frame f = { .at = text, .end = text + size, .name = name, .shipped = shipped };
+	if (!shipped)
+		f.dir = directory_of(rd->p, name);
+	return push_frame(rd, at, &f);
+}
+
+/*
+ * profile NAME. Inside a shipped text, and for a list, the text is read here, on the layer of the
+ * line. A whole profile that a person names is only noted: policy_finish() takes the one of the
+ * strongest layer and puts it below everything else.
+ */
+static int include_profile(struct reader *rd, struct policy_place *at, const char *word)
+{
+	const char *name = word_plain(rd->p, word);
+
+	if (!name)
+		return policy_full(rd->e);
+	const struct embedded_text *text = policy_find_text(rd->r, name);
+	if (!text || (!at->shipped && policy_is_profile(text)))
+		return policy_add_value(at, &settings_table[SETTING_PROFILE], word);
+	const char *shown = arena_format(rd->p->arena, "profile:%s", text->name);
+	if (!shown)
+		return policy_full(rd->e);
+	return open_text(rd, at, shown, text->text, text->size, true);
+}
+
+/* policy FILE: only names that are known before the session exists. */
+static int include_file(struct reader *rd, struct policy_place *at, const char *word)
+{
+	const char *path, *missing;
+	struct policy_file file = { 0 };
+
+	if (at->shipped || !rd->r->load)
+		return policy_fail(at, "no file can be included here");
+	int r = policy_add_value(at, &settings_table[SETTING_POLICY], word);
+	if (r < 0)
+		return r;
+	static const struct policy_names nobody;
+	r = template_expand(rd->p, rd->p->lines[rd->p->line_count - 1].text,
+		rd->r->names ? rd->r->names : &nobody, true, false, &path, &missing);
+	if (r == -ENOENT)
+		return policy_fail(at, "$%s is not known here", missing);
+	if (r < 0)
+		return policy_full(rd->e);
+	r = rd->r->load(rd->r->context, path, &file, rd->e);
+	if (r < 0) {
+		char on[1024];
+
+		policy_format_source(&at->source, "policy", on, sizeof(on));
+		error_hint(rd->e, "named at %s", on);
+		return error_set(rd->e, ERROR_POLICY, "policy", -r, path,
+			"cannot read the policy");
+	}
+	const char *shown = arena_copy(rd->p->arena, file.path, strlen(file.path));
+	if (!shown)
+		return policy_full(rd->e);
+	return open_text(rd, at, shown, file.text, file.size, false);
+}
+
+static int add_word(struct reader *rd, struct policy_place *at, const struct setting *s,
+	const char *word)
+{
+	switch (s->kind) {
+	case KIND_PROFILE:
+		return include_profile(rd, at, word);
+	case KIND_POLICY_FILE:
+		return include_file(rd, at, word);
+	default:
+		return policy_add_value(at, s, word);
+	}
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static int fail_setting(const struct policy_place *at, const char *name)
+{
+	int r = policy_fail(at, "unknown setting '%.60s'", name);
+	const char *nearest = settings_nearest(name + strspn(name, "-"));
+
+	if (nearest)
+		error_hint(at->e, "did you mean '%s'?", nearest);
+	return r;
+}
+
+static int add_file_flag(struct policy_place *at, const struct setting *s, const char *word)
+{
+	if (!word || !strcmp(word, "yes"))
+		return policy_add_flag(at, s, true);
+	if (!strcmp(word, "no"))
+		return policy_add_flag(at, s, false);
+	return policy_fail(at, "'%s' is followed by yes, no or nothing, not '%.60s'", s->name,
+		word);
+}
+
+/* The rest of a `syscall` line is one value: its words, one space apart. */
+static int join_words(struct policy_place *at, const char **p, const char *end, char *word)
+{
+	size_t used = strlen(word);
+	int r;
+
+	for (;;) {
+		r = read_word(at, p, end, word + used + 1);
+		if (r <= 0)
+			return r;
+		word[used] = ' ';
+		used += 1 + strlen(word + used + 1);
+	}
+}
+
+static int read_arguments(struct reader *rd, struct policy_place *at, const struct setting *s,
+	const char *p, const char *end, char *word)
+{
+	int r = read_word(at, &p, end, word);
+
+	if (r < 0)
+		return r;
+	if (s->kind == KIND_FLAG) {
+		const char *given = r ? word : NULL;
+
+		if (r && (r = read_word(at, &p, end, word + strlen(word) + 1)) != 0)
+			return r < 0 ? r : policy_fail(at, "more than one word");
+		return add_file_flag(at, s, given);
+	}
+	if (r == 0)
+		return policy_fail(at, "'%s' needs %s", s->name, s->placeholder);
+	if (s->kind == KIND_SYSCALL) {
+		r = join_words(at, &p, end, word);
+		return r < 0 ? r : add_word(rd, at, s, word);
+	}
+	for (;;) {
+		r = add_word(rd, at, s, word);
+		if (r < 0)
+			return r;
+		r = read_word(at, &p, end, word);
+		if (r <= 0)
+			return r;
+		if (s->merge == MERGE_LAST || s->kind == KIND_POLICY_FILE)
+			return policy_fail(at, "'%s' takes one argument; '%.60s' is too much",
+				s->name, word);
+	}
+}
+
+static int read_line(struct reader *rd, const struct frame *f, const char *line,
+	const char *end)
+{
+	struct policy_place at = {
+		.p = rd->p,
+		.r = rd->r,
+		.source = { .layer = rd->layer, .line = f->line, .file = f->name },
+		.dir = f->dir,
+		.shipped = f->shipped,
+		.e = rd->e,
+	};
+
+	if (end - line > POLICY_LINE_MAX)
+		return policy_fail(&at, "a line of more than %d bytes", POLICY_LINE_MAX);
+	char *word = policy_work(rd->p, 0, 4 * POLICY_LINE_MAX + 2);
+	if (!word)
+		return policy_full(rd->e);
+	int r = read_word(&at, &line, end, word);
+	if (r <= 0)
+		return r;
+	const struct setting *s = settings_find(word, strlen(word));
+	if (!s)
+		return fail_setting(&at, word);
+	at.setting = s->name;
+	return read_arguments(rd, &at, s, line, end, word);
+}
+
+/* Reads until every frame is closed. */
+static int read_frames(struct reader *rd)
+{
+	while (rd->depth > 0) {
+		struct frame *f = &rd->frames[rd->depth - 1];
+
+		if (f->at == f->end) {
+			rd->depth--;
+			continue;
+		}
+		const char *line = f->at;
+		const char *end = memchr(line, '\n', (size_t)(f->end - line));
+
+		f->at = end ? end + 1 : f->end;
+		f->line++;
+		int r = read_line(rd, f, line, end ? end : f->end);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int policy_add_text(struct policy *p, enum layer layer, const char *name, const char *text,
+	size_t size, const struct policy_resolver *r, struct error *e)
+{
+	struct reader rd = { .p = p, .r = r, .e = e, .layer = layer };
+	struct policy_place at = {
+		.p = p,
+		.r = r,
+		.source = { .layer = layer, .file = name },
+		.e = e,
+	};
+	/* A copy: the pointer tells this reading from another one of the same file. */
+	const char *own = arena_copy(p->arena, name, strlen(name));
+
+	if (!own)
+		return policy_full(e);
+	int result = open_text(&rd, &at, own, text, size, !strncmp(name, "profile:", 8));
+	return result < 0 ? result : read_frames(&rd);
+}
+
+/* --- the command line ------------------------------------------------------------------------- */
+
+/* What a backslash on the command line can take the meaning from. */
+static const char *argument_special(const struct setting *s)
+{
+	switch (s->kind) {
+	case KIND_PATH_EARLY:
+	case KIND_PATH_LATE:
+	case KIND_PATH_RULE:
+	case KIND_DEVICE:
+	case KIND_POLICY_FILE:
+	case KIND_REPORT:
+		return "$~";
+	case KIND_GLOB_RULE:
+		return "$~*?[";
+	case KIND_BIND:
+	case KIND_TMPFS:
+		return "$~:";
+	case KIND_ENV:
+		return "$";
+	default:
+		return "";
+	}
+}
+
+static int add_argument(struct policy *p, const struct policy_resolver *r,
+	const struct source *source, const struct setting *s, const char *value, struct error *e)
+{
+	struct policy_place at = {
+		.p = p,
+		.r = r,
+		.source = *source,
+		.dir = r->cwd,
+		.setting = s->name,
+		.e = e,
+	};
+	struct reader rd = { .p = p, .r = r, .e = e, .layer = source->layer };
+	if (s->id == SETTING_POLICY)
+		rd.layer = LAYER_FILE;
+	if (s->system_only) {
+		error_hint(e, "locks belong into /etc/carrel/policy");
+		return policy_fail(&at, "'%s' outside the system policy", s->name);
+	}
+	const char *word = word_from_argument(p, value, argument_special(s));
+	if (!word)
+		return policy_full(e);
+	int result = add_word(&rd, &at, s, word);
+	return result < 0 ? result : read_frames(&rd);
+}
+
+int policy_add_setting(struct policy *p, const char *from, const char *name,
+	const char *value, const struct policy_resolver *r, struct error *e)
+{
+	struct source source = { .layer = LAYER_COMMAND, .file = from };
+	struct policy_place at = { .p = p, .r = r, .source = source, .setting = name, .e = e };
+	const struct setting *s = settings_find(name, strlen(name));
+
+	if (!s)
+		return fail_setting(&at, name);
+	if (s->kind == KIND_FLAG)
+		return add_file_flag(&at, s, value);
+	if (!value)
+		return policy_fail(&at, "'%s' needs %s", s->name, s->placeholder);
+	return add_argument(p, r, &source, s, value, e);
+}
+
+struct arguments {
+	struct policy *p;
+	const struct policy_resolver *r;
+	struct error *e;
+	const char *const *argv;
+	int argc, next;
+	struct policy_verb_flag *flags;
+	size_t flag_count;
+};
+
+static struct policy_verb_flag *find_flag(struct arguments *a, const char *name)
+{
+	for (size_t i = 0; i < a->flag_count; i++)
+		if (!strcmp(a->flags[i].name, name))
+			return &a->flags[i];
+	return NULL;
+}
+
+/* The value of --name: behind the '=' or the next argument. NULL with the error. */
+static const char *take_value(struct arguments *a, struct policy_place *at,
+	const struct setting *s, const char *equals)
+{
+	if (equals)
+		return equals + 1;
+	if (a->next < a->argc && strncmp(a->argv[a->next], "--", 2) != 0)
+		return a->argv[a->next++];
+	(void)policy_fail(at, "'--%s' needs %s", s->name, s->placeholder);
+	if (a->next < a->argc && strcmp(a->argv[a->next], "--") != 0)
+		error_hint(a->e, "a value that starts with dashes is written --%s=VALUE", s->name);
+	return NULL;
+}
+
+static int fail_argument(struct arguments *a, struct policy_place *at, const char *name,
+	size_t length)
+{
+	char word[64];
+
+	(void)snprintf(word, sizeof(word), "%.*s", (int)(length < 60 ? length : 60), name);
+	at->setting = word;
+	int r = policy_fail(at, "unknown option");
+	const char *nearest = settings_nearest(word);
+	for (size_t i = 0; !nearest && i < a->flag_count; i++)
+		if (text_nearest(word, &a->flags[i].name, 1))
+			nearest = a->flags[i].name;
+	if (nearest)
+		error_hint(a->e, "did you mean '--%s'?", nearest);
+	return r;
+}
+
+/* One option; @name is behind the dashes. */
+static int read_option(struct arguments *a, const char *name, const struct source *source)
+{
+	struct policy_place at = { .p = a->p, .r = a->r, .source = *source, .e = a->e };
+	const char *equals = strchr(name, '=');
+	size_t length = equals ? (size_t)(equals - name) : strlen(name);
+	const struct setting *s = settings_find(name, length);
+	struct policy_verb_flag *flag = s || equals ? NULL : find_flag(a, name);
+	bool off = false;
+
+	if (flag) {
+		at.setting = flag->name;
+		if (flag->given)
+			return policy_fail(&at, "given twice");
+		flag->given = true;
+		return 0;
+	}
+	if (!s && length > 3 && !strncmp(name, "no-", 3)) {
+		s = settings_find(name + 3, length - 3);
+		off = s && s->kind == KIND_FLAG;
+	}
+	if (!s || (!off && !strncmp(name, "no-", 3)))
+		return fail_argument(a, &at, name, length);
+	at.setting = s->name;
+	if (s->kind == KIND_FLAG) {
+		if (!equals)
+			return policy_add_flag(&at, s, !off);
+		error_hint(a->e, "write --%s or --no-%s", s->name, s->name);
+		return policy_fail(&at, "a flag takes no value");
+	}
+	const char *value = take_value(a, &at, s, equals);
+	return value ? add_argument(a->p, a->r, source, s, value, a->e) : -EINVAL;
+}
+
+int policy_add_arguments(struct policy *p, int argc, const char *const *argv, int first,
+	const struct policy_resolver *r, struct policy_verb_flag *flags, size_t flag_count,
+	int *ret_next, struct error *e)
+{
+	struct arguments a = {
+		.p = p,
+		.r = r,
+		.e = e,
+		.argv = argv,
+		.argc = argc,
+		.next = first,
+		.flags = flags,
+		.flag_count = flag_count,
+	};
+
+	while (a.next < argc && argv[a.next][0] == '-') {
+		const char *word = argv[a.next];
+		struct source source = { .layer = LAYER_COMMAND,
+			.line = (unsigned)a.next++,
+			.file = command_line };
+
+		if (!strcmp(word, "--"))
+			break;
+		if (!strcmp(word, "-h") || !strcmp(word, "--help"))
+			return 1;
+		if (strncmp(word, "--", 2) != 0) {
+			error_hint(e, "options have two dashes and are written in full");
+			return error_set(e, ERROR_USAGE, "options", 0, word, "unknown option");
+		}
+		int result = read_option(&a, word + 2, &source);
+		if (result < 0)
+			return result;
+	}
+	*ret_next = a.next;
+	return 0;
+}

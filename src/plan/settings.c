@@ -1,0 +1,252 @@
+/*
+ * settings.c - the table behind settings.h.
+ *
+ * Runs in: the launcher and carrel-policy. PURE.
+ */
+#include "plan/settings.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "plan/policy.h"
+
+static const char *const mode_words[] = { "direct", "overlay", "ro", NULL };
+static const char *const tty_words[] = { "auto", "yes", "no", NULL };
+static const char *const net_words[] = { "none", "host", NULL };
+
+const char *const settings_walls[] = {
+	"namespaces",
+	"mounts",
+	"syscalls",
+	"capabilities",
+	"landlock",
+	"unprivileged-uid",
+	"nested-namespaces",
+	"keyring",
+	"supervisor",
+	NULL,
+};
+
+#define AT(member_) .member = (unsigned short)offsetof(struct policy, member_)
+#define SETTING(id_, name_, group_, kind_, merge_, lock_)                              \
+	.name = (name_), .id = SETTING_##id_, .group = GROUP_##group_,                 \
+	.kind = KIND_##kind_, .merge = MERGE_##merge_, .lock = LOCK_##lock_
+
+/* clang-format off: one setting, one paragraph */
+const struct setting settings_table[SETTING_COUNT] = {
+[SETTING_WORKSPACE] = {
+	SETTING(WORKSPACE, "workspace", FILES, PATH_EARLY, LAST, FIXED), AT(workspace),
+	.placeholder = "DIR",
+	.help = "the project: durable and writable by the command; default: the current directory",
+},
+[SETTING_WORKSPACE_MODE] = {
+	SETTING(WORKSPACE_MODE, "workspace-mode", FILES, ENUM, LAST, RANK),
+	.placeholder = "direct|ro|overlay", .words = mode_words,
+	.help = "writable, read-only, or writes kept apart from it; default: direct",
+},
+[SETTING_READ] = {
+	SETTING(READ, "read", FILES, PATH_RULE, LIST, NO_MORE),
+	.placeholder = "PATH",
+	.help = "readable; -PATH: where it exists",
+},
+[SETTING_WRITE] = {
+	SETTING(WRITE, "write", FILES, PATH_RULE, LIST, NO_MORE),
+	.placeholder = "PATH",
+	.help = "readable and writable; -PATH: where it exists",
+},
+[SETTING_HIDE] = {
+	SETTING(HIDE, "hide", FILES, GLOB_RULE, LIST, SHADOWED),
+	.placeholder = "PATH-OR-GLOB",
+	.help = "empty inside, whatever is there; * ? [ ] match within one name",
+},
+[SETTING_PROTECT] = {
+	SETTING(PROTECT, "protect", FILES, PATH_RULE, LIST, SHADOWED),
+	.placeholder = "PATH",
+	.help = "read-only, or absent, inside something writable",
+},
+[SETTING_BIND] = {
+	SETTING(BIND, "bind", FILES, BIND, LIST, NO_MORE),
+	.placeholder = "SRC:DEST[:ro|rw]",
+	.help = "SRC of the host seen at DEST, read-only unless rw; -SRC: where it exists",
+},
+[SETTING_TMPFS] = {
+	SETTING(TMPFS, "tmpfs", FILES, TMPFS, LIST, NO_MORE),
+	.placeholder = "DEST[:SIZE]",
+	.help = "empty writable memory at DEST, gone with the session",
+},
+[SETTING_DEV] = {
+	SETTING(DEV, "dev", FILES, DEVICE, LIST, NO_MORE),
+	.placeholder = "NODE",
+	.help = "a device node below /dev; -NODE: where it exists",
+},
+[SETTING_SCRATCH_BASE] = {
+	SETTING(SCRATCH_BASE, "scratch-base", SCRATCH, PATH_EARLY, LAST, FIXED),
+	AT(scratch_base), .placeholder = "DIR",
+	.help = "where session directories are made; default: $TMPDIR, else /tmp",
+},
+[SETTING_SCRATCH_SIZE] = {
+	SETTING(SCRATCH_SIZE, "scratch-size", SCRATCH, SIZE, LAST, SMALLER),
+	AT(scratch_size), .placeholder = "SIZE",
+	.help = "a scratch in memory that holds no more than this",
+},
+[SETTING_SCRATCH_ENV] = {
+	SETTING(SCRATCH_ENV, "scratch-env", SCRATCH, SCRATCH_ENV, LIST, NO_MORE),
+	.placeholder = "NAME",
+	.help = "a further variable that names the scratch, beside CARREL_SCRATCH",
+},
+[SETTING_KEEP] = {
+	SETTING(KEEP, "keep", SCRATCH, FLAG, LAST, OFF), AT(keep),
+	.help = "leave the scratch when the session ends, and say where it is",
+},
+[SETTING_KEEP_FOR] = {
+	SETTING(KEEP_FOR, "keep-for", SCRATCH, DURATION, LAST, UNSET_LEAST),
+	AT(keep_for_ms), .placeholder = "DURATION",
+	.help = "leave the scratch for that long; carrel gc then removes it",
+},
+[SETTING_CWD] = {
+	SETTING(CWD, "cwd", PROCESS, PATH_LATE, LAST, FIXED), AT(cwd),
+	.placeholder = "DIR",
+	.help = "where the command starts; default: the caller's directory, else the workspace",
+},
+[SETTING_ENV] = {
+	SETTING(ENV, "env", PROCESS, ENV, LIST, NO_MORE),
+	.placeholder = "NAME[=VALUE]",
+	.help = "a variable for the command; without a value the caller's, and * matches in NAME",
+},
+[SETTING_UNSETENV] = {
+	SETTING(UNSETENV, "unsetenv", PROCESS, ENV_NAME, LIST, MORE_OK),
+	.placeholder = "NAME",
+	.help = "a variable the command does not get; * matches in NAME",
+},
+[SETTING_TTY] = {
+	SETTING(TTY, "tty", PROCESS, ENUM, LAST, FIXED),
+	.placeholder = "auto|yes|no", .words = tty_words,
+	.help = "a terminal of the session's own; auto: when standard input is one",
+},
+[SETTING_DIE_WITH_PARENT] = {
+	SETTING(DIE_WITH_PARENT, "die-with-parent", PROCESS, FLAG, LAST, ON),
+	AT(die_with_parent),
+	.help = "end the session when the process that started carrel ends",
+},
+[SETTING_NESTED] = {
+	SETTING(NESTED, "nested", PROCESS, FLAG, LAST, OFF), AT(nested),
+	.help = "let the command make user namespaces of its own (weaker)",
+},
+[SETTING_TIMEOUT] = {
+	SETTING(TIMEOUT, "timeout", LIMITS, DURATION, LAST, SMALLER), AT(timeout_ms),
+	.placeholder = "DURATION",
+	.help = "end the command after that long, with status 124",
+},
+[SETTING_GRACE] = {
+	SETTING(GRACE, "grace", LIMITS, DURATION, LAST, SMALLER), AT(grace_ms),
+	.placeholder = "DURATION",
+	.help = "time between asking the command to end and killing it; default: 5s",
+},
+[SETTING_CPU_TIME] = {
+	SETTING(CPU_TIME, "cpu-time", LIMITS, DURATION, LAST, SMALLER), AT(cpu_time_ms),
+	.placeholder = "DURATION",
+	.help = "processor time of each process",
+},
+[SETTING_FILE_SIZE] = {
+	SETTING(FILE_SIZE, "file-size", LIMITS, SIZE, LAST, SMALLER), AT(file_size),
+	.placeholder = "SIZE",
+	.help = "largest file a process can write",
+},
+[SETTING_OPEN_FILES] = {
+	SETTING(OPEN_FILES, "open-files", LIMITS, COUNT_NUMBER, LAST, SMALLER),
+	AT(open_files), .placeholder = "N",
+	.help = "open descriptors of each process",
+},
+[SETTING_NET] = {
+	SETTING(NET, "net", NETWORK, ENUM, LAST, RANK_DOWN),
+	.placeholder = "none|host", .words = net_words,
+	.help = "no network but the session's own loopback, or the host's; default: none",
+},
+[SETTING_SYSCALLS] = {
+	SETTING(SYSCALLS, "syscalls", SYSCALLS, FILTER, LAST, FIXED), AT(syscalls),
+	.placeholder = "NAME",
+	.help = "the shipped system-call filter; default: default",
+},
+[SETTING_SYSCALL] = {
+	SETTING(SYSCALL, "syscall", SYSCALLS, SYSCALL, LIST, NO_MORE),
+	.placeholder = "allow|errno NAME|GROUP [if EXPR]",
+	.help = "change the filter: let a call or a group pass, or refuse it",
+},
+[SETTING_PROFILE] = {
+	SETTING(PROFILE, "profile", POLICY, PROFILE, LAST, FIXED),
+	.placeholder = "NAME",
+	.help = "the shipped policy to start from, or a shipped list to add; default: agent",
+},
+[SETTING_POLICY] = {
+	SETTING(POLICY, "policy", POLICY, POLICY_FILE, LIST, NO_MORE),
+	.placeholder = "FILE",
+	.help = "read a policy file, over the system's and the user's",
+},
+[SETTING_LOCK] = {
+	SETTING(LOCK, "lock", POLICY, SETTING, LIST, NEVER),
+	.placeholder = "SETTING", .system_only = true,
+	.help = "system policy only: nothing later loosens that setting",
+},
+[SETTING_REQUIRE] = {
+	SETTING(REQUIRE, "require", POLICY, WALL, LIST, MORE_OK),
+	.placeholder = "LAYER", .words = settings_walls,
+	.help = "refuse to start without that layer, even if degraded",
+},
+[SETTING_DEGRADED] = {
+	SETTING(DEGRADED, "degraded", POLICY, FLAG, LAST, OFF), AT(degraded),
+	.help = "start without layers that this machine does not have; the report names them",
+},
+[SETTING_REPORT] = {
+	SETTING(REPORT, "report", OUTPUT, REPORT, LAST, FIXED), AT(report),
+	.placeholder = "FILE|fd:N",
+	.help = "where the JSON report goes",
+},
+[SETTING_QUIET] = {
+	SETTING(QUIET, "quiet", OUTPUT, FLAG, LAST, FIXED), AT(quiet),
+	.help = "no messages but errors",
+},
+[SETTING_VERBOSE] = {
+	SETTING(VERBOSE, "verbose", OUTPUT, FLAG, LAST, FIXED), AT(verbose),
+	.help = "say what is being done",
+},
+};
+/* clang-format on */
+
+static const char *const group_titles[GROUP_COUNT] = {
+	[GROUP_FILES] = "files",
+	[GROUP_SCRATCH] = "scratch",
+	[GROUP_PROCESS] = "process",
+	[GROUP_LIMITS] = "limits",
+	[GROUP_NETWORK] = "network",
+	[GROUP_SYSCALLS] = "system calls",
+	[GROUP_POLICY] = "policy",
+	[GROUP_OUTPUT] = "output",
+};
+
+const char *settings_group_title(enum setting_group group)
+{
+	return (size_t)group < GROUP_COUNT ? group_titles[group] : "";
+}
+
+const struct setting *settings_find(const char *name, size_t length)
+{
+	if (length == 0)
+		return NULL;
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings_table[i];
+
+		if (s->name[0] == name[0] && !strncmp(s->name, name, length) &&
+			!s->name[length])
+			return s;
+	}
+	return NULL;
+}
+
+const char *settings_nearest(const char *name)
+{
+	const char *names[SETTING_COUNT];
+
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		names[i] = settings_table[i].name;
+	return text_nearest(name, names, SETTING_COUNT);
+}

@@ -1,0 +1,165 @@
+/*
+ * settings.h - the one table of all settings.
+ *
+ * Runs in: the launcher and carrel-policy. PURE.
+ *
+ * Command line, policy files, help, man page and completions are made from this table: a setting
+ * that is not in it is unknown everywhere. A flag takes no value on the command line (`--keep`,
+ * `--no-keep`); in a file it is `keep`, `keep yes` or `keep no`.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+enum setting_id {
+	/* files */
+	SETTING_WORKSPACE,
+	SETTING_WORKSPACE_MODE,
+	SETTING_READ,
+	SETTING_WRITE,
+	SETTING_HIDE,
+	SETTING_PROTECT,
+	SETTING_BIND,
+	SETTING_TMPFS,
+	SETTING_DEV,
+	/* scratch */
+	SETTING_SCRATCH_BASE,
+	SETTING_SCRATCH_SIZE,
+	SETTING_SCRATCH_ENV,
+	SETTING_KEEP,
+	SETTING_KEEP_FOR,
+	/* process */
+	SETTING_CWD,
+	SETTING_ENV,
+	SETTING_UNSETENV,
+	SETTING_TTY,
+	SETTING_DIE_WITH_PARENT,
+	SETTING_NESTED,
+	/* limits */
+	SETTING_TIMEOUT,
+	SETTING_GRACE,
+	SETTING_CPU_TIME,
+	SETTING_FILE_SIZE,
+	SETTING_OPEN_FILES,
+	/* network */
+	SETTING_NET,
+	/* system calls */
+	SETTING_SYSCALLS,
+	SETTING_SYSCALL,
+	/* policy */
+	SETTING_PROFILE,
+	SETTING_POLICY,
+	SETTING_LOCK,
+	SETTING_REQUIRE,
+	SETTING_DEGRADED,
+	/* output */
+	SETTING_REPORT,
+	SETTING_QUIET,
+	SETTING_VERBOSE,
+	SETTING_COUNT,
+};
+
+enum setting_group {
+	GROUP_FILES,
+	GROUP_SCRATCH,
+	GROUP_PROCESS,
+	GROUP_LIMITS,
+	GROUP_NETWORK,
+	GROUP_SYSCALLS,
+	GROUP_POLICY,
+	GROUP_OUTPUT,
+	GROUP_COUNT,
+};
+
+enum setting_kind {
+	KIND_FLAG,
+	KIND_PATH_EARLY,  /* one path, needed before the session exists: no $WORKSPACE, $SCRATCH */
+	KIND_PATH_LATE,   /* one path */
+	KIND_PATH_RULE,   /* a path rule; '-' in front: optional */
+	KIND_GLOB_RULE,   /* a path rule that may be a glob */
+	KIND_BIND,        /* [-]SRC:DEST[:ro|rw] */
+	KIND_TMPFS,       /* DEST[:SIZE] */
+	KIND_DEVICE,      /* [-]/dev/... */
+	KIND_SIZE,
+	KIND_DURATION,
+	KIND_COUNT_NUMBER,
+	KIND_ENUM,        /* one of `words` */
+	KIND_ENV,         /* NAME[=VALUE], NAME may be a glob without a value */
+	KIND_ENV_NAME,    /* a name, perhaps a glob */
+	KIND_SCRATCH_ENV, /* a plain name */
+	KIND_FILTER,      /* name of a shipped filter */
+	KIND_SYSCALL,     /* allow|errno NAME|GROUP [if EXPR] */
+	KIND_WALL,        /* one of `words`: a layer that must be on */
+	KIND_SETTING,     /* the name of a setting that can be locked */
+	KIND_PROFILE,     /* include: a shipped text */
+	KIND_POLICY_FILE, /* include: a file */
+	KIND_REPORT,      /* a path or fd:N */
+};
+
+/* What a second line of the same setting means. */
+enum setting_merge {
+	MERGE_LAST, /* the later layer wins; twice in one source is an error */
+	MERGE_LIST, /* every line counts; several arguments on one line are several lines */
+};
+
+/* What "looser" means to `lock`. */
+enum setting_lock {
+	LOCK_NEVER,       /* cannot be locked */
+	LOCK_FIXED,       /* no later layer may change it */
+	LOCK_SMALLER,     /* a smaller number is tighter, none at all is loosest */
+	LOCK_UNSET_LEAST, /* a smaller number is tighter, none at all is tightest */
+	LOCK_OFF,         /* turning it on loosens */
+	LOCK_ON,          /* turning it off loosens */
+	LOCK_RANK,        /* an earlier word of `words` is looser */
+	LOCK_RANK_DOWN,   /* a later word of `words` is looser */
+	LOCK_NO_MORE,     /* any addition loosens */
+	LOCK_MORE_OK,     /* additions tighten */
+	LOCK_SHADOWED,    /* additions tighten; to show something there again loosens */
+};
+
+struct setting {
+	const char *name;
+	const char *placeholder; /* of the argument; NULL for a flag */
+	const char *help;        /* one line, no full stop */
+	const char *const *words;/* of KIND_ENUM and KIND_WALL, NULL-terminated */
+	unsigned char id;        /* enum setting_id, equal to the index */
+	unsigned char kind;
+	unsigned char group;
+	unsigned char merge;
+	unsigned char lock;
+	bool system_only;        /* in the system policy and nowhere else */
+	unsigned short member;   /* offset in struct policy for kinds with one plain member */
+};
+
+extern const struct setting settings_table[SETTING_COUNT];
+
+/* Names of the walls that `require` knows, NULL-terminated. */
+extern const char *const settings_walls[];
+
+/* settings_find - the setting with exactly that name (@length bytes), or NULL. */
+const struct setting *settings_find(const char *name, size_t length);
+
+/* settings_nearest - the name that was probably meant, or NULL. */
+const char *settings_nearest(const char *name);
+
+/* settings_group_title - the heading of a group, e.g. "system calls". Never NULL. */
+const char *settings_group_title(enum setting_group group);
+
+/* Where printed text goes: 0 or -errno; an error ends the printing and is returned. */
+typedef int (*settings_write_fn)(void *context, const void *data, size_t size);
+
+/* settings_print_help - all settings, grouped and aligned, for --help. 0 or -errno. */
+MUST_CHECK int settings_print_help(settings_write_fn write, void *context);
+
+/* settings_print_man - all settings as sections of a scdoc(5) page. 0 or -errno. */
+MUST_CHECK int settings_print_man(settings_write_fn write, void *context);
+
+/*
+ * settings_print_completion - a completion script for the command `carrel`.
+ * @shell: bash, zsh or fish. Returns 0, -EINVAL for another shell, or what @write returned.
+ */
+MUST_CHECK int settings_print_completion(const char *shell, settings_write_fn write,
+	void *context);
