@@ -64,6 +64,12 @@ static int next_char(struct gitconfig *c)
 	return '\n';
 }
 
+/* offset - how much of the file is behind us. */
+static size_t offset(const struct gitconfig *c)
+{
+	return c->total - (c->length - c->at);
+}
+
 static bool is_blank(int ch)
 {
 	return ch == ' ' || ch == '\t' || ch == '\r' || ch == '\v' || ch == '\f';
@@ -215,11 +221,14 @@ static int read_value(struct gitconfig *c)
 static int read_entry(struct gitconfig *c, int first)
 {
 	size_t length = put_name(c, c->section_length, lower(first));
-	int ch = next_char(c);
 	int result = 0;
 
+	c->start = offset(c) - 1; /* @first is behind us */
 	c->value_length = 0;
 	c->cut = false;
+
+	int ch = next_char(c);
+
 	for (; is_key(ch); ch = next_char(c))
 		length = put_name(c, length, lower(ch));
 	while (is_blank(ch))
@@ -233,6 +242,7 @@ static int read_entry(struct gitconfig *c, int first)
 		length = c->section_length < sizeof(c->name) ? c->section_length : 0;
 	c->name[length] = '\0';
 	c->value[c->value_length] = '\0';
+	c->end = offset(c);
 	return result < 0 ? result : 1;
 }
 

@@ -14,12 +14,12 @@
 
 struct gitconfig {
 	/* One entry: */
-	char name
-		[512]; /* "core.worktree", "remote.NAME.url": section and key in lower case.
+	char name[512];   /* "core.worktree", "remote.NAME.url": section and key in lower case.
 			      Empty where it did not fit: then it is none that anyone looks for */
 	char value[4096]; /* NUL-terminated; empty for a key without "=" */
 	size_t value_length;
-	bool cut; /* the value did not fit: do not use it */
+	bool cut;          /* the value did not fit: do not use it */
+	size_t start, end; /* where it is in the file: from the key to behind its line */
 
 	/* The reader's own: */
 	int fd; /* borrowed */

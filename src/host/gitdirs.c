@@ -40,20 +40,18 @@ static void guard_bare(struct finder *f, const char *path, const struct git_name
 		return;
 	}
 	gitfind_protect(f, gitfind_join(f, path, "commondir"), 0, why);
-	gitfind_protect(f,
-		gitfind_join(f, path, n->type[NAME_OBJECTS] ? "refs" : "objects"), 0,
-		why);
+	gitfind_protect(
+		f, gitfind_join(f, path, n->type[NAME_OBJECTS] ? "refs" : "objects"), 0, why);
 }
 
 /* follow_inside - a gitfile in the workspace names @fd = @path, which lies in it as well. */
-static void follow_inside(
-	struct finder *f, int fd, const char *path, const char *worktree)
+static void follow_inside(struct finder *f, int fd, const char *path, const char *worktree)
 {
 	struct git_names n;
 
 	if (gitfind_names(f, fd, &n) < 0) {
-		gitfind_rule(f, GITDIR_PROTECT, path, true,
-			"a git directory that cannot be read");
+		gitfind_rule(
+			f, GITDIR_PROTECT, path, true, "a git directory that cannot be read");
 		return;
 	}
 	if (!n.type[NAME_COMMONDIR]) {
@@ -118,8 +116,7 @@ static void at_top(struct finder *f, const char *path, int type)
 	if (target && gitfind_beneath(target, f->workspace))
 		gitfind_item(f, target, ROLE_MAIN, path);
 	else
-		gitfind_note(f, dot_git,
-			"a link that leads out of the workspace: not granted");
+		gitfind_note(f, dot_git, "a link that leads out of the workspace: not granted");
 }
 
 /* one_child - a direct child of the workspace that has a .git of kind @type. */
@@ -183,9 +180,9 @@ static void has_git(struct finder *f, const char *name, struct children *childre
 	if (type == 0)
 		return;
 	const char *path = gitfind_join(f, f->workspace, name);
-	struct child *grown = path ? arena_push(f->arena, children->items,
-					     children->count, sizeof(*grown))
-				   : NULL;
+	struct child *grown = path
+		? arena_push(f->arena, children->items, children->count, sizeof(*grown))
+		: NULL;
 
 	if (!grown) {
 		f->full = true;
@@ -196,8 +193,7 @@ static void has_git(struct finder *f, const char *name, struct children *childre
 }
 
 /* scan_workspace - its names, and its children with a .git, among the first CHILDREN_MAX. */
-static int scan_workspace(
-	struct finder *f, struct git_names *names, struct children *children)
+static int scan_workspace(struct finder *f, struct git_names *names, struct children *children)
 {
 	const char *name;
 	unsigned char type;
@@ -242,8 +238,7 @@ static void sort_rules(struct finder *f)
 		if (kept > 0 && strcmp(r[kept - 1].path, r[i].path) == 0) {
 			if (r[kept - 1].kind == r[i].kind && r[i].kind != GITDIR_NOTE)
 				continue;
-			if (r[kept - 1].kind == GITDIR_WRITE &&
-				r[i].kind == GITDIR_PROTECT)
+			if (r[kept - 1].kind == GITDIR_WRITE && r[i].kind == GITDIR_PROTECT)
 				kept--;
 		}
 		r[kept++] = r[i];
@@ -277,15 +272,14 @@ int gitdirs_find(struct arena *a, const char *workspace, uid_t caller,
 	struct finder *f = arena_alloc(a, sizeof(*f));
 
 	if (!f)
-		return error_set(
-			e, ERROR_LIMIT, "facts", ENOMEM, workspace, "out of arena");
+		return error_set(e, ERROR_LIMIT, "facts", ENOMEM, workspace, "out of arena");
 	f->arena = a;
 	f->workspace = workspace;
 	f->workspace_length = strlen(workspace);
 	f->caller = caller;
 	f->budget = DIRECTORIES_MAX;
-	autofd int fd = gitpath_open(
-		AT_FDCWD, workspace, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+	autofd int fd =
+		gitpath_open(AT_FDCWD, workspace, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
 
 	/* Without read permission the names that matter can still be asked for one by one. */
 	if (fd == -EACCES)
@@ -298,8 +292,8 @@ int gitdirs_find(struct arena *a, const char *workspace, uid_t caller,
 	int result = find_all(f);
 
 	if (result < 0)
-		return error_set(e, result == -ENOMEM ? ERROR_LIMIT : ERROR_WORKSPACE,
-			"facts", -result, workspace, "cannot find out what git needs");
+		return error_set(e, result == -ENOMEM ? ERROR_LIMIT : ERROR_WORKSPACE, "facts",
+			-result, workspace, "cannot find out what git needs");
 	sort_rules(f);
 	*ret_rules = f->rules;
 	*ret_count = f->rule_count;

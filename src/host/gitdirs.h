@@ -36,6 +36,10 @@ struct gitdir_rule {
 	bool exists;      /* when it was looked at */
 	const char *why;
 	const char *target; /* GITDIR_WATCH of a link: its text; otherwise NULL */
+	/* GITDIR_PROTECT of a submodule's config: what to show in its place, read-only, if that
+	 * can be done; otherwise NULL. It is the file without core.worktree, which a gitfile does
+	 * not need, and which `git submodule update` insists on writing again where it is set. */
+	const char *shown;
 };
 
 /*

@@ -48,8 +48,8 @@ static struct gitdir_rule *push_rule(struct finder *f, const char *path)
 	return &rules[f->rule_count++];
 }
 
-void gitfind_rule(struct finder *f, enum gitdir_kind kind, const char *path, bool exists,
-	const char *why)
+void gitfind_rule(
+	struct finder *f, enum gitdir_kind kind, const char *path, bool exists, const char *why)
 {
 	struct gitdir_rule *rule = push_rule(f, path);
 
@@ -74,36 +74,40 @@ const char *gitfind_join(struct finder *f, const char *directory, const char *na
 	return path;
 }
 
-void gitfind_item(
-	struct finder *f, const char *path, enum git_role role, const char *worktree)
+void gitfind_item(struct finder *f, const char *path, enum git_role role, const char *worktree)
 {
 	if (!path)
 		return;
 	for (size_t i = 0; i < f->item_count; i++)
-		if (strcmp(f->items[i].path, path) == 0)
+		if (strcmp(f->items[i].path, path) == 0) {
+			/* Met by its gitfile first: which is all that is known from there. */
+			if (role == ROLE_MODULE)
+				f->items[i].role = role;
 			return;
-	struct git_item *items =
-		arena_push(f->arena, f->items, f->item_count, sizeof(*items));
+		}
+	struct git_item *items = arena_push(f->arena, f->items, f->item_count, sizeof(*items));
 
 	if (!items) {
 		f->full = true;
 		return;
 	}
 	f->items = items;
-	items[f->item_count++] = (struct git_item){ path, role, worktree };
+	items[f->item_count++] = (struct git_item){ path, role, worktree, false };
 }
 
 bool gitfind_beneath(const char *path, const char *directory)
 {
 	size_t length = strlen(directory);
 
+	if (length == 1) /* "/" */
+		return path[0] == '/' && path[1] != '\0';
 	return strncmp(path, directory, length) == 0 && path[length] == '/';
 }
 
 static bool is_writable(const struct finder *f, const char *path)
 {
 	return gitfind_beneath(path, f->workspace) ||
-	       (f->granted && gitfind_beneath(path, f->granted));
+		(f->granted && gitfind_beneath(path, f->granted));
 }
 
 const char *gitfind_canonical(struct finder *f, int fd)
@@ -204,16 +208,13 @@ const char *gitfind_protect_text(
 	else if (fd == -ENOENT && base >= 0)
 		path = resolve_absent(f, base, text);
 	if (!path) {
-		gitfind_note(
-			f, directory, "git obeys something here that cannot be resolved");
+		gitfind_note(f, directory, "git obeys something here that cannot be resolved");
 		return NULL;
 	}
 	if (!is_writable(f, path)) {
 		/* The workspace itself or what holds it cannot be protected as a whole. */
-		if (strcmp(path, f->workspace) == 0 ||
-			gitfind_beneath(f->workspace, path))
-			gitfind_note(
-				f, path, "git obeys what lies in the whole workspace");
+		if (strcmp(path, f->workspace) == 0 || gitfind_beneath(f->workspace, path))
+			gitfind_note(f, path, "git obeys what lies in the whole workspace");
 		return NULL;
 	}
 	gitfind_rule(f, GITDIR_PROTECT, path, fd >= 0, why);
@@ -240,8 +241,7 @@ static void watch_link(struct finder *f, const char *path, const char *why)
 	rule->exists = true;
 	rule->why = why;
 	rule->target = target;
-	(void)gitfind_protect_text(
-		f, directory, target, why); /* it may well lead nowhere */
+	(void)gitfind_protect_text(f, directory, target, why); /* it may well lead nowhere */
 }
 
 void gitfind_protect(struct finder *f, const char *path, int type, const char *why)
@@ -267,13 +267,11 @@ void gitfind_worktree(struct finder *f, const char *path)
 
 	/* The last component may be a link under O_NOFOLLOW; RESOLVE_NO_SYMLINKS refuses it. */
 	if (fd == -ELOOP)
-		fd = gitpath_open(
-			AT_FDCWD, dot_git, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+		fd = gitpath_open(AT_FDCWD, dot_git, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
 	if (fd == -ENOENT || fd == -ENOTDIR)
 		gitfind_rule(f, GITDIR_PROTECT, dot_git, false, why);
 	else if (fd < 0 || fstat(fd, &st) < 0)
-		gitfind_note(
-			f, dot_git, "the way to this work tree leads through a link");
+		gitfind_note(f, dot_git, "the way to this work tree leads through a link");
 	else if (S_ISDIR(st.st_mode))
 		gitfind_item(f, dot_git, ROLE_MAIN, path);
 	else

@@ -35,8 +35,8 @@ struct git_names {
 };
 
 enum git_role {
-	ROLE_MAIN,   /* a repository inside the workspace */
-	ROLE_COMMON, /* the repository, outside, whose linked worktree the workspace is */
+	ROLE_MAIN,     /* a repository inside the workspace */
+	ROLE_COMMON,   /* the repository, outside, whose linked worktree the workspace is */
 	ROLE_WORKTREE, /* .git/worktrees/NAME of a work tree in the workspace */
 	ROLE_MODULE,   /* .git/modules/NAME */
 };
@@ -46,6 +46,7 @@ struct git_item {
 	const char *path;
 	enum git_role role;
 	const char *worktree; /* its work tree, or NULL where that is not known yet */
+	bool closed;          /* read-only as a whole: no hole for a submodule in it */
 };
 
 struct finder {
@@ -74,8 +75,7 @@ void gitfind_note(struct finder *f, const char *path, const char *why);
 const char *gitfind_join(struct finder *f, const char *directory, const char *name);
 
 /* gitfind_item - look at this git directory later, once. @path and @worktree: in the arena. */
-void gitfind_item(
-	struct finder *f, const char *path, enum git_role role, const char *worktree);
+void gitfind_item(struct finder *f, const char *path, enum git_role role, const char *worktree);
 
 /* gitfind_beneath - is @path strictly below @directory? Texts only. */
 bool gitfind_beneath(const char *path, const char *directory);

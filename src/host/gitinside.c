@@ -47,12 +47,11 @@ static void guard_files(struct finder *f, const char *path, const struct git_nam
 	const struct guarded *files, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		gitfind_protect(f, gitfind_join(f, path, files[i].text),
-			n->type[files[i].name], files[i].why);
+		gitfind_protect(f, gitfind_join(f, path, files[i].text), n->type[files[i].name],
+			files[i].why);
 }
 
-static void guard_repository(
-	struct finder *f, const char *path, const struct git_names *n)
+static void guard_repository(struct finder *f, const char *path, const struct git_names *n)
 {
 	guard_files(f, path, n, repository_files,
 		sizeof(repository_files) / sizeof(*repository_files));
@@ -71,6 +70,7 @@ void gitfind_absent(struct finder *f, const char *path)
 
 #define CONFIG_FILES_MAX 8
 #define HOOKS_MAX 8
+#define SHOWN_MAX 65536
 
 struct configured {
 	const char *files[CONFIG_FILES_MAX]; /* absolute */
@@ -78,6 +78,7 @@ struct configured {
 	const char *hooks[HOOKS_MAX];
 	size_t hooks_count;
 	const char *worktree; /* core.worktree, the last */
+	const char *shown;    /* the first file without core.worktree, see gitdirs.h */
 };
 
 static const char *value_copy(struct finder *f)
@@ -99,8 +100,8 @@ static void add_include(struct finder *f, struct configured *found, const char *
 	/* ~/x and %(prefix)/x are the user's and the system's. */
 	if (!text || text[0] == '\0' || text[0] == '~' || text[0] == '%')
 		return;
-	const char *path = gitfind_protect_text(
-		f, directory, text, "the repository's config includes it");
+	const char *path =
+		gitfind_protect_text(f, directory, text, "the repository's config includes it");
 
 	if (!path)
 		return;
@@ -117,8 +118,8 @@ static void take_entry(struct finder *f, struct configured *found, const char *f
 	bool hooks = strcmp(name, "core.hookspath") == 0;
 	bool worktree = strcmp(name, "core.worktree") == 0;
 	bool include = strcmp(name, "include.path") == 0 ||
-		       (strncmp(name, "includeif.", 10) == 0 && length > 5 &&
-			       strcmp(name + length - 5, ".path") == 0);
+		(strncmp(name, "includeif.", 10) == 0 && length > 5 &&
+			strcmp(name + length - 5, ".path") == 0);
 
 	if (!hooks && !worktree && !include)
 		return;
@@ -134,8 +135,22 @@ static void take_entry(struct finder *f, struct configured *found, const char *f
 		gitfind_note(f, file, "more values of core.hooksPath than are looked at");
 }
 
+/* without - the text of @fd, @size bytes, without those from @start to @end. Or NULL. */
+static const char *without(struct finder *f, int fd, size_t size, size_t start, size_t end)
+{
+	char *text = size <= SHOWN_MAX ? arena_alloc(f->arena, size + 1) : NULL;
+
+	if (!text || pread(fd, text, size + 1, 0) != (ssize_t)size)
+		return NULL;
+	memmove(text + start, text + end, size - end);
+	memset(text + size - (end - start), 0, end - start);
+	return text;
+}
+
 static void read_config(struct finder *f, struct configured *found, const char *file)
 {
+	size_t start = 0, end = 0;
+	unsigned seen = 0;
 	int result;
 	autofd int fd = gitpath_open(AT_FDCWD, file, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 
@@ -143,38 +158,43 @@ static void read_config(struct finder *f, struct configured *found, const char *
 		return;
 	gitconfig_start(&f->config, fd);
 	result = fd;
-	while (fd >= 0 && (result = gitconfig_next(&f->config)) > 0)
+	while (fd >= 0 && (result = gitconfig_next(&f->config)) > 0) {
 		take_entry(f, found, file);
+		if (strcmp(f->config.name, "core.worktree") != 0)
+			continue;
+		seen++;
+		start = f->config.start;
+		end = f->config.end;
+	}
+	if (result == 0 && seen == 1 && file == found->files[0])
+		found->shown = without(f, fd, f->config.total, start, end);
 	if (result < 0)
 		gitfind_note(f, file, "not a configuration that git would accept");
 }
 
-/* look_at_config - core.worktree as it stands, or NULL; what else is named gets protected. */
-static const char *look_at_config(struct finder *f, const struct git_item *item,
-	const struct git_names *n, const char **ret_hooks)
+/* look_at_config - what it names; included files are protected as they are met. */
+static void look_at_config(struct finder *f, const struct git_item *item,
+	const struct git_names *n, struct configured *found)
 {
-	struct configured found = { 0 };
-
 	if (n->type[NAME_CONFIG])
-		found.files[found.file_count++] = gitfind_join(f, item->path, "config");
+		found->files[found->file_count++] = gitfind_join(f, item->path, "config");
 	if (n->type[NAME_CONFIG_WORKTREE])
-		found.files[found.file_count++] =
+		found->files[found->file_count++] =
 			gitfind_join(f, item->path, "config.worktree");
-	for (size_t i = 0; i < found.file_count && !f->full; i++)
-		read_config(f, &found, found.files[i]);
-	for (size_t i = 0; i < found.hooks_count; i++)
-		ret_hooks[i] = found.hooks[i];
-	return found.worktree;
+	for (size_t i = 0; i < found->file_count && !f->full; i++)
+		read_config(f, found, found->files[i]);
 }
 
 /* protect_hooks - core.hooksPath is relative to the top of the work tree. */
-static void protect_hooks(struct finder *f, const char *const *hooks, const char *path,
-	const char *worktree)
+static void protect_hooks(struct finder *f, const struct configured *found, const char *base)
 {
-	for (size_t i = 0; i < HOOKS_MAX && hooks[i] && !f->full; i++)
-		if (hooks[i][0] != '\0' && hooks[i][0] != '~' && hooks[i][0] != '%')
-			(void)gitfind_protect_text(f, worktree ? worktree : path,
-				hooks[i], "core.hooksPath: git runs what is in it");
+	for (size_t i = 0; i < found->hooks_count && !f->full; i++) {
+		const char *hooks = found->hooks[i];
+
+		if (hooks[0] != '\0' && hooks[0] != '~' && hooks[0] != '%')
+			(void)gitfind_protect_text(
+				f, base, hooks, "core.hooksPath: git runs what is in it");
+	}
 }
 
 /* --- submodules -------------------------------------------------------------------------------
@@ -189,8 +209,7 @@ struct module_walk {
 	bool truncated;
 };
 
-static void walk_push(
-	struct finder *f, struct module_walk *w, const char *path, unsigned depth)
+static void walk_push(struct finder *f, struct module_walk *w, const char *path, unsigned depth)
 {
 	if (f->budget == 0 || depth > MODULE_DEPTH_MAX) {
 		w->truncated = true;
@@ -216,8 +235,8 @@ static void walk_list(
 	unsigned char type;
 	unsigned seen = 0;
 	int result;
-	autofd int fd = gitpath_open(
-		AT_FDCWD, at->path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+	autofd int fd =
+		gitpath_open(AT_FDCWD, at->path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
 
 	f->list.fd = fd;
 	f->list.at = f->list.length = 0;
@@ -231,7 +250,7 @@ static void walk_list(
 	w->truncated |= result != 0;
 }
 
-/* keep_closed - too many to be told apart: no hole in @modules. */
+/* keep_closed - no hole in @modules; what was found in it so far is protected all the same. */
 static void keep_closed(struct finder *f, const char *modules, size_t first_rule)
 {
 	size_t kept = first_rule;
@@ -240,34 +259,39 @@ static void keep_closed(struct finder *f, const char *modules, size_t first_rule
 		if (f->rules[i].kind != GITDIR_WRITE)
 			f->rules[kept++] = f->rules[i];
 	f->rule_count = kept;
-	gitfind_note(
-		f, modules, "more submodules than are looked at: all of it is read-only");
+	for (size_t i = 0; i < f->item_count; i++)
+		f->items[i].closed |= gitfind_beneath(f->items[i].path, modules);
 }
 
 /*
  * open_modules - @modules is read-only, so that none can be added that `git submodule update`
  * on the host would find and obey; those that are there are holes in it.
  */
-static void open_modules(struct finder *f, const char *modules)
+static void open_modules(struct finder *f, const char *modules, bool closed)
 {
 	struct module_walk walk = { 0 };
 	size_t first_rule = f->rule_count;
 
+	if (!modules)
+		return;
 	walk_push(f, &walk, modules, 0);
 	for (size_t i = 0; i < walk.count && !walk.truncated && !f->full; i++) {
 		struct module_directory at = walk.items[i];
 		const char *head = gitfind_join(f, at.path, "HEAD");
 
 		if (at.depth > 0 && head && gitpath_type(AT_FDCWD, head) != 0) {
-			gitfind_rule(f, GITDIR_WRITE, at.path, true,
-				"a submodule's repository");
+			gitfind_rule(
+				f, GITDIR_WRITE, at.path, true, "a submodule's repository");
 			gitfind_item(f, at.path, ROLE_MODULE, NULL);
 		} else {
 			walk_list(f, &walk, &at);
 		}
 	}
-	if (walk.truncated)
+	if (walk.truncated || closed)
 		keep_closed(f, modules, first_rule);
+	if (walk.truncated)
+		gitfind_note(f, modules,
+			"more submodules than are looked at: all of it is read-only");
 }
 
 static void guard_modules(
@@ -278,8 +302,8 @@ static void guard_modules(
 
 	gitfind_protect(f, modules, type, modules_why);
 	/* Those of ROLE_COMMON belong to the main work tree, which is not in the workspace. */
-	if (modules && type == DT_DIR && item->role != ROLE_COMMON)
-		open_modules(f, modules);
+	if (type == DT_DIR && item->role != ROLE_COMMON)
+		open_modules(f, modules, item->closed);
 }
 
 /* module_worktree - where the work tree of a submodule is; its gitfile gets protected. */
@@ -291,8 +315,7 @@ static const char *module_worktree(
 		return NULL;
 	}
 	autofd int base = gitpath_open(AT_FDCWD, item->path, O_PATH | O_DIRECTORY, 0);
-	autofd int fd =
-		base < 0 ? base : gitpath_open(base, text, O_PATH | O_DIRECTORY, 0);
+	autofd int fd = base < 0 ? base : gitpath_open(base, text, O_PATH | O_DIRECTORY, 0);
 	const char *path = fd < 0 ? NULL : gitfind_canonical(f, fd);
 
 	if (path && strcmp(path, f->workspace) == 0)
@@ -328,8 +351,7 @@ static void one_worktree(struct finder *f, const char *path)
 		f->text[(size_t)length - tail] = '\0';
 		autofd int base = gitpath_open(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
 		autofd int fd =
-			base < 0 ? base
-				 : gitpath_open(base, f->text, O_PATH | O_DIRECTORY, 0);
+			base < 0 ? base : gitpath_open(base, f->text, O_PATH | O_DIRECTORY, 0);
 		const char *worktree = fd < 0 ? NULL : gitfind_canonical(f, fd);
 
 		if (worktree && gitfind_beneath(worktree, f->workspace)) {
@@ -355,10 +377,8 @@ static void look_at_worktrees(struct finder *f, const char *worktrees)
 			one_worktree(f, walk.items[i].path);
 		return;
 	}
-	gitfind_rule(
-		f, GITDIR_PROTECT, worktrees, true, "more of them than are looked at");
-	gitfind_note(f, worktrees,
-		"more worktrees than are looked at: all of it is read-only");
+	gitfind_rule(f, GITDIR_PROTECT, worktrees, true, "more of them than are looked at");
+	gitfind_note(f, worktrees, "more worktrees than are looked at: all of it is read-only");
 	for (size_t i = 0; i < f->item_count; i++)
 		if (f->items[i].role == ROLE_WORKTREE &&
 			gitfind_beneath(f->items[i].path, worktrees))
@@ -387,23 +407,28 @@ static void guard_other(
 		gitfind_protect(
 			f, gitfind_join(f, item->path, "HEAD"), n->type[NAME_HEAD], why);
 	if (n->type[NAME_INDEX])
-		gitfind_protect(f, gitfind_join(f, item->path, "index"),
-			n->type[NAME_INDEX], why);
+		gitfind_protect(
+			f, gitfind_join(f, item->path, "index"), n->type[NAME_INDEX], why);
 }
 
-static void guard_main(
-	struct finder *f, const struct git_item *item, const struct git_names *n)
+static void guard_main(struct finder *f, const struct git_item *item, const struct git_names *n)
 {
-	const char *hooks[HOOKS_MAX] = { 0 };
-	const char *text = look_at_config(f, item, n, hooks);
+	struct configured found = { 0 };
 	const char *worktree = item->worktree;
+	size_t first_rule;
 
+	look_at_config(f, item, n, &found);
+	first_rule = f->rule_count;
 	guard_repository(f, item->path, n);
 	if (item->role == ROLE_MODULE && !worktree)
-		worktree = module_worktree(f, item, text);
+		worktree = module_worktree(f, item, found.worktree);
+	/* The first of the repository's files is its config. */
+	if (item->role == ROLE_MODULE && !f->full && n->type[NAME_CONFIG] == DT_REG &&
+		worktree && strcmp(worktree, f->workspace) != 0)
+		f->rules[first_rule].shown = found.shown;
 	if (item->role == ROLE_COMMON)
 		guard_other(f, item, n);
-	protect_hooks(f, hooks, item->path, worktree);
+	protect_hooks(f, &found, worktree ? worktree : item->path);
 	guard_modules(f, item, n);
 	if (n->type[NAME_WORKTREES] == DT_DIR)
 		look_at_worktrees(f, gitfind_join(f, item->path, "worktrees"));
@@ -415,8 +440,8 @@ static void guard_main(
 void gitfind_directory(struct finder *f, const struct git_item *item)
 {
 	struct git_names n;
-	autofd int fd = gitpath_open(AT_FDCWD, item->path,
-		O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+	autofd int fd = gitpath_open(
+		AT_FDCWD, item->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
 
 	if (fd == -ENOENT) {
 		gitfind_absent(f, item->path);

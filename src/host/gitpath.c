@@ -60,8 +60,8 @@ ssize_t gitpath_of(int fd, char *ret_path, size_t size)
 ssize_t gitpath_read(int dirfd, const char *path, char *ret_text, size_t max)
 {
 	struct stat st;
-	autofd int fd = gitpath_open(
-		dirfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	autofd int fd =
+		gitpath_open(dirfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
 
 	if (fd < 0)
 		return fd;
@@ -85,21 +85,19 @@ int gitpath_type(int dirfd, const char *path)
 	return (int)((st.st_mode & S_IFMT) >> 12);
 }
 
-int gitpath_next(
-	struct gitpath_list *list, const char **ret_name, unsigned char *ret_type)
+int gitpath_next(struct gitpath_list *list, const char **ret_name, unsigned char *ret_type)
 {
 	for (;;) {
 		if (list->at >= list->length) {
-			long n = syscall(SYS_getdents64, list->fd, list->buffer,
-				sizeof(list->buffer));
+			long n = syscall(
+				SYS_getdents64, list->fd, list->buffer, sizeof(list->buffer));
 
 			if (n <= 0)
 				return n < 0 ? -errno : 0;
 			list->at = 0;
 			list->length = (size_t)n;
 		}
-		const struct kernel_dirent *entry =
-			(const void *)(list->buffer + list->at);
+		const struct kernel_dirent *entry = (const void *)(list->buffer + list->at);
 
 		list->at += entry->reclen;
 		if (strcmp(entry->name, ".") == 0 || strcmp(entry->name, "..") == 0)

@@ -23,7 +23,7 @@ static bool owned_names(struct finder *f, int fd, struct git_names *ret_names)
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == f->caller &&
-	       gitfind_names(f, fd, ret_names) == 0;
+		gitfind_names(f, fd, ret_names) == 0;
 }
 
 /* read_line - a file of one line in @fd, into f->text. */
@@ -58,7 +58,7 @@ static bool points_back(struct finder *f, int fd)
 
 	/* By name, not by inode: a hard link to another work tree's gitfile is another name. */
 	return path && gitfind_beneath(path, f->workspace) &&
-	       strcmp(path + f->workspace_length, "/.git") == 0;
+		strcmp(path + f->workspace_length, "/.git") == 0;
 }
 
 /* linked_worktree - @path has a commondir. */
@@ -74,8 +74,7 @@ static void linked_worktree(struct finder *f, int fd, const char *path)
 	const char *where = common < 0 ? NULL : gitfind_canonical(f, common);
 
 	if (!where || !lies_at(path, where, "worktrees"))
-		gitfind_note(
-			f, path, "not granted: it is not in worktrees of its repository");
+		gitfind_note(f, path, "not granted: it is not in worktrees of its repository");
 	else if (!owned_names(f, common, &n) || !gitfind_is_git(&n))
 		gitfind_note(f, where, "not granted: not a repository of the caller's");
 	else if (gitfind_beneath(f->workspace, where))
@@ -100,10 +99,9 @@ static bool in_modules(struct finder *f, const char *path)
 	for (unsigned tries = 0; tries < 16 && (at = strstr(at, part)); tries++, at++) {
 		struct git_names n = { 0 };
 		const char *super = arena_copy(f->arena, path, (size_t)(at - path));
-		autofd int fd =
-			super ? gitpath_open(AT_FDCWD, super, O_RDONLY | O_DIRECTORY,
-					RESOLVE_NO_SYMLINKS)
-			      : -1;
+		autofd int fd = super ? gitpath_open(AT_FDCWD, super, O_RDONLY | O_DIRECTORY,
+						RESOLVE_NO_SYMLINKS)
+				      : -1;
 
 		if (fd >= 0 && owned_names(f, fd, &n) && n.type[NAME_HEAD] &&
 			(gitfind_is_git(&n) || n.type[NAME_COMMONDIR]))
@@ -117,8 +115,8 @@ static bool worktree_is_here(struct finder *f, int fd)
 {
 	bool here = false;
 	int result;
-	autofd int config = gitpath_open(
-		fd, "config", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	autofd int config =
+		gitpath_open(fd, "config", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
 
 	if (config < 0)
 		return false;
@@ -126,9 +124,9 @@ static bool worktree_is_here(struct finder *f, int fd)
 	while ((result = gitconfig_next(&f->config)) > 0) {
 		if (strcmp(f->config.name, "core.worktree") != 0)
 			continue;
-		autofd int tree = f->config.cut ? -1
-						: gitpath_open(fd, f->config.value,
-							  O_PATH | O_DIRECTORY, 0);
+		autofd int tree = f->config.cut
+			? -1
+			: gitpath_open(fd, f->config.value, O_PATH | O_DIRECTORY, 0);
 		const char *path = tree < 0 ? NULL : gitfind_canonical(f, tree);
 
 		here = path && strcmp(path, f->workspace) == 0; /* the last one counts */
@@ -149,15 +147,12 @@ void gitfind_outside(struct finder *f, int fd, const char *path)
 	else if (!gitfind_is_git(&n))
 		gitfind_note(f, path, "not granted: not a git directory");
 	else if (!in_modules(f, path))
-		gitfind_note(
-			f, path, "not granted: it is not in modules of a repository");
+		gitfind_note(f, path, "not granted: it is not in modules of a repository");
 	else if (!worktree_is_here(f, fd))
-		gitfind_note(
-			f, path, "not granted: its core.worktree is not this workspace");
+		gitfind_note(f, path, "not granted: its core.worktree is not this workspace");
 	else {
 		f->granted = path;
-		gitfind_rule(
-			f, GITDIR_WRITE, path, true, "the repository of this submodule");
+		gitfind_rule(f, GITDIR_WRITE, path, true, "the repository of this submodule");
 		gitfind_item(f, path, ROLE_MODULE, f->workspace);
 	}
 }
