@@ -100,6 +100,8 @@ seed() {
 	fails banned 'PATH'
 	seed src/host/bad.c 'int f(void) {' '	exit(1);' '}'
 	fails banned 'only main'
+	seed src/host/bad.c 'int f(void) {' '	struct sigaction a = { .sa_handler = handle };' '}'
+	fails banned 'no handlers'
 	seed src/host/bad.c 'static int counter;'
 	fails banned 'mutable data'
 	seed src/host/bad.c 'static struct table rows[2] = { 0 };'
