@@ -13,7 +13,7 @@
 
 /* fd_close - close *fd where it is open and set it to -1. For the cleanup attribute. */
 void fd_close(int *fd);
-#define autofd __attribute__((cleanup(fd_close)))
+#define autofd __attribute__((cleanup(fd_close), unused))
 
 /* take_fd - give the descriptor away: returns *fd and leaves -1 behind. */
 static inline int take_fd(int *fd)
