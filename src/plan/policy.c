@@ -74,12 +74,7 @@ static int apply_enum(struct policy *p, const struct policy_line *l)
 
 static int apply_path(struct policy *p, const struct policy_line *l)
 {
-	struct path_rule *rules = arena_push(p->arena, p->paths, p->path_count, sizeof(*rules));
-
-	if (!rules)
-		return -ENOMEM;
-	p->paths = rules;
-	rules[p->path_count++] = (struct path_rule){
+	p->paths[p->path_count++] = (struct path_rule){
 		.kind = (enum path_kind)l->kind,
 		.optional = l->optional,
 		.glob = l->glob,
@@ -93,12 +88,7 @@ static int apply_path(struct policy *p, const struct policy_line *l)
 
 static int apply_env(struct policy *p, const struct policy_line *l)
 {
-	struct env_rule *rules = arena_push(p->arena, p->envs, p->env_count, sizeof(*rules));
-
-	if (!rules)
-		return -ENOMEM;
-	p->envs = rules;
-	rules[p->env_count++] = (struct env_rule){
+	p->envs[p->env_count++] = (struct env_rule){
 		.unset = l->id == SETTING_UNSETENV,
 		.name = l->text,
 		.value = l->dest,
@@ -221,6 +211,22 @@ static void order_put(struct order *o, const struct policy_line *l)
 	o->table[slot] = (uint16_t)(index + 1);
 }
 
+/* The two long lists get exactly the room they need. */
+static int make_room(struct policy *to, const struct order *o)
+{
+	size_t paths = 0, envs = 0;
+
+	for (size_t i = 0; i < o->count; i++) {
+		int topic = o->lines[i] ? policy_line_topic(o->lines[i]) : 0;
+
+		paths += topic == TOPIC_PATH;
+		envs += topic == TOPIC_ENV;
+	}
+	to->paths = arena_array(to->arena, paths, sizeof(*to->paths));
+	to->envs = arena_array(to->arena, envs, sizeof(*to->envs));
+	return to->paths && to->envs ? 0 : -ENOMEM;
+}
+
 /*
  * Merges two runs of lines up to and including layer @top into @to.
  * A line that was replaced leaves a NULL in the order, and its slot of the table is taken over by
@@ -246,6 +252,8 @@ static int merge(struct policy *to, const struct policy *base, const struct poli
 			for (size_t i = 0; i < from[f]->line_count; i++)
 				if (from[f]->lines[i].source.layer == (enum layer)layer)
 					order_put(&o, &from[f]->lines[i]);
+	if (make_room(to, &o) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < o.count; i++) {
 		int r = o.lines[i] ? apply_line(to, o.lines[i]) : 0;
 

@@ -160,6 +160,9 @@ struct policy {
 
 	struct policy_line *lines;         /* what was read, in reading order; see policy_line.h */
 	size_t line_count;
+	size_t line_room;                  /* elements that `lines` has room for */
+	uint16_t *line_table;              /* hash table: 1 + index of a line */
+	size_t line_slots;                 /* slots of it, a power of two */
 	struct policy *locked;             /* profile and system policy alone; NULL without locks */
 	char *work[2];                     /* scratch memory of the parser */
 	bool expanded;                     /* policy_expand() was done */

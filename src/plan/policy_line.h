@@ -59,10 +59,12 @@ MUST_CHECK int policy_add_value(struct policy_place *at, const struct setting *s
 /* policy_line_subject - what a line of a list is about: of a path rule where it is seen inside. */
 const char *policy_line_subject(const struct policy_line *l);
 
+enum { TOPIC_NONE, TOPIC_PATH, TOPIC_ENV, TOPIC_OTHER };
+
 /*
  * policy_line_topic - lines with the same topic and subject replace one another across layers and
  * may not contradict within a source: all path rules are one topic, env and unsetenv another, any
- * other list one each; 0 for what is no list.
+ * other list one each (TOPIC_OTHER and up); TOPIC_NONE for what is no list.
  */
 int policy_line_topic(const struct policy_line *l);
 

@@ -371,10 +371,11 @@ static int restore_rule(const struct judge *j, const struct path_rule *held)
 		if (!shows(p->paths[i].kind) && p->paths[i].glob == held->glob &&
 			!strcmp(p->paths[i].path, held->path))
 			return 0;
-	struct path_rule *rules = arena_push(p->arena, p->paths, p->path_count, sizeof(*rules));
+	struct path_rule *rules = arena_array(p->arena, p->path_count + 1, sizeof(*rules));
 	if (!rules)
 		return policy_full(j->e);
-	memmove(rules + 1, rules, p->path_count * sizeof(*rules));
+	if (p->path_count > 0)
+		memcpy(rules + 1, p->paths, p->path_count * sizeof(*rules));
 	rules[0] = *held;
 	p->paths = rules;
 	p->path_count++;

@@ -12,18 +12,23 @@
 
 struct name_member {
 	const char *name;
+	size_t length;
 	size_t member;
 };
 
+#define NAME(name_, member_)                                                             \
+	{ .name = (name_), .length = sizeof(name_) - 1,                                  \
+		.member = offsetof(struct policy_names, member_) }
+
 static const struct name_member known_names[] = {
-	{ "HOME", offsetof(struct policy_names, home) },
-	{ "WORKSPACE", offsetof(struct policy_names, workspace) },
-	{ "SCRATCH", offsetof(struct policy_names, scratch) },
-	{ "XDG_CONFIG_HOME", offsetof(struct policy_names, xdg_config_home) },
-	{ "XDG_CACHE_HOME", offsetof(struct policy_names, xdg_cache_home) },
-	{ "XDG_DATA_HOME", offsetof(struct policy_names, xdg_data_home) },
-	{ "XDG_STATE_HOME", offsetof(struct policy_names, xdg_state_home) },
-	{ "XDG_RUNTIME_DIR", offsetof(struct policy_names, xdg_runtime_dir) },
+	NAME("HOME", home),
+	NAME("WORKSPACE", workspace),
+	NAME("SCRATCH", scratch),
+	NAME("XDG_CONFIG_HOME", xdg_config_home),
+	NAME("XDG_CACHE_HOME", xdg_cache_home),
+	NAME("XDG_DATA_HOME", xdg_data_home),
+	NAME("XDG_STATE_HOME", xdg_state_home),
+	NAME("XDG_RUNTIME_DIR", xdg_runtime_dir),
 };
 
 #define KNOWN_COUNT (sizeof(known_names) / sizeof(known_names[0]))
@@ -64,7 +69,7 @@ static bool is_name_byte(char c)
 static const struct name_member *find_name(const char *name, size_t length)
 {
 	for (size_t i = 0; i < KNOWN_COUNT; i++)
-		if (strlen(known_names[i].name) == length &&
+		if (known_names[i].length == length &&
 			!memcmp(known_names[i].name, name, length))
 			return &known_names[i];
 	return NULL;
@@ -323,16 +328,25 @@ static const char *name_value(const struct policy_names *names, const struct nam
 	return *(const char *const *)((const char *)names + n->member);
 }
 
+/* Bytes up to the next '$' or backslash. */
+static size_t plain_run(const char *text)
+{
+	size_t length = 0;
+
+	while (text[length] && text[length] != '$' && text[length] != '\\')
+		length++;
+	return length;
+}
+
 /* How long the plain text can get. */
 static int expanded_size(const char *template, const struct policy_names *names,
 	size_t *ret_size, const char **ret_missing)
 {
-	size_t size = 2;
+	size_t size = 2 * strlen(template) + 2;
 
-	while (*template) {
-		if (*template != '$') {
-			template += *template == '\\' && template[1] ? 2 : 1;
-			size += 2;
+	for (template += plain_run(template); *template; template += plain_run(template)) {
+		if (*template == '\\') {
+			template += template[1] ? 2 : 1;
 			continue;
 		}
 		const struct name_member *n = read_variable(&template);
@@ -372,13 +386,19 @@ int template_expand(struct policy *p, const char *template, const struct policy_
 		if (*template == '$') {
 			const char *value = name_value(names, read_variable(&template));
 
-			for (; *value; value++)
-				put_plain(&o, *value, glob);
+			if (!glob)
+				put_text(&o, value, strlen(value));
+			else
+				for (; *value; value++)
+					put_plain(&o, *value, glob);
 		} else if (*template == '\\' && template[1]) {
 			put_plain(&o, template[1], glob);
 			template += 2;
 		} else {
-			put(&o, *template++);
+			size_t run = plain_run(template);
+
+			put_text(&o, template, run ? run : 1);
+			template += run ? run : 1;
 		}
 	}
 	o.text[o.used] = '\0';

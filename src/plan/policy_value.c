@@ -95,12 +95,12 @@ int policy_line_topic(const struct policy_line *l)
 	case KIND_BIND:
 	case KIND_TMPFS:
 	case KIND_DEVICE:
-		return 1;
+		return TOPIC_PATH;
 	case KIND_ENV:
 	case KIND_ENV_NAME:
-		return 2;
+		return TOPIC_ENV;
 	default:
-		return 3 + l->id;
+		return TOPIC_OTHER + l->id;
 	}
 }
 
@@ -120,49 +120,75 @@ static void set_on_both(const struct policy_place *at, const struct policy_line 
 	error_hint(at->e, "the other line is %s; keep one of them", place);
 }
 
-/* A scalar twice, or one path or variable with two meanings, in one source. */
-static int check_source(const struct policy_place *at, const struct policy_line *l)
+/* A scalar twice, or one path or variable with two meanings, in one source: @old and @l. */
+static int check_pair(const struct policy_place *at, const struct policy_line *old,
+	const struct policy_line *l)
 {
-	const struct setting *s = &settings_table[l->id];
 	int topic = policy_line_topic(l);
 
-	for (size_t i = 0; i < at->p->line_count; i++) {
-		const struct policy_line *old = &at->p->lines[i];
-
-		if (old->hash != l->hash || old->source.file != l->source.file)
-			continue;
-		if (s->merge == MERGE_LAST && old->id == l->id) {
-			set_on_both(at, old, "given twice, first as");
-			return -EINVAL;
-		}
-		if (topic && policy_line_topic(old) == topic &&
-			same_text(policy_line_subject(old), policy_line_subject(l)) && !same_effect(old, l)) {
-			set_on_both(at, old, "contradicts");
-			return -EINVAL;
-		}
+	if (topic == 0 && old->id == l->id) {
+		set_on_both(at, old, "given twice, first as");
+		return -EINVAL;
 	}
+	if (topic && policy_line_topic(old) == topic &&
+		same_text(policy_line_subject(old), policy_line_subject(l)) &&
+		!same_effect(old, l)) {
+		set_on_both(at, old, "contradicts");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Room for one more line; the table stays at most half full. 0 or -ENOMEM. */
+static int grow_lines(struct policy *p)
+{
+	if (p->line_count < p->line_room)
+		return 0;
+	size_t room = p->line_room ? 2 * p->line_room : 512;
+	struct policy_line *lines = arena_array(p->arena, room, sizeof(*lines));
+	uint16_t *table = arena_array(p->arena, 2 * room, sizeof(*table));
+
+	if (!lines || !table)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->line_count; i++) {
+		size_t slot = p->lines[i].hash & (2 * room - 1);
+
+		lines[i] = p->lines[i];
+		while (table[slot])
+			slot = (slot + 1) & (2 * room - 1);
+		table[slot] = (uint16_t)(i + 1);
+	}
+	p->lines = lines;
+	p->line_room = room;
+	p->line_table = table;
+	p->line_slots = 2 * room;
 	return 0;
 }
 
 static int keep_line(const struct policy_place *at, struct policy_line *l)
 {
 	struct policy *p = at->p;
-	const struct setting *s = &settings_table[l->id];
 
 	l->source = at->source;
-	l->hash = l->id + 1U;
-	if (s->merge == MERGE_LIST)
+	l->hash = (l->id + 1U) * 2654435761U;
+	if (settings_table[l->id].merge == MERGE_LIST)
 		l->hash = hash_text(2166136261U, policy_line_subject(l));
-	int r = check_source(at, l);
-	if (r < 0)
-		return r;
 	if (p->line_count == POLICY_RULE_MAX)
 		return policy_fail(at, "more than %d lines of policy", POLICY_RULE_MAX);
-	struct policy_line *lines = arena_push(p->arena, p->lines, p->line_count, sizeof(*l));
-	if (!lines)
+	if (grow_lines(p) < 0)
 		return policy_full(at->e);
-	p->lines = lines;
+	size_t slot = l->hash & (p->line_slots - 1);
+	for (; p->line_table[slot]; slot = (slot + 1) & (p->line_slots - 1)) {
+		const struct policy_line *old = &p->lines[p->line_table[slot] - 1];
+
+		if (old->hash != l->hash || old->source.file != l->source.file)
+			continue;
+		int r = check_pair(at, old, l);
+		if (r < 0)
+			return r;
+	}
 	p->lines[p->line_count++] = *l;
+	p->line_table[slot] = (uint16_t)p->line_count;
 	return 0;
 }
 
