@@ -141,15 +141,11 @@ assert_field() {
 	[[ $value == "$3" ]] || fail "$2 is $value, not $3"
 }
 
-# assert_valid SCHEMA FILE: the document is what the schema (a file of docs/) says. The system's
-# python3 is meant: that is where the package manager puts jsonschema.
-assert_valid() {
-	/usr/bin/python3 -c '
-import json, sys, jsonschema
-schema = json.load(open(sys.argv[1]))
-jsonschema.validators.validator_for(schema).check_schema(schema)
-jsonschema.validate(json.load(open(sys.argv[2], encoding="utf-8", errors="surrogateescape")), schema)
-' "$CARREL_SOURCE/docs/$1" "$2" || fail "$2 is not valid: $(head -c 2000 "$2")"
+# assert_valid_report [OPTION...] FILE: it is what docs/report.schema.json says. The
+# system's python3 is meant: that is where the package manager puts jsonschema.
+assert_valid_report() {
+	/usr/bin/python3 "$CARREL_SOURCE/tests/lib/validate_report.py" "$@" ||
+		fail "not a valid report: $(head -c 2000 "${!#}")"
 }
 
 # --- nothing left -----------------------------------------------------------------------------
