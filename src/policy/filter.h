@@ -166,3 +166,34 @@ uint32_t filter_eval(const struct filter *f, uint32_t arch, const struct seccomp
  */
 MUST_CHECK int filter_compile(const struct filter *f, uint32_t arch,
 	struct sock_filter *ret_code, unsigned short *ret_count, struct error *e);
+
+/* --- filter_run.c --- */
+
+/* What a program did with one call. */
+struct filter_outcome {
+	uint32_t action;
+	unsigned steps; /* instructions */
+	bool used_args; /* not decided by the number alone: the kernel cannot cache it */
+};
+
+/*
+ * filter_run - run a program in an interpreter of the kernel's classic BPF for seccomp.
+ * Returns 0 or -EINVAL: an instruction the kernel refuses or that no program here has, a jump out
+ * of the program, a load outside or across the words of struct seccomp_data. Any program is safe.
+ */
+MUST_CHECK int filter_run(const struct sock_filter *code, size_t count,
+	const struct seccomp_data *data, struct filter_outcome *ret);
+
+/* --- filter_check.c --- */
+
+/*
+ * filter_check - prove a program equal to the text: every number from 0 to 600, some beyond, x32
+ * and other ABIs; for calls with tests every combination of values at, beside and above (high bits
+ * set) those the text names, thinned out where there are more than FILTER_CHECK_MAX.
+ * @ret_cases: how many calls were tried; NULL allowed.
+ * Returns 0, or -EINVAL with ERROR_INTERNAL that names the first call that is judged differently.
+ */
+#define FILTER_CHECK_MAX 20000
+MUST_CHECK int filter_check(const struct filter *f, uint32_t arch,
+	const struct sock_filter *code, size_t count, unsigned long *ret_cases,
+	struct error *e);

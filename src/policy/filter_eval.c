@@ -57,8 +57,11 @@ uint32_t filter_eval(const struct filter *f, uint32_t arch, const struct seccomp
 		*ret_rule = NULL;
 	if (data->arch != arch)
 		return SECCOMP_RET_KILL_PROCESS;
-	/* -1 is no x32 call: a tracer writes it to have a call skipped. */
-	if (arch == AUDIT_ARCH_X86_64 && (nr & X32_BIT) && nr != UINT32_MAX)
+	/*
+	 * x32 and everything above it, as libseccomp does; but -1 is what a tracer writes to have a
+	 * call skipped.
+	 */
+	if (arch == AUDIT_ARCH_X86_64 && nr >= X32_BIT && nr != UINT32_MAX)
 		return SECCOMP_RET_KILL_PROCESS;
 	for (size_t i = f->rule_count; i > 0; i--) {
 		if (!rule_matches(&f->rules[i - 1], arch, data))

@@ -148,6 +148,8 @@ static int write_filter(struct tables *t, FILE *out, const char *name, size_t ar
 	r = code ? filter_parse(&f, &texts, name, e) : -ENOMEM;
 	if (r == 0)
 		r = filter_compile(&f, archs[arch].arch, code, ret_count, e);
+	if (r == 0)
+		r = filter_check(&f, archs[arch].arch, code, *ret_count, NULL, e);
 	for (size_t i = 0; r == 0 && i < *ret_count; i++)
 		fprintf(out, "\t{ 0x%02x, %u, %u, 0x%08x },\n", code[i].code, code[i].jt,
 			code[i].jf, code[i].k);
