@@ -15,13 +15,17 @@
 enum channel_kind {
 	/* supervisor -> init */
 	CHANNEL_MAPPED = 1, /* the uid and gid maps are written */
-	CHANNEL_EXEC,       /* start the command; descriptors: stdin, stdout, stderr */
-	CHANNEL_SIGNAL,     /* number = signal, to the command's process group; all = 1: to everything */
+	CHANNEL_EXEC,       /* start the command, in front of its terminal with flag = 1; the streams
+			     * in `streams` come as descriptors, the others are the terminal */
+	CHANNEL_SIGNAL,     /* number = signal, to the command's process group; flag = 1: to everything */
+	CHANNEL_CONTINUE,   /* SIGCONT to the command's group; flag = 1: in front of its terminal */
 	/* init -> supervisor */
 	CHANNEL_FAILED,     /* operation op failed with errnum; nothing was started */
 	CHANNEL_READY,      /* the plan is applied; descriptor: the terminal's master, if one was asked for */
 	CHANNEL_STOPPED,    /* the command was stopped by signal `number` */
-	CHANNEL_ENDED,      /* the command ended, or could not be started */
+	CHANNEL_ENDED,      /* the command ended, or could not be started. With a terminal init
+			     * stays until the channel is closed: its end would throw away what
+			     * the terminal still holds */
 };
 
 enum channel_started { STARTED_NO = 0, STARTED_YES = 1, STARTED_UNKNOWN = 2 };
@@ -44,7 +48,9 @@ struct channel_record {
 	int32_t number;       /* signal */
 	int32_t wait_status;  /* ENDED: as wait(2) gives it */
 	uint32_t started;     /* ENDED: enum channel_started */
-	uint32_t all;         /* SIGNAL */
+	uint32_t flag;        /* EXEC, SIGNAL, CONTINUE */
+	uint32_t streams;     /* EXEC: bit N = descriptor N was sent */
+	uint32_t reserved;
 	uint64_t user_us;     /* ENDED: CPU time of the command and its waited-for children */
 	uint64_t system_us;
 	uint64_t max_rss_kib;

@@ -180,11 +180,27 @@ static enum channel_started payload_started(pid_t pid, int wait_status)
 	return flags & 0x40 ? STARTED_NO : STARTED_YES;
 }
 
+/*
+ * With a terminal everything else is killed and reaped first and init stays until the supervisor has
+ * read what the terminal still holds: as the leader of the session its end is a hangup.
+ */
 static _Noreturn void end_session(struct init *i, struct channel_record *record)
 {
+	char byte;
+
 	record->kind = CHANNEL_ENDED;
+	if (i->tty >= 0) {
+		(void)kill(-1, SIGKILL); /* ESRCH: there is nobody left */
+		while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+			;
+		(void)close(i->tty);
+	}
 	int r = channel_send(i->channel, record, NULL, 0);
-	_exit(r < 0 ? 1 : 0); /* the supervisor takes a missing record for an unknown outcome */
+	if (r < 0)
+		_exit(1); /* the supervisor takes a missing record for an unknown outcome */
+	while (i->tty >= 0 && (read(i->channel, &byte, 1) > 0 || errno == EINTR))
+		errno = 0;
+	_exit(0);
 }
 
 static void payload_ended(struct init *i)
@@ -252,20 +268,30 @@ static void reap(struct init *i)
 	}
 }
 
-static void start_payload(struct init *i, int fds[CHANNEL_FDS_MAX])
+static int take_front(struct init *i, pid_t group)
 {
+	return ioctl(i->tty, TIOCSPGRP, &group) < 0 ? -errno : 0;
+}
+
+static void start_payload(struct init *i, const struct channel_record *record,
+	int fds[CHANNEL_FDS_MAX])
+{
+	int next = 0;
+
 	if (i->payload > 0)
 		fail(i->channel, STEP_LOOP, -EPROTO);
-	i->start = (struct payload){ .plan = i->box->plan, .tty = i->tty, .umask = i->box->umask };
+	i->start = (struct payload){ .plan = i->box->plan, .tty = i->tty,
+		.in_front = record->flag != 0, .umask = i->box->umask };
 	for (int f = 0; f < CHANNEL_FDS_MAX; f++) {
 		/* A stream that comes without a descriptor is the terminal. */
-		int from = fds[f] >= 0 ? fds[f] : i->tty;
+		bool sent = record->streams & (1u << f);
+		int from = sent ? fds[next] : i->tty;
 		int up = fcntl(from, F_DUPFD_CLOEXEC, 10);
 
 		if (up < 0)
 			fail(i->channel, STEP_STDIO, -errno);
-		if (fds[f] >= 0)
-			(void)close(fds[f]);
+		if (sent)
+			(void)close(fds[next++]);
 		i->start.stdio[f] = up;
 	}
 	i->payload = payload_start(&i->start, (char *)i->stack + STACK_SIZE);
@@ -273,18 +299,28 @@ static void start_payload(struct init *i, int fds[CHANNEL_FDS_MAX])
 		fail(i->channel, STEP_EXEC, i->payload);
 	for (int f = 0; f < CHANNEL_FDS_MAX; f++)
 		(void)close(i->start.stdio[f]);
-	if (i->tty >= 0)
-		(void)close(i->tty);
-	i->tty = -1;
 }
 
 static void send_signal(struct init *i, const struct channel_record *record)
 {
 	/* ESRCH: it has just ended; the record about that is on its way. */
-	if (record->all)
+	if (record->flag)
 		(void)kill(-1, record->number);
 	else if (i->payload > 0)
 		(void)kill(-i->payload, record->number);
+}
+
+static void continue_payload(struct init *i, const struct channel_record *record)
+{
+	if (i->payload <= 0)
+		return;
+	if (i->tty >= 0) {
+		int r = take_front(i, record->flag ? i->payload : getpid());
+
+		if (r < 0 && r != -ESRCH && r != -EPERM)
+			fail(i->channel, STEP_LOOP, r);
+	}
+	(void)kill(-i->payload, SIGCONT);
 }
 
 static void handle_record(struct init *i)
@@ -299,10 +335,13 @@ static void handle_record(struct init *i)
 		fail(i->channel, STEP_LOOP, r);
 	switch ((enum channel_kind)record.kind) {
 	case CHANNEL_EXEC:
-		start_payload(i, fds);
+		start_payload(i, &record, fds);
 		return;
 	case CHANNEL_SIGNAL:
 		send_signal(i, &record);
+		return;
+	case CHANNEL_CONTINUE:
+		continue_payload(i, &record);
 		return;
 	case CHANNEL_MAPPED:
 	case CHANNEL_FAILED:

@@ -53,6 +53,8 @@ static int become_group(struct payload *p)
 		return setsid() < 0 ? -errno : 0;
 	if (setpgid(0, 0) < 0)
 		return -errno;
+	if (!p->in_front)
+		return 0;
 	pid_t self = getpid();
 	return ioctl(p->tty, TIOCSPGRP, &self) < 0 ? -errno : 0;
 }

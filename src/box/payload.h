@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "box/channel.h"
@@ -15,6 +16,7 @@ struct payload {
 	const struct plan *plan;
 	int stdio[CHANNEL_FDS_MAX]; /* all above 2 */
 	int tty;                    /* the session's terminal, for a process group in front; or -1 */
+	bool in_front;              /* the command's group is the terminal's foreground group */
 	mode_t umask;
 	int ret_step;               /* enum channel_step it failed in, 0 while none has */
 	int ret_errno;

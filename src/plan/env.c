@@ -133,11 +133,11 @@ static int apply_own(struct env_list *l, const struct plan *plan)
 {
 	const struct facts *facts = plan->facts;
 	const struct policy *policy = plan->policy;
-	const char *scratch = arena_format(l->arena, "%s/scratch", facts->session_dir);
+	const char *scratch = facts->scratch_dir;
 	const char *results = arena_format(l->arena, "%s/tool-results", facts->session_dir);
 	const char *tmp = arena_format(l->arena, "%s/scratch/tmp", facts->session_dir);
 
-	if (!scratch || !results || !tmp)
+	if (!results || !tmp)
 		return error_set(l->e, ERROR_LIMIT, "plan", ENOMEM, NULL,
 			"the environment does not fit");
 	const char *const own[][2] = {

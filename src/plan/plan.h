@@ -107,6 +107,7 @@ struct facts {
 	const char *scratch_base; /* canonical */
 	const char *session_name; /* carrel-<id> */
 	const char *session_dir;  /* scratch_base/session_name */
+	const char *scratch_dir;  /* session_dir/scratch */
 	struct path_fact *paths;
 	size_t path_count;
 	struct link_fact *links;

@@ -251,10 +251,10 @@ static int add_workspace(struct tree *t, const struct policy *policy, const stru
 static int add_session(struct tree *t, const struct policy *policy, const struct facts *facts,
 	struct error *e)
 {
-	const char *scratch = arena_format(t->arena, "%s/scratch", facts->session_dir);
+	const char *scratch = facts->scratch_dir;
 	const char *results = arena_format(t->arena, "%s/tool-results", facts->session_dir);
 
-	if (!scratch || !results)
+	if (!results)
 		return tree_full(e);
 	struct node nodes[] = {
 		{ .kind = NODE_SHELL, .path = facts->scratch_base, .is_dir = true, .exists = true,

@@ -1,0 +1,115 @@
+/*
+ * explain.c - see explain.h.
+ *
+ * Runs in: the launcher, outside. The sysctls are read only once something has failed; what they
+ * say is a hint, never a decision.
+ */
+#include "host/explain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "box/channel.h"
+
+/* The first character of a sysctl, or 0 where it cannot be read. */
+static char sysctl(const char *path)
+{
+	char text[64];
+	autofd int fd = fd_open_at(AT_FDCWD, path, O_RDONLY, 0);
+	ssize_t n = fd < 0 ? fd : fd_read_file(fd, text, sizeof(text) - 1);
+
+	return n > 0 ? text[0] : '\0';
+}
+
+static void hint_namespaces(struct error *e)
+{
+	if (sysctl("/proc/sys/user/max_user_namespaces") == '0')
+		error_hint(e, "user.max_user_namespaces is 0: as root, "
+			"`sysctl -w user.max_user_namespaces=15000`");
+	else if (sysctl("/proc/sys/kernel/unprivileged_userns_clone") == '0')
+		error_hint(e, "kernel.unprivileged_userns_clone is 0: as root, "
+			"`sysctl -w kernel.unprivileged_userns_clone=1`");
+	else if (sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == '1')
+		error_hint(e, "AppArmor restricts user namespaces here (Ubuntu 24.04 and later): install "
+			"an AppArmor profile for carrel with `userns,`, or as root "
+			"`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`");
+	else
+		error_hint(e, "in a container, allow it: `--security-opt seccomp=unconfined`, or a "
+			"seccomp profile that lets clone3, unshare and mount calls through; inside "
+			"another carrel, its policy must say `nested`");
+}
+
+int explain_clone(const struct plan *plan, int errnum, struct error *e)
+{
+	(void)plan;
+	if (errnum == EAGAIN || errnum == ENOMEM) {
+		int r = error_set(e, ERROR_LIMIT, "launch", errnum, NULL,
+			"cannot start another process");
+		error_hint(e, "raise `ulimit -u`, or end other processes of this user");
+		return r;
+	}
+	int r = error_set(e, ERROR_NAMESPACES, "launch", errnum, NULL,
+		"the machine refuses a new user namespace");
+	hint_namespaces(e);
+	return r;
+}
+
+static const char *step_text(int step)
+{
+	switch (step) {
+	case STEP_SETUP:
+		return "init cannot be set up";
+	case STEP_PTY:
+		return "no terminal can be opened inside";
+	case STEP_LOOP:
+		return "init failed";
+	case STEP_CWD:
+		return "cannot enter the working directory inside";
+	case STEP_STDIO:
+		return "cannot hand over the standard descriptors";
+	case STEP_EXEC:
+		return "cannot start the command";
+	default:
+		return "init failed in an unknown step";
+	}
+}
+
+/* The commonest refusals in words; errno alone would say "Permission denied" for each. */
+static void hint_op(const struct op *op, int errnum, struct error *e)
+{
+	if (errnum == ESTALE)
+		error_hint(e, "it was replaced while the session was being prepared; try again");
+	else if (errnum == EMFILE)
+		error_hint(e, "raise `ulimit -n`: the plan needs a descriptor for each path");
+	else if (op->kind == OP_PROC && (errnum == EPERM || errnum == EACCES))
+		error_hint(e, "this container masks parts of /proc, and then the kernel refuses a new "
+			"one: run the container with `--security-opt unmask=/proc/*` (podman) or "
+			"`--security-opt systempaths=unconfined` (docker)");
+	else if (op->kind == OP_CLONE && (op->flags & OPF_IDMAP) && errnum == EINVAL)
+		error_hint(e, "its file system has no idmapped mounts: run carrel as an ordinary user, "
+			"or put the directory on ext4, xfs, btrfs or tmpfs");
+	else if (errnum == EPERM || errnum == EACCES)
+		hint_namespaces(e);
+}
+
+int explain_op(const struct plan *plan, int op, int errnum, struct error *e)
+{
+	if (op < 0 || (size_t)op >= plan->op_count) {
+		int r = error_set(e, ERROR_APPLY, "launch", errnum,
+			op == STEP_CWD ? plan->cwd : NULL, "%s", step_text(op));
+		return r;
+	}
+	const struct op *failed = &plan->ops[op];
+	char on[1024];
+
+	(void)snprintf(on, sizeof(on), "%s%s%s", failed->path ? failed->path : "",
+		failed->path && failed->why ? ": " : "", failed->why ? failed->why : "");
+	int r = error_set(e, ERROR_APPLY, "launch", errnum, on, "operation %d (%s) failed", op,
+		plan_op_name(failed->kind));
+	e->op = op;
+	hint_op(failed, errnum, e);
+	return r;
+}

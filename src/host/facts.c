@@ -1,0 +1,246 @@
+/*
+ * facts.c - the caller, the kernel, the workspace and the scratch base; see facts.h.
+ *
+ * Runs in: the launcher and carrel-policy, outside.
+ */
+#include "host/facts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/landlock.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/sys.h"
+#include "host/identity.h"
+#include "host/resolve.h"
+#include "plan/path.h"
+
+const char *facts_env(const char *const *environ, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; environ && *environ; environ++)
+		if (!strncmp(*environ, name, n) && (*environ)[n] == '=')
+			return *environ + n + 1;
+	return NULL;
+}
+
+static int landlock_abi(void)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	return abi > 0 ? (int)abi : 0;
+}
+
+/* 20 characters of base32: 100 bits, nobody guesses them. */
+static int make_name(struct facts *f, struct arena *a)
+{
+	static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
+	unsigned char random[20];
+	char text[] = "carrel-....................";
+	int r = fd_random(random, sizeof(random));
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < sizeof(random); i++)
+		text[7 + i] = digits[random[i] & 31];
+	f->session_name = arena_copy(a, text, sizeof(text) - 1);
+	return f->session_name ? 0 : -ENOMEM;
+}
+
+static int workspace_refused(const char *path, struct error *e)
+{
+	int r = error_set(e, ERROR_WORKSPACE, "facts", 0, path,
+		"this directory is no project, and is refused as a workspace");
+
+	error_hint(e, "name the project's own directory with --workspace");
+	return r;
+}
+
+/* A tool that may write in one of these can take over the machine or the user's account. */
+static bool is_system_directory(const char *path)
+{
+	static const char *const whole[] = { "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32",
+		"/lib64", "/proc", "/run", "/sbin", "/sys", "/usr/bin", "/usr/include", "/usr/lib",
+		"/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/sbin", "/usr/share" };
+	static const char *const exact[] = { "/", "/home", "/media", "/mnt", "/opt", "/root",
+		"/srv", "/tmp", "/usr", "/usr/local", "/usr/src", "/var", "/var/tmp", "/var/lib" };
+
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+		if (path_below(whole[i], path))
+			return true;
+	for (size_t i = 0; i < sizeof(exact) / sizeof(exact[0]); i++)
+		if (!strcmp(exact[i], path))
+			return true;
+	return false;
+}
+
+static int find_workspace(struct facts *f, struct resolver *res, const struct policy *policy,
+	struct error *e)
+{
+	const char *asked = policy->workspace.value ? policy->workspace.value : f->cwd;
+	struct resolved found;
+
+	if (!asked) {
+		int r = error_set(e, ERROR_WORKSPACE, "facts", ENOENT, NULL,
+			"the working directory is gone, and no workspace is named");
+		error_hint(e, "change to a directory that exists, or name one with --workspace");
+		return r;
+	}
+	int r = resolve_path(res, asked, 0, &found);
+	if (r < 0)
+		return error_set(e, ERROR_WORKSPACE, "facts", -r, asked,
+			"cannot look at the workspace");
+	if (!found.exists)
+		return error_set(e, ERROR_WORKSPACE, "facts", ENOENT, asked,
+			"there is no such workspace");
+	if (!S_ISDIR(found.st.st_mode))
+		return error_set(e, ERROR_WORKSPACE, "facts", ENOTDIR, asked,
+			"the workspace is not a directory");
+	if (is_system_directory(found.path) || (f->home && path_below(found.path, f->home)))
+		return workspace_refused(found.path, e);
+	if (policy->workspace_mode == WORKSPACE_DIRECT &&
+		faccessat(AT_FDCWD, found.path, W_OK | X_OK, AT_EACCESS) < 0) {
+		r = error_set(e, ERROR_WORKSPACE, "facts", errno, found.path,
+			"the workspace cannot be written");
+		error_hint(e, "use --workspace-mode ro, or overlay to keep the changes apart");
+		return r;
+	}
+	f->workspace = found.path;
+	f->workspace_dev = found.st.st_dev;
+	f->workspace_ino = found.st.st_ino;
+	f->workspace_uid = found.st.st_uid;
+	f->workspace_gid = found.st.st_gid;
+	return 0;
+}
+
+static int scratch_error(const char *path, int errnum, const char *what, struct error *e)
+{
+	int r = error_set(e, ERROR_SCRATCH, "facts", errnum, path, "%s", what);
+
+	error_hint(e, "name a directory of your own with --scratch-base");
+	return r;
+}
+
+/* The base must not let anyone else rename or replace what is made in it. */
+static int check_scratch_base(const struct facts *f, const struct resolved *found,
+	struct error *e)
+{
+	mode_t mode = found->st.st_mode;
+	bool sticky = (mode & S_ISVTX) != 0;
+
+	if (!S_ISDIR(mode))
+		return scratch_error(found->path, ENOTDIR, "the scratch base is not a directory", e);
+	if (found->st.st_uid != f->uid && found->st.st_uid != 0 && !sticky)
+		return scratch_error(found->path, 0,
+			"the scratch base belongs to somebody else and is not sticky", e);
+	if ((mode & S_IWOTH) && !sticky)
+		return scratch_error(found->path, 0,
+			"everybody can rename what is made in the scratch base: it is not sticky", e);
+	if (!strcmp(found->path, "/") || (f->home && !strcmp(found->path, f->home)))
+		return scratch_error(found->path, 0,
+			"the scratch base hides everything else in it from the tools", e);
+	if (faccessat(AT_FDCWD, found->path, W_OK | X_OK, AT_EACCESS) < 0)
+		return scratch_error(found->path, errno, "the scratch base cannot be written", e);
+	return 0;
+}
+
+static int find_scratch_base(struct facts *f, struct resolver *res, const struct policy *policy,
+	struct error *e)
+{
+	const char *asked = policy->scratch_base.value;
+	struct resolved found;
+
+	if (!asked)
+		asked = facts_env(f->environ, "TMPDIR");
+	if (!asked || asked[0] != '/')
+		asked = "/tmp";
+	int r = resolve_path(res, asked, 0, &found);
+	if (r < 0 || !found.exists)
+		return scratch_error(asked, r < 0 ? -r : ENOENT, "there is no such scratch base", e);
+	r = check_scratch_base(f, &found, e);
+	if (r < 0)
+		return r;
+	f->scratch_base = found.path;
+	f->session_dir = arena_format(res->arena, "%s/%s", f->scratch_base, f->session_name);
+	if (f->session_dir)
+		f->scratch_dir = arena_format(res->arena, "%s/scratch", f->session_dir);
+	return f->scratch_dir ? 0 : -ENOMEM;
+}
+
+static int find_home_and_cwd(struct facts *f, struct resolver *res)
+{
+	char buffer[PATH_MAX / 2];
+	const char *home = facts_env(f->environ, "HOME");
+	struct resolved found;
+
+	if (home && home[0] == '/' && resolve_path(res, home, 0, &found) == 0 && found.exists)
+		f->home = found.path;
+	/* A directory that was deleted or lies outside of this root reads as no path or "(unreachable)". */
+	if (getcwd(buffer, sizeof(buffer)) && buffer[0] == '/') {
+		f->cwd = arena_copy(res->arena, buffer, strlen(buffer));
+		if (!f->cwd)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy,
+	const char *const *environ, struct error *e)
+{
+	struct facts f = { .uid = geteuid(), .gid = getegid(), .environ = environ };
+	struct resolver res = { .arena = a };
+
+	f.landlock_abi = landlock_abi();
+	int r = make_name(&f, a);
+	if (r >= 0)
+		r = find_home_and_cwd(&f, &res);
+	if (r < 0)
+		return error_set(e, ERROR_INTERNAL, "facts", -r, NULL, "cannot begin a session");
+	r = identity_choose(&f, e);
+	if (r >= 0)
+		r = find_workspace(&f, &res, policy, e);
+	if (r >= 0)
+		r = find_scratch_base(&f, &res, policy, e);
+	if (r < 0)
+		return e && e->code ? r : error_set(e, ERROR_LIMIT, "facts", -r, NULL, "no memory");
+	f.links = res.links;
+	f.link_count = res.link_count;
+	*ret = f;
+	return 0;
+}
+
+static const char *xdg(struct arena *a, const char *const *environ, const char *name,
+	const char *home, const char *below)
+{
+	const char *value = facts_env(environ, name);
+
+	if (value && value[0] == '/')
+		return value;
+	return home && below ? arena_format(a, "%s/%s", home, below) : NULL;
+}
+
+int facts_names(struct policy_names *ret, struct arena *a, const struct facts *facts,
+	const char *const *environ)
+{
+	const char *home = facts_env(environ, "HOME");
+
+	if (home && home[0] != '/')
+		home = NULL;
+	*ret = (struct policy_names){
+		.home = home,
+		.workspace = facts ? facts->workspace : NULL,
+		.scratch = facts ? facts->scratch_dir : NULL,
+		.xdg_config_home = xdg(a, environ, "XDG_CONFIG_HOME", home, ".config"),
+		.xdg_cache_home = xdg(a, environ, "XDG_CACHE_HOME", home, ".cache"),
+		.xdg_data_home = xdg(a, environ, "XDG_DATA_HOME", home, ".local/share"),
+		.xdg_state_home = xdg(a, environ, "XDG_STATE_HOME", home, ".local/state"),
+		.xdg_runtime_dir = xdg(a, environ, "XDG_RUNTIME_DIR", NULL, NULL),
+	};
+	return 0;
+}

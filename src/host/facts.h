@@ -1,0 +1,39 @@
+/*
+ * facts.h - what a plan must know about the caller, the machine and the paths of the policy.
+ *
+ * Runs in: the launcher and carrel-policy, outside, before anything of the session exists.
+ * May not: change anything. Each path is looked up once; what was found is checked again (device and
+ * inode) when it is used.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "plan/plan.h"
+
+/*
+ * facts_caller - ids, kernel, home, cwd, workspace, scratch base, session name.
+ * @policy: after policy_finish(). @environ: the caller's environment, borrowed.
+ * Returns 0, or -errno with @e: ERROR_WORKSPACE (missing, not a directory, refused, not writable),
+ * ERROR_SCRATCH (missing, not a directory, not writable, not trustworthy), ERROR_INTERNAL.
+ */
+MUST_CHECK int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy,
+	const char *const *environ, struct error *e);
+
+/*
+ * facts_names - the names that policies may use, from the facts and the caller's environment.
+ * Before facts_caller() only those that do not depend on the session are there.
+ */
+MUST_CHECK int facts_names(struct policy_names *ret, struct arena *a, const struct facts *facts,
+	const char *const *environ);
+
+/*
+ * facts_paths - resolve every path rule, what git needs, and the places every session shapes.
+ * @policy: after policy_expand(); gets rules for the workspace's git directories added.
+ * Returns 0, or -errno with @e: ERROR_PATH (a rule names what is missing or unusable).
+ */
+MUST_CHECK int facts_paths(struct facts *facts, struct arena *a, struct policy *policy,
+	struct error *e);
+
+/* facts_env - the value of NAME in an environment block, or NULL. */
+const char *facts_env(const char *const *environ, const char *name);

@@ -1,0 +1,240 @@
+/*
+ * prepare.c - see prepare.h.
+ *
+ * Runs in: the launcher and carrel-policy, outside.
+ */
+#include "host/prepare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "host/facts.h"
+#include "host/filter_cache.h"
+#include "host/resolve.h"
+#include "plan/embedded.h"
+#include "plan/path.h"
+
+enum { ARENA_SIZE = 64 << 20 }; /* address space; pages are taken as they are touched */
+#define SYSTEM_POLICY "/etc/carrel/policy"
+
+struct loader {
+	struct arena *arena;
+	const char **loaded; /* canonical paths of every policy file that was read */
+	size_t count;
+};
+
+static int note_loaded(struct loader *l, const char *path)
+{
+	const char **grown = arena_push(l->arena, (void *)l->loaded, l->count, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	l->loaded = grown;
+	l->loaded[l->count++] = path;
+	return 0;
+}
+
+/* Only a regular file: a FIFO would wait, a device would not end. */
+static int read_policy(struct arena *a, const char *path, struct policy_file *ret)
+{
+	struct stat st;
+	autofd int fd = fd_open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	if (st.st_size > POLICY_SIZE_MAX)
+		return -EFBIG;
+	char *text = arena_alloc(a, POLICY_SIZE_MAX + 2);
+	if (!text)
+		return -ENOMEM;
+	ssize_t n = fd_read_file(fd, text, POLICY_SIZE_MAX);
+	if (n < 0)
+		return (int)n;
+	*ret = (struct policy_file){ .text = text, .size = (size_t)n, .path = path };
+	return 0;
+}
+
+static int load(void *context, const char *path, struct policy_file *ret, struct error *e)
+{
+	struct loader *l = context;
+	struct resolver res = { .arena = l->arena };
+	struct resolved found;
+	int r = resolve_path(&res, path, 0, &found);
+
+	if (r >= 0)
+		r = found.exists ? read_policy(l->arena, found.path, ret) : -ENOENT;
+	if (r >= 0)
+		r = note_loaded(l, found.path);
+	if (r < 0)
+		return error_set(e, ERROR_POLICY, "policy", -r, path, "cannot read the policy file");
+	return 0;
+}
+
+/* A layer that is there only where somebody made it. */
+static int add_layer(struct prepared *p, enum layer layer, const char *path,
+	const struct policy_resolver *res, struct error *e)
+{
+	struct policy_file file;
+
+	if (!path || access(path, F_OK) < 0)
+		return 0;
+	int r = load(res->context, path, &file, e);
+	return r < 0 ? r :
+		policy_add_text(&p->policy, layer, file.path, file.text, file.size, res, e);
+}
+
+static int add_environment(struct prepared *p, const char *const *environ,
+	const struct policy_resolver *res, struct error *e)
+{
+	const char *keep = facts_env(environ, "CARREL_KEEP");
+
+	if (!keep || !strcmp(keep, "") || !strcmp(keep, "false"))
+		return 0;
+	if (strcmp(keep, "true") != 0)
+		return error_set(e, ERROR_USAGE, "options", 0, keep,
+			"CARREL_KEEP is neither true nor false");
+	return policy_add_setting(&p->policy, "CARREL_KEEP", "keep", NULL, res, e);
+}
+
+/* The workspace is untrusted: what lies in it is never policy, however it was named. */
+static int check_loaded(const struct loader *l, const struct facts *facts, struct error *e)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (path_below(facts->workspace, l->loaded[i])) {
+			int r = error_set(e, ERROR_POLICY, "policy", 0, l->loaded[i],
+				"a file in the workspace is never read as policy");
+			error_hint(e, "the tools can write it; keep it outside of the workspace");
+			return r;
+		}
+	return 0;
+}
+
+static int copy_command(struct prepared *p, int argc, const char *const *argv, struct error *e)
+{
+	size_t count = argc > p->next ? (size_t)(argc - p->next) : 0;
+	/* One word in front is left free: "/bin/sh", for a script without #!. */
+	const char **copy = arena_array(&p->arena, count + 2, sizeof(*copy));
+
+	for (size_t i = 0; copy && i < count; i++) {
+		const char *word = argv[p->next + (int)i];
+
+		copy[i + 1] = arena_copy(&p->arena, word, strlen(word));
+		if (!copy[i + 1])
+			copy = NULL;
+	}
+	if (!copy)
+		return error_set(e, ERROR_LIMIT, "options", ENOMEM, NULL, "the command is too long");
+	copy[0] = "/bin/sh";
+	p->argv = copy + 1;
+	return 0;
+}
+
+static int choose_filter(struct prepared *p, const char *const *environ,
+	const struct embedded_filter **ret, struct error *e)
+{
+	const struct policy *policy = &p->policy;
+	const char *name = policy->syscalls.value ? policy->syscalls.value : "default";
+
+	/* What `nested` allows is what the filter of that name lets through. */
+	if (policy->nested.on && !strcmp(name, "default"))
+		name = "nested";
+	if (policy->syscall_rule_count)
+		return filter_cache_load(&p->arena, policy, name, environ, ret, e);
+	*ret = embedded_find_filter(name);
+	return *ret ? 0 : error_set(e, ERROR_POLICY, "policy", ENOENT, name,
+		"there is no such system-call filter");
+}
+
+static int make_plan(struct prepared *p, const char *const *environ, struct error *e)
+{
+	const struct embedded_filter *filter;
+	int r = facts_paths(&p->facts, &p->arena, &p->policy, e);
+
+	if (r >= 0)
+		r = policy_check_facts(&p->policy, &p->facts, e);
+	if (r >= 0)
+		r = choose_filter(p, environ, &filter, e);
+	if (r >= 0)
+		r = plan_build(&p->plan, &p->arena, &p->policy, &p->facts, p->argv, filter->code,
+			filter->count, e);
+	if (r >= 0)
+		p->plan.shell_argv = p->argv - 1;
+	return r;
+}
+
+static int read_layers(struct prepared *p, int argc, const char *const *argv, int first,
+	const char *const *environ, const struct policy_resolver *res,
+	struct policy_verb_flag *flags, size_t flag_count, struct error *e)
+{
+	char path[1024];
+	int r = policy_add_arguments(&p->policy, argc, argv, first, res, flags, flag_count,
+		&p->next, e);
+
+	if (r > 0)
+		p->help = true;
+	if (r != 0)
+		return r;
+	r = add_environment(p, environ, res, e);
+	if (r >= 0)
+		r = add_layer(p, LAYER_SYSTEM, SYSTEM_POLICY, res, e);
+	if (r >= 0 && res->names->xdg_config_home) {
+		(void)snprintf(path, sizeof(path), "%s/carrel/policy",
+			res->names->xdg_config_home);
+		r = add_layer(p, LAYER_USER, path, res, e);
+	}
+	return r < 0 ? r : policy_finish(&p->policy, "agent", res, e);
+}
+
+int prepare(struct prepared *ret, enum prepare_until until, int argc, const char *const *argv,
+	int first, const char *const *environ, struct policy_verb_flag *flags, size_t flag_count,
+	struct error *e)
+{
+	struct prepared *p = ret;
+	struct policy_names names;
+	char cwd[2048];
+
+	*p = (struct prepared){ 0 };
+	int r = arena_init(&p->arena, ARENA_SIZE);
+	if (r < 0)
+		return error_set(e, ERROR_LIMIT, "options", -r, NULL, "no memory");
+	struct loader loader = { .arena = &p->arena };
+	const struct policy_resolver res = {
+		.cwd = getcwd(cwd, sizeof(cwd)) && cwd[0] == '/' ? cwd : NULL,
+		.names = &names,
+		.texts = embedded_texts,
+		.text_count = embedded_text_count,
+		.filters = embedded_filters,
+		.filter_count = embedded_filter_count,
+		.load = load,
+		.context = &loader,
+	};
+	policy_init(&p->policy, &p->arena);
+	r = facts_names(&names, &p->arena, NULL, environ);
+	if (r >= 0)
+		r = read_layers(p, argc, argv, first, environ, &res, flags, flag_count, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = copy_command(p, argc, argv, e);
+	if (r >= 0)
+		r = facts_caller(&p->facts, &p->arena, &p->policy, environ, e);
+	if (r >= 0)
+		r = check_loaded(&loader, &p->facts, e);
+	if (r >= 0)
+		r = facts_names(&names, &p->arena, &p->facts, environ);
+	if (r >= 0)
+		r = policy_expand(&p->policy, &names, e);
+	return r < 0 || until == PREPARE_POLICY ? r : make_plan(p, environ, e);
+}
+
+void prepare_free(struct prepared *p)
+{
+	arena_free(&p->arena);
+}

@@ -1,0 +1,39 @@
+/*
+ * prepare.h - options -> facts -> policy -> plan: everything before a launch, without effect.
+ *
+ * Runs in: the launcher, and carrel-policy for `plan` and `policy show`. May not: change anything.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "plan/plan.h"
+
+struct prepared {
+	struct arena arena;       /* owns all of the following */
+	struct policy policy;
+	struct facts facts;
+	struct plan plan;
+	const char *const *argv;  /* the command, copied */
+	bool help;                /* --help was asked for: nothing else is filled in */
+	int next;                 /* index in argv of the first word that is no setting */
+};
+
+enum prepare_until {
+	PREPARE_POLICY, /* merged and expanded, for `policy show` */
+	PREPARE_PLAN,
+};
+
+/*
+ * prepare - read all layers and work out the plan.
+ * @argv, @first: the caller's arguments and where settings begin. @environ: its environment.
+ * @flags, @flag_count: flags of the verb that are no settings.
+ * @ret: as far as it came, also on failure: the report of a session that did not start quotes it.
+ * Returns 0 or -errno with @e.
+ */
+MUST_CHECK int prepare(struct prepared *ret, enum prepare_until until, int argc,
+	const char *const *argv, int first, const char *const *environ,
+	struct policy_verb_flag *flags, size_t flag_count, struct error *e);
+
+/* prepare_free - give the memory back. */
+void prepare_free(struct prepared *p);

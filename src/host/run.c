@@ -1,0 +1,252 @@
+/*
+ * run.c - see run.h.
+ *
+ * Runs in: the launcher, outside. options -> facts -> policy -> plan -> session -> launch ->
+ * supervise -> close -> report. Everything before launch has no effect outside the session directory.
+ */
+#include "host/run.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "host/finish.h"
+#include "host/launch.h"
+#include "host/prepare.h"
+#include "host/report.h"
+#include "host/session.h"
+#include "host/signals.h"
+#include "host/stdio.h"
+#include "host/supervise.h"
+#include "plan/settings.h"
+
+enum { STATUS_TIMED_OUT = 124, STATUS_CARREL = 125, STATUS_NOT_EXECUTABLE = 126,
+	STATUS_NOT_FOUND = 127 };
+
+struct run {
+	struct prepared p;
+	struct session session;
+	struct launch launch;
+	struct stdio stdio;
+	struct signals signals;
+	struct outcome outcome;
+	struct report report;
+	struct report_file report_file;
+	struct error error;
+	bool has_session, has_stdio;
+};
+
+static void say(const struct error *e)
+{
+	char text[2048];
+	size_t length = error_format(e, text, sizeof(text));
+	int r = fd_write_all(STDERR_FILENO, text, length);
+
+	(void)r; /* nobody is there to hear it */
+}
+
+static int print_help(void *context, const void *data, size_t size)
+{
+	(void)context;
+	return fd_write_all(STDOUT_FILENO, data, size);
+}
+
+static int show_help(void)
+{
+	static const char usage[] = "usage: carrel run [SETTINGS] -- COMMAND [ARGUMENT ...]\n\n"
+		"Runs COMMAND in a session of its own: the machine is read-only, the workspace\n"
+		"(default: the working directory) and the session's scratch are writable, system\n"
+		"calls are filtered, and nothing is left behind.\n\n";
+	int r = fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1);
+
+	if (r >= 0)
+		r = settings_print_help(print_help, NULL);
+	return r < 0 ? STATUS_CARREL : 0;
+}
+
+static int no_command(struct run *run)
+{
+	int r = error_set(&run->error, ERROR_USAGE, "options", 0, NULL, "there is no command to run");
+
+	error_hint(&run->error, "carrel run [SETTINGS] -- COMMAND [ARGUMENT ...]");
+	return r;
+}
+
+/* Where the caller's arguments and environment lie in memory: init wipes its copy of them. */
+static void find_caller_block(int argc, const char *const *argv, const char *const *environ,
+	char **ret_start, size_t *ret_size)
+{
+	const char *end = argc > 0 ? argv[argc - 1] + strlen(argv[argc - 1]) + 1 : NULL;
+
+	for (; end && environ && *environ; environ++)
+		if (*environ == end)
+			end = *environ + strlen(*environ) + 1;
+	*ret_start = argc > 0 ? (char *)argv[0] : NULL;
+	*ret_size = argc > 0 ? (size_t)(end - argv[0]) : 0;
+}
+
+/* While the command already runs: what dead sessions left in this scratch base. */
+static void sweep(void *context)
+{
+	const struct run *run = context;
+	struct session_sweep ignored;
+	int r = session_sweep(run->p.facts.scratch_base, false, NULL, NULL, &ignored, NULL);
+
+	(void)r; /* the next run, or gc, tries again */
+}
+
+static int start(struct run *run, int argc, const char *const *argv, const char *const *environ)
+{
+	static const int caller_fd[STDIO_STREAMS] = { 0, 1, 2 };
+	const struct facts *facts = &run->p.facts;
+	struct error *e = &run->error;
+	char *block;
+	size_t block_size;
+	int r = stdio_prepare(&run->stdio, caller_fd, run->p.policy.tty, e);
+
+	run->has_stdio = r >= 0;
+	if (r >= 0 && facts->privileged)
+		stdio_set_owner(&run->stdio, facts->kernel_uid, facts->kernel_gid);
+	if (r >= 0)
+		r = session_create(&run->session, &run->p.plan, e);
+	run->has_session = r >= 0;
+	if (r >= 0 && arena_seal(&run->p.arena) < 0)
+		r = error_set(e, ERROR_INTERNAL, "launch", errno, NULL, "cannot seal the plan");
+	find_caller_block(argc, argv, environ, &block, &block_size);
+	if (r >= 0)
+		r = launch_init(&run->launch, &run->p.plan, run->stdio.want_pty, block, block_size, e);
+	return r;
+}
+
+static int options_to_plan(struct run *run, int argc, const char *const *argv, int first,
+	const char *const *environ)
+{
+	struct error *e = &run->error;
+	int r = prepare(&run->p, PREPARE_PLAN, argc, argv, first, environ, NULL, 0, e);
+
+	/* A report that cannot be opened means that the command is not started; and where the policy
+	 * could be read, a report says why the rest failed. */
+	if (!run->p.help && run->p.policy.report.value) {
+		struct error late = { 0 };
+		int opened = report_open(run->p.policy.report.value, &run->report_file, &late);
+
+		if (opened < 0 && r >= 0) {
+			*e = late;
+			r = opened;
+		}
+	}
+	if (r >= 0 && !run->p.help && (!run->p.argv || !run->p.argv[0]))
+		r = no_command(run);
+	return r;
+}
+
+/* An execve that failed in the payload, for people; returns the status. */
+static int explain_exec(struct run *run)
+{
+	const struct outcome *o = &run->outcome;
+	const char *name = run->p.argv[0];
+	struct error *e = &run->error;
+
+	if (o->op != STEP_EXEC) {
+		int r = error_set(e, ERROR_APPLY, "launch", o->errnum,
+			o->op == STEP_CWD ? run->p.plan.cwd : NULL, "%s",
+			o->op == STEP_CWD ? "cannot enter the working directory inside" :
+					    "cannot hand over the standard descriptors");
+		(void)r;
+		return STATUS_CARREL;
+	}
+	bool missing = o->errnum == ENOENT || o->errnum == ENOTDIR;
+	int r = error_set(e, ERROR_EXEC, "launch", o->errnum, name,
+		missing ? "cannot find the command inside" : "cannot execute the command");
+	(void)r;
+	if (missing && !strchr(name, '/'))
+		error_hint(e, "PATH inside is %s", run->p.plan.path_env);
+	return missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+}
+
+static int exit_status(struct run *run, int r)
+{
+	const struct outcome *o = &run->outcome;
+
+	if (o->timed_out)
+		return STATUS_TIMED_OUT;
+	if (o->ended)
+		return WIFSIGNALED(o->wait_status) ? 128 + WTERMSIG(o->wait_status) :
+						     WEXITSTATUS(o->wait_status);
+	if (r >= 0 && o->ready && o->started == STARTED_NO && o->errnum)
+		return explain_exec(run);
+	return STATUS_CARREL;
+}
+
+/* Close and report: on every way out, whatever stage was reached. */
+static int finish(struct run *run, int status)
+{
+	struct finish f = {
+		.prepared = &run->p,
+		.session = run->has_session ? &run->session : NULL,
+		.stdio = run->has_stdio ? &run->stdio : NULL,
+		.outcome = &run->outcome,
+		.report = &run->report,
+		.report_file = &run->report_file,
+		.error = &run->error,
+		.status = status,
+	};
+
+	status = finish_session(&f);
+	if (run->error.code != ERROR_NONE)
+		say(&run->error);
+	prepare_free(&run->p);
+	return status;
+}
+
+static int run_with(struct run *run, int argc, const char *const *argv, int first,
+	const char *const *environ, unsigned closed)
+{
+	int r = options_to_plan(run, argc, argv, first, environ);
+
+	if (run->p.help) {
+		prepare_free(&run->p);
+		return show_help();
+	}
+	report_init(&run->report, run->p.argv ? run->p.argv : argv + argc);
+	for (unsigned i = 0; i < 3; i++)
+		if (closed & (1u << i))
+			run->report.stdio[i] = REPORT_STREAM_CLOSED;
+	if (r >= 0) {
+		r = signals_block(&run->signals);
+		if (r < 0)
+			r = error_set(&run->error, ERROR_INTERNAL, "launch", -r, NULL,
+				"cannot block signals");
+	}
+	if (r >= 0 && run->p.policy.die_with_parent.on && signals_die_with_parent() != 0)
+		r = error_set(&run->error, ERROR_INTERNAL, "launch", 0, NULL,
+			"the caller is gone, and the policy says `die-with-parent`");
+	if (r >= 0)
+		r = start(run, argc, argv, environ);
+	if (r >= 0)
+		r = supervise(&run->p.plan, &run->launch, &run->stdio, &run->signals, sweep, run,
+			&run->outcome, &run->error);
+	int status = exit_status(run, r);
+	fd_close(&run->signals.fd);
+	return finish(run, status);
+}
+
+int run_command(int argc, const char *const *argv, int first, const char *const *environ,
+	unsigned closed)
+{
+	struct run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return STATUS_CARREL;
+	run->launch = (struct launch){ .pidfd = -1, .channel = -1 };
+	run->session = (struct session){ .base = -1, .dir = -1 };
+	run->signals.fd = -1;
+	run->outcome.op = -1;
+	int status = run_with(run, argc, argv, first, environ, closed);
+	free(run);
+	return status;
+}

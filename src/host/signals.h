@@ -1,0 +1,28 @@
+/*
+ * signals.h - the supervisor's signals: blocked from the beginning, read from one descriptor.
+ *
+ * Runs in: S.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+
+struct signals {
+	int fd;            /* signalfd, non-blocking; -1 while there is none */
+	bool hup_ignored;  /* started under nohup(1): a hangup is nobody's business */
+};
+
+/* signals_block - block everything that can be blocked and open the descriptor. 0 or -errno. */
+MUST_CHECK int signals_block(struct signals *ret);
+
+/*
+ * signals_stop_self - let the default action of SIGTSTP, SIGTTIN or SIGTTOU take effect on our own
+ * process group (with the kernel's rule for orphaned groups); returns after SIGCONT.
+ */
+void signals_stop_self(int signal);
+
+/* signals_die_with - have the kernel send SIGHUP when the caller ends; 1 where it has ended already. */
+MUST_CHECK int signals_die_with_parent(void);

@@ -1,0 +1,41 @@
+/*
+ * supervise.h - from a running init to the end of the session's last process.
+ *
+ * Runs in: S, the supervisor; one thread, all signals blocked, everything through epoll.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "box/channel.h"
+#include "host/launch.h"
+#include "host/signals.h"
+#include "host/stdio.h"
+#include "plan/plan.h"
+
+/* What is known when the session's processes are all dead. */
+struct outcome {
+	enum channel_started started;
+	bool ended;            /* the command ended and wait_status says how */
+	int wait_status;
+	int op, errnum;        /* not started: operation or step, and why */
+	bool timed_out;
+	bool ready;            /* every operation of the plan was applied */
+	bool confined;         /* the supervisor's own filter is in force */
+	uint64_t wall_us;
+	bool wall_known;
+	uint64_t user_us, system_us, max_rss_kib;
+	bool usage_known;
+};
+
+/*
+ * supervise - run the session until all of its processes are dead.
+ * @l: from launch_init(); ended and closed in any case. @s: from stdio_prepare(); drained, not closed.
+ * @at_start: called once, right after the command has been told to start: time that is free.
+ * Returns 0 with @ret filled, or -errno with @e where the supervisor itself failed (then too
+ * everything is dead, and @ret says what is known).
+ */
+MUST_CHECK int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
+	struct signals *signals, void (*at_start)(void *context), void *context,
+	struct outcome *ret, struct error *e);
