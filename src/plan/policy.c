@@ -49,220 +49,6 @@ const char *policy_path_setting(enum path_kind kind)
 	return "";
 }
 
-/* --- merging ---------------------------------------------------------------------------------- */
-
-static int apply_enum(struct policy *p, const struct policy_line *l)
-{
-	static const enum workspace_mode modes[] = { WORKSPACE_DIRECT, WORKSPACE_OVERLAY,
-		WORKSPACE_RO };
-
-	switch (l->id) {
-	case SETTING_WORKSPACE_MODE:
-		p->workspace_mode = modes[l->number];
-		p->workspace_mode_source = l->source;
-		return 0;
-	case SETTING_TTY:
-		p->tty = (enum tty_mode)l->number;
-		p->tty_source = l->source;
-		return 0;
-	default:
-		p->net = (enum net_mode)l->number;
-		p->net_source = l->source;
-		return 0;
-	}
-}
-
-static int apply_path(struct policy *p, const struct policy_line *l)
-{
-	p->paths[p->path_count++] = (struct path_rule){
-		.kind = (enum path_kind)l->kind,
-		.optional = l->optional,
-		.glob = l->glob,
-		.path = l->text,
-		.dest = l->dest,
-		.size = l->number,
-		.source = l->source,
-	};
-	return 0;
-}
-
-static int apply_env(struct policy *p, const struct policy_line *l)
-{
-	p->envs[p->env_count++] = (struct env_rule){
-		.unset = l->id == SETTING_UNSETENV,
-		.name = l->text,
-		.value = l->dest,
-		.source = l->source,
-	};
-	return 0;
-}
-
-static int apply_syscall(struct policy *p, const struct policy_line *l)
-{
-	struct syscall_rule *rules = arena_push(p->arena, p->syscall_rules,
-		p->syscall_rule_count, sizeof(*rules));
-
-	if (!rules)
-		return -ENOMEM;
-	p->syscall_rules = rules;
-	rules[p->syscall_rule_count++] =
-		(struct syscall_rule){ .text = l->text, .source = l->source };
-	return 0;
-}
-
-static int apply_word(struct policy *p, struct word_rule **rules, size_t *count,
-	const struct policy_line *l)
-{
-	struct word_rule *grown = arena_push(p->arena, *rules, *count, sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	*rules = grown;
-	grown[(*count)++] = (struct word_rule){ .word = l->text, .source = l->source };
-	return 0;
-}
-
-static int apply_scalar(struct policy *p, const struct setting *s, const struct policy_line *l)
-{
-	void *member = (char *)p + s->member;
-
-	switch (s->kind) {
-	case KIND_FLAG:
-		*(struct flag_value *)member =
-			(struct flag_value){ .on = l->number != 0, .source = l->source };
-		return 0;
-	case KIND_SIZE:
-	case KIND_DURATION:
-	case KIND_COUNT_NUMBER:
-		*(struct number_value *)member = (struct number_value){ .value = l->number,
-			.set = true,
-			.source = l->source };
-		return 0;
-	default:
-		*(struct text_value *)member =
-			(struct text_value){ .value = l->text, .source = l->source };
-		return 0;
-	}
-}
-
-static int apply_line(struct policy *p, const struct policy_line *l)
-{
-	const struct setting *s = &settings_table[l->id];
-
-	switch (s->kind) {
-	case KIND_ENUM:
-		return apply_enum(p, l);
-	case KIND_PATH_RULE:
-	case KIND_GLOB_RULE:
-	case KIND_BIND:
-	case KIND_TMPFS:
-	case KIND_DEVICE:
-		return apply_path(p, l);
-	case KIND_ENV:
-	case KIND_ENV_NAME:
-		return apply_env(p, l);
-	case KIND_SYSCALL:
-		return apply_syscall(p, l);
-	case KIND_SCRATCH_ENV:
-		return apply_word(p, &p->scratch_envs, &p->scratch_env_count, l);
-	case KIND_WALL:
-		return apply_word(p, &p->requires, &p->require_count, l);
-	case KIND_SETTING:
-		return apply_word(p, &p->locks, &p->lock_count, l);
-	case KIND_PROFILE:
-	case KIND_POLICY_FILE:
-		return 0; /* read already */
-	default:
-		return apply_scalar(p, s, l);
-	}
-}
-
-/* Lines in the order of their layers, and which of them a later one replaces. */
-struct order {
-	const struct policy_line **lines;
-	size_t count;
-	uint16_t *table; /* hash table of 1 + index into lines */
-	size_t mask;
-};
-
-static bool same_subject(const struct policy_line *a, const struct policy_line *b)
-{
-	return a->hash == b->hash && policy_line_topic(a) == policy_line_topic(b) &&
-		!strcmp(policy_line_subject(a), policy_line_subject(b));
-}
-
-/* Puts @l last; an earlier line about the same thing is taken out. */
-static void order_put(struct order *o, const struct policy_line *l)
-{
-	size_t index = o->count++;
-
-	o->lines[index] = l;
-	if (policy_line_topic(l) == 0)
-		return;
-	size_t slot = l->hash & o->mask;
-	for (; o->table[slot]; slot = (slot + 1) & o->mask) {
-		const struct policy_line **old = &o->lines[o->table[slot] - 1];
-
-		if (same_subject(*old, l)) {
-			*old = NULL;
-			break;
-		}
-	}
-	o->table[slot] = (uint16_t)(index + 1);
-}
-
-/* The two long lists get exactly the room they need. */
-static int make_room(struct policy *to, const struct order *o)
-{
-	size_t paths = 0, envs = 0;
-
-	for (size_t i = 0; i < o->count; i++) {
-		int topic = o->lines[i] ? policy_line_topic(o->lines[i]) : 0;
-
-		paths += topic == TOPIC_PATH;
-		envs += topic == TOPIC_ENV;
-	}
-	to->paths = arena_array(to->arena, paths, sizeof(*to->paths));
-	to->envs = arena_array(to->arena, envs, sizeof(*to->envs));
-	return to->paths && to->envs ? 0 : -ENOMEM;
-}
-
-/*
- * Merges two runs of lines up to and including layer @top into @to.
- * A line that was replaced leaves a NULL in the order, and its slot of the table is taken over by
- * the line that replaced it: no slot ever points at a NULL.
- */
-static int merge(struct policy *to, const struct policy *base, const struct policy *more,
-	enum layer top)
-{
-	const struct policy *from[] = { base, more };
-	size_t total = base->line_count + (more ? more->line_count : 0), slots = 16;
-
-	while (slots < 2 * total)
-		slots *= 2;
-	struct order o = {
-		.lines = arena_array(to->arena, total, sizeof(*o.lines)),
-		.table = arena_array(to->arena, slots, sizeof(*o.table)),
-		.mask = slots - 1,
-	};
-	if (!o.lines || !o.table)
-		return -ENOMEM;
-	for (unsigned layer = LAYER_PROFILE; layer <= (unsigned)top; layer++)
-		for (size_t f = 0; f < 2 && from[f]; f++)
-			for (size_t i = 0; i < from[f]->line_count; i++)
-				if (from[f]->lines[i].source.layer == (enum layer)layer)
-					order_put(&o, &from[f]->lines[i]);
-	if (make_room(to, &o) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < o.count; i++) {
-		int r = o.lines[i] ? apply_line(to, o.lines[i]) : 0;
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 /* --- choosing the profile --------------------------------------------------------------------- */
 
 /* The `profile` line of the strongest layer up to @top, or NULL. */
@@ -280,8 +66,8 @@ static const struct policy_line *chosen_profile(const struct policy *p, enum lay
 	return chosen;
 }
 
-static int add_profile(struct policy *p, const char *name, const struct policy_resolver *r,
-	struct error *e)
+static int add_profile(
+	struct policy *p, const char *name, const struct policy_resolver *r, struct error *e)
 {
 	const struct embedded_text *text = policy_find_text(r, name);
 
@@ -310,7 +96,7 @@ static int build_locked(struct policy *p, const char *default_profile,
 	locked->profile.value = name;
 	if (!strcmp(name, p->profile.value)) {
 		p->locked = &locked[0];
-		return merge(locked, p, NULL, LAYER_SYSTEM) < 0 ? policy_full(e) : 0;
+		return policy_merge(locked, p, NULL, LAYER_SYSTEM) < 0 ? policy_full(e) : 0;
 	}
 	struct policy *base = &locked[1], system = *p;
 	policy_init(base, p->arena);
@@ -326,7 +112,7 @@ static int build_locked(struct policy *p, const char *default_profile,
 		if (p->lines[i].source.layer == LAYER_SYSTEM)
 			system.lines[system.line_count++] = p->lines[i];
 	p->locked = &locked[0];
-	return merge(locked, base, &system, LAYER_SYSTEM) < 0 ? policy_full(e) : 0;
+	return policy_merge(locked, base, &system, LAYER_SYSTEM) < 0 ? policy_full(e) : 0;
 }
 
 /* --- what contradicts across lines ------------------------------------------------------------ */
@@ -436,7 +222,7 @@ int policy_finish(struct policy *p, const char *default_profile,
 	int result = add_profile(p, p->profile.value, r, e);
 	if (result < 0)
 		return result;
-	if (merge(p, p, NULL, LAYER_COMMAND) < 0)
+	if (policy_merge(p, p, NULL, LAYER_COMMAND) < 0)
 		return policy_full(e);
 	result = expand_early(p, r->names, e);
 	if (result == 0)
@@ -461,8 +247,8 @@ static int expand_rule(struct policy *p, struct path_rule *rule,
 	if (r == -ENOENT && rule->optional)
 		return 0;
 	if (r < 0)
-		return fail_expand(p, &rule->source, policy_path_setting(rule->kind), r, missing,
-			e);
+		return fail_expand(
+			p, &rule->source, policy_path_setting(rule->kind), r, missing, e);
 	return 1;
 }
 

@@ -29,12 +29,12 @@
 
 /* Layers, weakest first; each over the last. The number orders them. */
 enum layer {
-	LAYER_DEFAULT,  /* the value where nobody says anything */
-	LAYER_PROFILE,  /* shipped: profile:NAME */
-	LAYER_SYSTEM,   /* /etc/carrel/policy */
-	LAYER_USER,     /* $XDG_CONFIG_HOME/carrel/policy */
-	LAYER_FILE,     /* --policy FILE */
-	LAYER_COMMAND,  /* the command line */
+	LAYER_DEFAULT, /* the value where nobody says anything */
+	LAYER_PROFILE, /* shipped: profile:NAME */
+	LAYER_SYSTEM,  /* /etc/carrel/policy */
+	LAYER_USER,    /* $XDG_CONFIG_HOME/carrel/policy */
+	LAYER_FILE,    /* --policy FILE */
+	LAYER_COMMAND, /* the command line */
 };
 
 /* Where a rule was written. Shown as "file:line" or "command line: --hide". */
@@ -67,8 +67,8 @@ enum path_kind {
 	PATH_PROTECT, /* read-only (or absent) inside something writable */
 	PATH_BIND_RO, /* `path` shown at `dest` */
 	PATH_BIND_RW,
-	PATH_TMPFS,   /* empty writable memory at `dest` */
-	PATH_DEV,     /* a device node of the host, shown at the same path */
+	PATH_TMPFS, /* empty writable memory at `dest` */
+	PATH_DEV,   /* a device node of the host, shown at the same path */
 };
 
 /*
@@ -112,20 +112,20 @@ enum net_mode { NET_NONE, NET_HOST };
 struct policy {
 	struct text_value profile;
 
-	struct text_value workspace;       /* default: the cwd */
+	struct text_value workspace; /* default: the cwd */
 	enum workspace_mode workspace_mode;
 	struct source workspace_mode_source;
-	struct path_rule *paths;           /* weakest layer first; inside a layer in line order */
+	struct path_rule *paths; /* weakest layer first; inside a layer in line order */
 	size_t path_count;
 
-	struct text_value scratch_base;    /* default: $TMPDIR, else /tmp */
-	struct number_value scratch_size;  /* bytes; set = bounded (tmpfs) */
+	struct text_value scratch_base;   /* default: $TMPDIR, else /tmp */
+	struct number_value scratch_size; /* bytes; set = bounded (tmpfs) */
 	struct word_rule *scratch_envs;
 	size_t scratch_env_count;
 	struct flag_value keep;
 	struct number_value keep_for_ms;
 
-	struct text_value cwd;             /* default: the caller's cwd where it is visible inside */
+	struct text_value cwd; /* default: the caller's cwd where it is visible inside */
 	struct env_rule *envs;
 	size_t env_count;
 	enum tty_mode tty;
@@ -134,38 +134,38 @@ struct policy {
 	struct flag_value nested;
 
 	struct number_value timeout_ms;
-	struct number_value grace_ms;      /* default 5 s */
+	struct number_value grace_ms; /* default 5 s */
 	struct number_value cpu_time_ms;
-	struct number_value file_size;     /* bytes */
+	struct number_value file_size; /* bytes */
 	struct number_value open_files;
 
 	enum net_mode net;
 	struct source net_source;
 
-	struct text_value syscalls;        /* name of a shipped filter; default "default" */
+	struct text_value syscalls; /* name of a shipped filter; default "default" */
 	struct syscall_rule *syscall_rules;
 	size_t syscall_rule_count;
 
-	struct word_rule *requires;        /* layers that must be on: landlock, seccomp, ... */
+	struct word_rule *requires; /* layers that must be on: landlock, seccomp, ... */
 	size_t require_count;
 	struct word_rule *locks;
 	size_t lock_count;
 	struct flag_value degraded;
 
-	struct text_value report;          /* a path or "fd:N" */
+	struct text_value report; /* a path or "fd:N" */
 	struct flag_value quiet;
 	struct flag_value verbose;
 
-	struct arena *arena;               /* owns every text above */
+	struct arena *arena; /* owns every text above */
 
-	struct policy_line *lines;         /* what was read, in reading order; see policy_line.h */
+	struct policy_line *lines; /* what was read, in reading order; see policy_line.h */
 	size_t line_count;
-	size_t line_room;                  /* elements that `lines` has room for */
-	uint16_t *line_table;              /* hash table: 1 + index of a line */
-	size_t line_slots;                 /* slots of it, a power of two */
-	struct policy *locked;             /* profile and system policy alone; NULL without locks */
-	char *work[2];                     /* scratch memory of the parser */
-	bool expanded;                     /* policy_expand() was done */
+	size_t line_room;      /* elements that `lines` has room for */
+	uint16_t *line_table;  /* hash table: 1 + index of a line */
+	size_t line_slots;     /* slots of it, a power of two */
+	struct policy *locked; /* profile and system policy alone; NULL without locks */
+	char *work[2];         /* scratch memory of the parser */
+	bool expanded;         /* policy_expand() was done */
 };
 
 /* What the small named set of variables stands for. All absolute; NULL = not available. */
@@ -190,10 +190,12 @@ struct embedded_filter;
 /* What reading a policy needs from outside. Borrowed until policy_finish(). */
 struct policy_resolver {
 	const char *cwd; /* for relative paths on the command line; NULL: they are refused */
-	const struct policy_names *names; /* home and xdg_*: for workspace, scratch-base, report, policy */
+	const struct policy_names
+		*names; /* home and xdg_*: for workspace, scratch-base, report, policy */
 	const struct embedded_text *texts; /* shipped profiles and lists */
 	size_t text_count;
-	const struct embedded_filter *filters; /* shipped filters; NULL: `syscalls` is not checked */
+	const struct embedded_filter
+		*filters; /* shipped filters; NULL: `syscalls` is not checked */
 	size_t filter_count;
 	/*
 	 * load - read the policy file @path (absolute, at most POLICY_SIZE_MAX bytes), and refuse it
@@ -205,11 +207,11 @@ struct policy_resolver {
 };
 
 #define POLICY_COMMAND_LINE "command line" /* source.file of the command line */
-#define POLICY_SIZE_MAX (1024 * 1024) /* bytes of one text */
-#define POLICY_LINE_MAX 8192          /* bytes of one line */
-#define POLICY_SYSCALL_MAX 512        /* bytes of the text of one `syscall` line */
-#define POLICY_RULE_MAX 4096          /* lines of all layers together */
-#define POLICY_DEPTH_MAX 8            /* texts that include one another */
+#define POLICY_SIZE_MAX (1024 * 1024)      /* bytes of one text */
+#define POLICY_LINE_MAX 8192               /* bytes of one line */
+#define POLICY_SYSCALL_MAX 512             /* bytes of the text of one `syscall` line */
+#define POLICY_RULE_MAX 4096               /* lines of all layers together */
+#define POLICY_DEPTH_MAX 8                 /* texts that include one another */
 
 /* Flags of a verb that are no settings, e.g. --json. */
 struct policy_verb_flag {
@@ -261,8 +263,8 @@ MUST_CHECK int policy_finish(struct policy *p, const char *default_profile,
  * that is NULL is an error, unless it is optional, hide or protect: then the line is dropped.
  * Returns 0, or -errno with @e: ERROR_POLICY, ERROR_USAGE, ERROR_LOCKED.
  */
-MUST_CHECK int policy_expand(struct policy *p, const struct policy_names *names,
-	struct error *e);
+MUST_CHECK int policy_expand(
+	struct policy *p, const struct policy_names *names, struct error *e);
 
 struct facts;
 
@@ -270,15 +272,15 @@ struct facts;
  * policy_check_facts - judge `lock hide` and `lock protect` on the paths as the machine resolved
  * them, so that a symbolic link is no way around. 0, or -EPERM with @e (ERROR_LOCKED).
  */
-MUST_CHECK int policy_check_facts(const struct policy *p, const struct facts *facts,
-	struct error *e);
+MUST_CHECK int policy_check_facts(
+	const struct policy *p, const struct facts *facts, struct error *e);
 
 /*
  * policy_format_source - "file:line", "command line: --hide", "CARREL_KEEP", "default".
  * @setting: name for the command line, or NULL. Cut to @size, always terminated.
  */
-void policy_format_source(const struct source *source, const char *setting, char *ret_text,
-	size_t size);
+void policy_format_source(
+	const struct source *source, const char *setting, char *ret_text, size_t size);
 
 /*
  * policy_print - the effective policy as text that is a policy file again.

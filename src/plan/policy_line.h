@@ -17,13 +17,13 @@
 #include "plan/settings.h"
 
 struct policy_line {
-	const char *text;  /* template, word or variable name; NULL for tmpfs and flags */
-	const char *dest;  /* template: destination of bind and tmpfs, value of env */
-	uint64_t number;   /* size, duration (ms), count, index of an enumeration's word, flag */
+	const char *text; /* template, word or variable name; NULL for tmpfs and flags */
+	const char *dest; /* template: destination of bind and tmpfs, value of env */
+	uint64_t number;  /* size, duration (ms), count, index of an enumeration's word, flag */
 	struct source source;
-	uint32_t hash;     /* of what the line is about: lines about the same thing are compared */
-	unsigned char id;  /* enum setting_id */
-	unsigned char kind;/* enum path_kind of a path rule */
+	uint32_t hash; /* of what the line is about: lines about the same thing are compared */
+	unsigned char id;   /* enum setting_id */
+	unsigned char kind; /* enum path_kind of a path rule */
 	bool optional;
 	bool glob;
 };
@@ -33,8 +33,8 @@ struct policy_place {
 	struct policy *p;
 	const struct policy_resolver *r;
 	struct source source;
-	const char *dir;   /* where relative paths start; NULL: refused */
-	bool shipped;      /* a text of carrel's own */
+	const char *dir; /* where relative paths start; NULL: refused */
+	bool shipped;    /* a text of carrel's own */
 	const char *setting;
 	struct error *e;
 };
@@ -54,7 +54,8 @@ int policy_full(struct error *e);
 char *policy_work(struct policy *p, int which, size_t size);
 
 /* policy_add_value - check the @word of setting @s and keep the line. 0 or -errno with the error. */
-MUST_CHECK int policy_add_value(struct policy_place *at, const struct setting *s, const char *word);
+MUST_CHECK int policy_add_value(
+	struct policy_place *at, const struct setting *s, const char *word);
 
 /* policy_line_subject - what a line of a list is about: of a path rule where it is seen inside. */
 const char *policy_line_subject(const struct policy_line *l);
@@ -70,6 +71,36 @@ int policy_line_topic(const struct policy_line *l);
 
 /* policy_path_setting - the setting a path rule comes from, e.g. "bind". Never NULL. */
 const char *policy_path_setting(enum path_kind kind);
+
+/* policy_keep_line - keep a checked line, unless it contradicts one of the same source. */
+MUST_CHECK int policy_keep_line(const struct policy_place *at, struct policy_line *l);
+
+/* policy_fail_setting - no setting has that name; the error says which one was probably meant. */
+int policy_fail_setting(const struct policy_place *at, const char *name);
+
+/* policy_add_flag_word - a flag with yes, no or nothing (NULL) behind it. 0 or -errno. */
+MUST_CHECK int policy_add_flag_word(
+	struct policy_place *at, const struct setting *s, const char *word);
+
+/*
+ * policy_add_word - as policy_add_value, but `profile` and `policy` are read, to the end.
+ * @layer: of the lines that are included. 0 or -errno with the error.
+ */
+MUST_CHECK int policy_add_word(
+	struct policy_place *at, const struct setting *s, enum layer layer, const char *word);
+
+/*
+ * policy_merge - merge the lines of @base and @more (may be NULL) up to and including layer @top
+ * into @to, which is fresh. 0, or -ENOMEM.
+ */
+MUST_CHECK int policy_merge(struct policy *to, const struct policy *base,
+	const struct policy *more, enum layer top);
+
+typedef void (*policy_visit_fn)(
+	void *context, const struct setting *s, const struct policy_line *rule);
+
+/* policy_walk - every effective rule, as the line that would say it. */
+void policy_walk(const struct policy *p, policy_visit_fn visit_rule, void *context);
 
 /* policy_judge - hold the locks of an expanded policy. 0 or -errno with the error. */
 MUST_CHECK int policy_judge(struct policy *p, struct error *e);
@@ -108,8 +139,8 @@ MUST_CHECK int template_path(const struct policy_place *at, const char *word, bo
 	bool *ret_glob, const char **ret_template);
 
 /* template_value - word to template, for a value of env. */
-MUST_CHECK int template_value(const struct policy_place *at, const char *word,
-	const char **ret_template);
+MUST_CHECK int template_value(
+	const struct policy_place *at, const char *word, const char **ret_template);
 
 /*
  * template_expand - template to plain text in the arena.

@@ -1,5 +1,5 @@
 /*
- * policy_parse.c - policy texts and command lines, read into lines.
+ * policy_parse.c - policy texts, and what they include, read into lines.
  *
  * Runs in: the launcher and carrel-policy. PURE: included files come through the resolver.
  *
@@ -31,9 +31,6 @@ struct reader {
 	struct frame frames[POLICY_DEPTH_MAX];
 	size_t depth;
 };
-
-/* Lines of the command line all have this very pointer as their source's file. */
-static const char command_line[] = POLICY_COMMAND_LINE;
 
 /* --- shipped texts ---------------------------------------------------------------------------- */
 
@@ -88,8 +85,8 @@ static size_t put_byte(char *out, size_t used, char c, bool literal)
 }
 
 /* The escape at *at (a backslash); *ret gets its byte, *at moves behind it. */
-static int read_escape(const struct policy_place *place, const char **at, const char *end,
-	char *ret)
+static int read_escape(
+	const struct policy_place *place, const char **at, const char *end, char *ret)
 {
 	const char *p = *at + 1;
 
@@ -107,7 +104,8 @@ static int read_escape(const struct policy_place *place, const char **at, const 
 		p += 2;
 	} else if ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
 		(*p >= 'A' && *p <= 'Z')) {
-		error_hint(place->e, "known: \\n \\t \\xNN, and a backslash before punctuation");
+		error_hint(
+			place->e, "known: \\n \\t \\xNN, and a backslash before punctuation");
 		return policy_fail(place, "unknown escape '\\%c'", *p);
 	} else {
 		*ret = *p;
@@ -134,8 +132,8 @@ static int check_byte(const struct policy_place *place, char c)
  * The next word of [*at, end): bytes that quotes made literal stand behind a backslash. 1: a word,
  * 0: none is left. @out holds twice the line.
  */
-static int read_word(const struct policy_place *place, const char **at, const char *end,
-	char *out)
+static int read_word(
+	const struct policy_place *place, const char **at, const char *end, char *out)
 {
 	const char *p = *at;
 	char quote = '\0';
@@ -192,8 +190,8 @@ static void hint_chain(struct reader *rd, size_t from, const char *name)
 	size_t used = 0;
 
 	for (size_t i = from; i < rd->depth && used < sizeof(chain); i++)
-		used += (size_t)snprintf(chain + used, sizeof(chain) - used, "%s -> ",
-			rd->frames[i].name);
+		used += (size_t)snprintf(
+			chain + used, sizeof(chain) - used, "%s -> ", rd->frames[i].name);
 	if (used < sizeof(chain))
 		(void)snprintf(chain + used, sizeof(chain) - used, "%s", name);
 	error_hint(rd->e, "%s", chain);
@@ -208,8 +206,8 @@ static int push_frame(struct reader *rd, const struct policy_place *at, const st
 		}
 	if (rd->depth == POLICY_DEPTH_MAX) {
 		hint_chain(rd, 0, f->name);
-		return policy_fail(at, "more than %d texts that include one another",
-			POLICY_DEPTH_MAX);
+		return policy_fail(
+			at, "more than %d texts that include one another", POLICY_DEPTH_MAX);
 	}
 	rd->frames[rd->depth++] = *f;
 	return 0;
@@ -290,8 +288,8 @@ static int include_file(struct reader *rd, struct policy_place *at, const char *
 
 		policy_format_source(&at->source, "policy", on, sizeof(on));
 		error_hint(rd->e, "named at %s", on);
-		return error_set(rd->e, ERROR_POLICY, "policy", -r, path,
-			"cannot read the policy");
+		return error_set(
+			rd->e, ERROR_POLICY, "policy", -r, path, "cannot read the policy");
 	}
 	const char *shown = arena_copy(rd->p->arena, file.path, strlen(file.path));
 	if (!shown)
@@ -299,8 +297,8 @@ static int include_file(struct reader *rd, struct policy_place *at, const char *
 	return open_text(rd, at, shown, file.text, file.size, false);
 }
 
-static int add_word(struct reader *rd, struct policy_place *at, const struct setting *s,
-	const char *word)
+static int add_word(
+	struct reader *rd, struct policy_place *at, const struct setting *s, const char *word)
 {
 	switch (s->kind) {
 	case KIND_PROFILE:
@@ -314,7 +312,7 @@ static int add_word(struct reader *rd, struct policy_place *at, const struct set
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-static int fail_setting(const struct policy_place *at, const char *name)
+int policy_fail_setting(const struct policy_place *at, const char *name)
 {
 	int r = policy_fail(at, "unknown setting '%.60s'", name);
 	const char *nearest = settings_nearest(name + strspn(name, "-"));
@@ -324,14 +322,14 @@ static int fail_setting(const struct policy_place *at, const char *name)
 	return r;
 }
 
-static int add_file_flag(struct policy_place *at, const struct setting *s, const char *word)
+int policy_add_flag_word(struct policy_place *at, const struct setting *s, const char *word)
 {
 	if (!word || !strcmp(word, "yes"))
 		return policy_add_flag(at, s, true);
 	if (!strcmp(word, "no"))
 		return policy_add_flag(at, s, false);
-	return policy_fail(at, "'%s' is followed by yes, no or nothing, not '%.60s'", s->name,
-		word);
+	return policy_fail(
+		at, "'%s' is followed by yes, no or nothing, not '%.60s'", s->name, word);
 }
 
 /* The rest of a `syscall` line is one value: its words, one space apart. */
@@ -361,7 +359,7 @@ static int read_arguments(struct reader *rd, struct policy_place *at, const stru
 
 		if (r && (r = read_word(at, &p, end, word + strlen(word) + 1)) != 0)
 			return r < 0 ? r : policy_fail(at, "more than one word");
-		return add_file_flag(at, s, given);
+		return policy_add_flag_word(at, s, given);
 	}
 	if (r == 0)
 		return policy_fail(at, "'%s' needs %s", s->name, s->placeholder);
@@ -382,8 +380,8 @@ static int read_arguments(struct reader *rd, struct policy_place *at, const stru
 	}
 }
 
-static int read_line(struct reader *rd, const struct frame *f, const char *line,
-	const char *end)
+static int read_line(
+	struct reader *rd, const struct frame *f, const char *line, const char *end)
 {
 	struct policy_place at = {
 		.p = rd->p,
@@ -404,7 +402,7 @@ static int read_line(struct reader *rd, const struct frame *f, const char *line,
 		return r;
 	const struct setting *s = settings_find(word, strlen(word));
 	if (!s)
-		return fail_setting(&at, word);
+		return policy_fail_setting(&at, word);
 	at.setting = s->name;
 	return read_arguments(rd, &at, s, line, end, word);
 }
@@ -450,188 +448,11 @@ int policy_add_text(struct policy *p, enum layer layer, const char *name, const 
 	return result < 0 ? result : read_frames(&rd);
 }
 
-/* --- the command line ------------------------------------------------------------------------- */
-
-/* What a backslash on the command line can take the meaning from. */
-static const char *argument_special(const struct setting *s)
+int policy_add_word(
+	struct policy_place *at, const struct setting *s, enum layer layer, const char *word)
 {
-	switch (s->kind) {
-	case KIND_PATH_EARLY:
-	case KIND_PATH_LATE:
-	case KIND_PATH_RULE:
-	case KIND_DEVICE:
-	case KIND_POLICY_FILE:
-	case KIND_REPORT:
-		return "$~";
-	case KIND_GLOB_RULE:
-		return "$~*?[";
-	case KIND_BIND:
-	case KIND_TMPFS:
-		return "$~:";
-	case KIND_ENV:
-		return "$";
-	default:
-		return "";
-	}
-}
+	struct reader rd = { .p = at->p, .r = at->r, .e = at->e, .layer = layer };
+	int r = add_word(&rd, at, s, word);
 
-static int add_argument(struct policy *p, const struct policy_resolver *r,
-	const struct source *source, const struct setting *s, const char *value, struct error *e)
-{
-	struct policy_place at = {
-		.p = p,
-		.r = r,
-		.source = *source,
-		.dir = r->cwd,
-		.setting = s->name,
-		.e = e,
-	};
-	struct reader rd = { .p = p, .r = r, .e = e, .layer = source->layer };
-	if (s->id == SETTING_POLICY)
-		rd.layer = LAYER_FILE;
-	if (s->system_only) {
-		error_hint(e, "locks belong into /etc/carrel/policy");
-		return policy_fail(&at, "'%s' outside the system policy", s->name);
-	}
-	const char *word = word_from_argument(p, value, argument_special(s));
-	if (!word)
-		return policy_full(e);
-	int result = add_word(&rd, &at, s, word);
-	return result < 0 ? result : read_frames(&rd);
-}
-
-int policy_add_setting(struct policy *p, const char *from, const char *name,
-	const char *value, const struct policy_resolver *r, struct error *e)
-{
-	struct source source = { .layer = LAYER_COMMAND, .file = from };
-	struct policy_place at = { .p = p, .r = r, .source = source, .setting = name, .e = e };
-	const struct setting *s = settings_find(name, strlen(name));
-
-	if (!s)
-		return fail_setting(&at, name);
-	if (s->kind == KIND_FLAG)
-		return add_file_flag(&at, s, value);
-	if (!value)
-		return policy_fail(&at, "'%s' needs %s", s->name, s->placeholder);
-	return add_argument(p, r, &source, s, value, e);
-}
-
-struct arguments {
-	struct policy *p;
-	const struct policy_resolver *r;
-	struct error *e;
-	const char *const *argv;
-	int argc, next;
-	struct policy_verb_flag *flags;
-	size_t flag_count;
-};
-
-static struct policy_verb_flag *find_flag(struct arguments *a, const char *name)
-{
-	for (size_t i = 0; i < a->flag_count; i++)
-		if (!strcmp(a->flags[i].name, name))
-			return &a->flags[i];
-	return NULL;
-}
-
-/* The value of --name: behind the '=' or the next argument. NULL with the error. */
-static const char *take_value(struct arguments *a, struct policy_place *at,
-	const struct setting *s, const char *equals)
-{
-	if (equals)
-		return equals + 1;
-	if (a->next < a->argc && strncmp(a->argv[a->next], "--", 2) != 0)
-		return a->argv[a->next++];
-	(void)policy_fail(at, "'--%s' needs %s", s->name, s->placeholder);
-	if (a->next < a->argc && strcmp(a->argv[a->next], "--") != 0)
-		error_hint(a->e, "a value that starts with dashes is written --%s=VALUE", s->name);
-	return NULL;
-}
-
-static int fail_argument(struct arguments *a, struct policy_place *at, const char *name,
-	size_t length)
-{
-	char word[64];
-
-	(void)snprintf(word, sizeof(word), "%.*s", (int)(length < 60 ? length : 60), name);
-	at->setting = word;
-	int r = policy_fail(at, "unknown option");
-	const char *nearest = settings_nearest(word);
-	for (size_t i = 0; !nearest && i < a->flag_count; i++)
-		if (text_nearest(word, &a->flags[i].name, 1))
-			nearest = a->flags[i].name;
-	if (nearest)
-		error_hint(a->e, "did you mean '--%s'?", nearest);
-	return r;
-}
-
-/* One option; @name is behind the dashes. */
-static int read_option(struct arguments *a, const char *name, const struct source *source)
-{
-	struct policy_place at = { .p = a->p, .r = a->r, .source = *source, .e = a->e };
-	const char *equals = strchr(name, '=');
-	size_t length = equals ? (size_t)(equals - name) : strlen(name);
-	const struct setting *s = settings_find(name, length);
-	struct policy_verb_flag *flag = s || equals ? NULL : find_flag(a, name);
-	bool off = false;
-
-	if (flag) {
-		at.setting = flag->name;
-		if (flag->given)
-			return policy_fail(&at, "given twice");
-		flag->given = true;
-		return 0;
-	}
-	if (!s && length > 3 && !strncmp(name, "no-", 3)) {
-		s = settings_find(name + 3, length - 3);
-		off = s && s->kind == KIND_FLAG;
-	}
-	if (!s || (!off && !strncmp(name, "no-", 3)))
-		return fail_argument(a, &at, name, length);
-	at.setting = s->name;
-	if (s->kind == KIND_FLAG) {
-		if (!equals)
-			return policy_add_flag(&at, s, !off);
-		error_hint(a->e, "write --%s or --no-%s", s->name, s->name);
-		return policy_fail(&at, "a flag takes no value");
-	}
-	const char *value = take_value(a, &at, s, equals);
-	return value ? add_argument(a->p, a->r, source, s, value, a->e) : -EINVAL;
-}
-
-int policy_add_arguments(struct policy *p, int argc, const char *const *argv, int first,
-	const struct policy_resolver *r, struct policy_verb_flag *flags, size_t flag_count,
-	int *ret_next, struct error *e)
-{
-	struct arguments a = {
-		.p = p,
-		.r = r,
-		.e = e,
-		.argv = argv,
-		.argc = argc,
-		.next = first,
-		.flags = flags,
-		.flag_count = flag_count,
-	};
-
-	while (a.next < argc && argv[a.next][0] == '-') {
-		const char *word = argv[a.next];
-		struct source source = { .layer = LAYER_COMMAND,
-			.line = (unsigned)a.next++,
-			.file = command_line };
-
-		if (!strcmp(word, "--"))
-			break;
-		if (!strcmp(word, "-h") || !strcmp(word, "--help"))
-			return 1;
-		if (strncmp(word, "--", 2) != 0) {
-			error_hint(e, "options have two dashes and are written in full");
-			return error_set(e, ERROR_USAGE, "options", 0, word, "unknown option");
-		}
-		int result = read_option(&a, word + 2, &source);
-		if (result < 0)
-			return result;
-	}
-	*ret_next = a.next;
-	return 0;
+	return r < 0 ? r : read_frames(&rd);
 }

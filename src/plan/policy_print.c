@@ -1,5 +1,5 @@
 /*
- * policy_print.c - the effective policy, as a policy file again and as JSON.
+ * policy_print.c - the effective policy as a policy file again.
  *
  * Runs in: the launcher (for the digest) and carrel-policy. PURE: bytes go to the caller's function.
  */
@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/text.h"
 #include "plan/policy_line.h"
 
@@ -23,11 +22,10 @@ struct printer {
 	bool sources;
 	int (*write)(void *context, const void *data, size_t size);
 	void *context;
-	int error;      /* first failure; everything after it is passed over */
+	int error; /* first failure; everything after it is passed over */
 	size_t column;
 	size_t used;
 	char buffer[1024];
-	struct json *json; /* set: JSON instead of text */
 };
 
 static void flush(struct printer *o)
@@ -73,7 +71,8 @@ static bool next_byte(struct cursor *c, char *ret, bool *ret_active)
 		c->at += 2;
 		return true;
 	}
-	*ret_active = (glob && strchr("*?[", *c->at)) || (c->form == FORM_TEMPLATE && *c->at == '$');
+	*ret_active =
+		(glob && strchr("*?[", *c->at)) || (c->form == FORM_TEMPLATE && *c->at == '$');
 	c->at++;
 	return true;
 }
@@ -191,7 +190,8 @@ static void put_number(struct printer *o, const struct setting *s, uint64_t numb
 	puts_text(o, text);
 }
 
-static void put_argument(struct printer *o, const struct setting *s, const struct policy_line *l)
+static void put_argument(
+	struct printer *o, const struct setting *s, const struct policy_line *l)
 {
 	enum form form = path_form(o, l->glob);
 
@@ -262,246 +262,17 @@ static void put_source(struct printer *o, const struct source *source, const cha
 			put(o, *c);
 }
 
-static void put_json(struct printer *o, const struct setting *s, const struct policy_line *l);
-
-static void put_rule(struct printer *o, enum setting_id id, const struct policy_line *l)
+static void put_rule(void *context, const struct setting *s, const struct policy_line *l)
 {
-	const struct setting *s = &settings_table[id];
+	struct printer *o = context;
 
-	if (o->json) {
-		put_json(o, s, l);
-		return;
-	}
 	puts_text(o, s->name);
 	put(o, ' ');
-	if (l->optional && s->kind != KIND_GLOB_RULE && id != SETTING_PROTECT)
+	if (l->optional && s->kind != KIND_GLOB_RULE && s->id != SETTING_PROTECT)
 		put(o, '-');
 	put_argument(o, s, l);
 	put_source(o, &l->source, s->name);
 	put(o, '\n');
-}
-
-/* --- JSON ------------------------------------------------------------------------------------- */
-
-static const char *const layer_names[] = {
-	[LAYER_DEFAULT] = "default",
-	[LAYER_PROFILE] = "profile",
-	[LAYER_SYSTEM] = "system",
-	[LAYER_USER] = "user",
-	[LAYER_FILE] = "file",
-	[LAYER_COMMAND] = "command-line",
-};
-
-static void json_source(struct json *j, const struct source *source)
-{
-	json_key(j, "source");
-	json_object_begin(j);
-	json_key(j, "layer");
-	json_string(j, layer_names[source->layer]);
-	if (source->layer != LAYER_DEFAULT && source->file) {
-		json_key(j, "file");
-		json_string(j, source->file);
-		if (source->line) {
-			json_key(j, "line");
-			json_unsigned(j, source->line);
-		}
-	}
-	json_object_end(j);
-}
-
-static void json_member(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_string(j, text);
-}
-
-static void json_path(struct json *j, const struct setting *s, const struct policy_line *l)
-{
-	if (l->text)
-		json_member(j, "path", l->text);
-	if (l->dest)
-		json_member(j, "dest", l->dest);
-	json_key(j, "optional");
-	json_bool(j, l->optional);
-	if (s->kind == KIND_GLOB_RULE) {
-		json_key(j, "glob");
-		json_bool(j, l->glob);
-	}
-	if (s->kind == KIND_BIND)
-		json_member(j, "mode", l->kind == PATH_BIND_RW ? "rw" : "ro");
-	if (s->kind == KIND_TMPFS && l->number) {
-		json_key(j, "size");
-		json_unsigned(j, l->number);
-	}
-}
-
-static void put_json(struct printer *o, const struct setting *s, const struct policy_line *l)
-{
-	struct json *j = o->json;
-
-	json_object_begin(j);
-	json_member(j, "setting", s->name);
-	switch (s->kind) {
-	case KIND_PATH_RULE:
-	case KIND_GLOB_RULE:
-	case KIND_DEVICE:
-	case KIND_BIND:
-	case KIND_TMPFS:
-		json_path(j, s, l);
-		break;
-	case KIND_ENV:
-		json_member(j, "name", l->text);
-		if (l->dest)
-			json_member(j, "value", l->dest);
-		break;
-	case KIND_FLAG:
-		json_key(j, "value");
-		json_bool(j, l->number != 0);
-		break;
-	case KIND_SIZE:
-	case KIND_DURATION:
-	case KIND_COUNT_NUMBER:
-		json_key(j, s->kind == KIND_DURATION ? "milliseconds" : "value");
-		json_unsigned(j, l->number);
-		break;
-	default:
-		json_member(j, "value", l->text);
-		break;
-	}
-	json_source(j, &l->source);
-	json_object_end(j);
-}
-
-/* --- all rules -------------------------------------------------------------------------------- */
-
-static void put_scalar(struct printer *o, const struct setting *s)
-{
-	const void *member = (const char *)o->p + s->member;
-	const struct text_value *text = member;
-	const struct number_value *number = member;
-	const struct flag_value *flag = member;
-	enum setting_id id = (enum setting_id)s->id;
-
-	switch (s->kind) {
-	case KIND_FLAG:
-		if (flag->on || flag->source.layer != LAYER_DEFAULT)
-			put_rule(o, id,
-				&(struct policy_line){ .number = flag->on,
-					.source = flag->source });
-		return;
-	case KIND_SIZE:
-	case KIND_DURATION:
-	case KIND_COUNT_NUMBER:
-		if (number->set)
-			put_rule(o, id,
-				&(struct policy_line){ .number = number->value,
-					.source = number->source });
-		return;
-	default:
-		if (text->value)
-			put_rule(o, id,
-				&(struct policy_line){ .text = text->value,
-					.source = text->source });
-		return;
-	}
-}
-
-static void put_enum(struct printer *o, const struct setting *s)
-{
-	static const char *const modes[] = {
-		[WORKSPACE_DIRECT] = "direct",
-		[WORKSPACE_RO] = "ro",
-		[WORKSPACE_OVERLAY] = "overlay",
-	};
-	const struct policy *p = o->p;
-	struct policy_line l = { 0 };
-
-	if (s->id == SETTING_WORKSPACE_MODE) {
-		l.text = modes[p->workspace_mode];
-		l.source = p->workspace_mode_source;
-	} else if (s->id == SETTING_TTY) {
-		l.text = s->words[p->tty];
-		l.source = p->tty_source;
-	} else {
-		l.text = s->words[p->net];
-		l.source = p->net_source;
-	}
-	put_rule(o, (enum setting_id)s->id, &l);
-}
-
-static void put_paths(struct printer *o)
-{
-	for (size_t i = 0; i < o->p->path_count; i++) {
-		const struct path_rule *r = &o->p->paths[i];
-		const char *name = policy_path_setting(r->kind);
-		struct policy_line l = {
-			.text = r->path,
-			.dest = r->dest,
-			.number = r->size,
-			.source = r->source,
-			.kind = (unsigned char)r->kind,
-			.optional = r->optional,
-			.glob = r->glob,
-		};
-
-		put_rule(o, (enum setting_id)settings_find(name, strlen(name))->id, &l);
-	}
-}
-
-static void put_envs(struct printer *o)
-{
-	for (size_t i = 0; i < o->p->env_count; i++) {
-		const struct env_rule *r = &o->p->envs[i];
-		struct policy_line l = { .text = r->name, .dest = r->value, .source = r->source };
-
-		put_rule(o, r->unset ? SETTING_UNSETENV : SETTING_ENV, &l);
-	}
-}
-
-static void put_syscalls(struct printer *o)
-{
-	for (size_t i = 0; i < o->p->syscall_rule_count; i++) {
-		const struct syscall_rule *r = &o->p->syscall_rules[i];
-
-		put_rule(o, SETTING_SYSCALL,
-			&(struct policy_line){ .text = r->text, .source = r->source });
-	}
-}
-
-static void put_list(struct printer *o, enum setting_id id, const struct word_rule *rules,
-	size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		put_rule(o, id,
-			&(struct policy_line){ .text = rules[i].word, .source = rules[i].source });
-}
-
-static void put_setting(struct printer *o, const struct setting *s)
-{
-	const struct policy *p = o->p;
-
-	switch ((int)s->id) {
-	case SETTING_READ:
-		put_paths(o);
-		return;
-	case SETTING_ENV:
-		put_envs(o);
-		return;
-	case SETTING_SYSCALL:
-		put_syscalls(o);
-		return;
-	case SETTING_SCRATCH_ENV:
-		put_list(o, SETTING_SCRATCH_ENV, p->scratch_envs, p->scratch_env_count);
-		return;
-	case SETTING_REQUIRE:
-		put_list(o, SETTING_REQUIRE, p->requires, p->require_count);
-		return;
-	default:
-		if (s->kind == KIND_ENUM)
-			put_enum(o, s);
-		else if (s->member)
-			put_scalar(o, s);
-	}
 }
 
 /* What only a reader wants to know: a locked line is valid in the system policy and nowhere else. */
@@ -526,40 +297,7 @@ int policy_print(const struct policy *p, bool sources,
 
 	if (sources)
 		put_remarks(&o);
-	for (size_t i = 0; i < SETTING_COUNT; i++)
-		put_setting(&o, &settings_table[i]);
+	policy_walk(p, put_rule, &o);
 	flush(&o);
 	return o.error;
-}
-
-int policy_print_json(const struct policy *p,
-	int (*write)(void *context, const void *data, size_t size), void *context)
-{
-	char buffer[2048];
-	struct json j;
-	struct printer o = { .p = p, .json = &j };
-
-	json_init(&j, buffer, sizeof(buffer), write, context);
-	json_object_begin(&j);
-	json_key(&j, "profile");
-	json_object_begin(&j);
-	json_member(&j, "value", p->profile.value);
-	json_source(&j, &p->profile.source);
-	json_object_end(&j);
-	json_key(&j, "locks");
-	json_array_begin(&j);
-	for (size_t i = 0; i < p->lock_count; i++) {
-		json_object_begin(&j);
-		json_member(&j, "setting", p->locks[i].word);
-		json_source(&j, &p->locks[i].source);
-		json_object_end(&j);
-	}
-	json_array_end(&j);
-	json_key(&j, "rules");
-	json_array_begin(&j);
-	for (size_t i = 0; i < SETTING_COUNT; i++)
-		put_setting(&o, &settings_table[i]);
-	json_array_end(&j);
-	json_object_end(&j);
-	return json_finish(&j);
 }

@@ -16,9 +16,11 @@ struct name_member {
 	size_t member;
 };
 
-#define NAME(name_, member_)                                                             \
-	{ .name = (name_), .length = sizeof(name_) - 1,                                  \
-		.member = offsetof(struct policy_names, member_) }
+#define NAME(name_, member_) \
+	{ \
+		.name = (name_), .length = sizeof(name_) - 1, \
+		.member = offsetof(struct policy_names, member_) \
+	}
 
 static const struct name_member known_names[] = {
 	NAME("HOME", home),
@@ -32,8 +34,8 @@ static const struct name_member known_names[] = {
 };
 
 #define KNOWN_COUNT (sizeof(known_names) / sizeof(known_names[0]))
-#define KNOWN_TEXT                                                                       \
-	"$HOME $WORKSPACE $SCRATCH $XDG_CONFIG_HOME $XDG_CACHE_HOME $XDG_DATA_HOME "     \
+#define KNOWN_TEXT \
+	"$HOME $WORKSPACE $SCRATCH $XDG_CONFIG_HOME $XDG_CACHE_HOME $XDG_DATA_HOME " \
 	"$XDG_STATE_HOME $XDG_RUNTIME_DIR"
 
 /* A text that is being made in memory that is known to be large enough. */
@@ -184,7 +186,8 @@ static int put_variable(const struct policy_place *at, const char **word, struct
 static int check_glob(const struct policy_place *at, const char *glob)
 {
 	if (glob[0] == '*' && glob[1] == '*')
-		return policy_fail(at, "'**' is not understood: a glob matches within one name");
+		return policy_fail(
+			at, "'**' is not understood: a glob matches within one name");
 	if (glob[0] != '[')
 		return 0;
 	const char *end = glob + 1 + (glob[1] == '!' || glob[1] == '^');
@@ -233,8 +236,8 @@ static const char *put_tilde(const char *word, struct out *o)
 }
 
 /* Work memory 1 for the template of @word with @dir in front. */
-static int start_out(const struct policy_place *at, const char *word, const char *dir,
-	struct out *o)
+static int start_out(
+	const struct policy_place *at, const char *word, const char *dir, struct out *o)
 {
 	size_t size = 2 * (strlen(word) + (dir ? strlen(dir) : 0)) + 16;
 

@@ -28,21 +28,21 @@ const char *const settings_walls[] = {
 };
 
 #define AT(member_) .member = (unsigned short)offsetof(struct policy, member_)
-#define SETTING(id_, name_, group_, kind_, merge_, lock_)                              \
-	.name = (name_), .id = SETTING_##id_, .group = GROUP_##group_,                 \
-	.kind = KIND_##kind_, .merge = MERGE_##merge_, .lock = LOCK_##lock_
+#define SETTING(id_, name_, group_, kind_, merge_, lock_) \
+	.name = (name_), .id = SETTING_##id_, .group = GROUP_##group_, .kind = KIND_##kind_, \
+	.merge = MERGE_##merge_, .lock = LOCK_##lock_
 
 /* clang-format off: one setting, one paragraph */
 const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_WORKSPACE] = {
 	SETTING(WORKSPACE, "workspace", FILES, PATH_EARLY, LAST, FIXED), AT(workspace),
 	.placeholder = "DIR",
-	.help = "the project: durable and writable by the command; default: the current directory",
+	.help = "the project, writable; default: the current directory",
 },
 [SETTING_WORKSPACE_MODE] = {
 	SETTING(WORKSPACE_MODE, "workspace-mode", FILES, ENUM, LAST, RANK),
 	.placeholder = "direct|ro|overlay", .words = mode_words,
-	.help = "writable, read-only, or writes kept apart from it; default: direct",
+	.help = "writable, read-only, or writes kept apart; default: direct",
 },
 [SETTING_READ] = {
 	SETTING(READ, "read", FILES, PATH_RULE, LIST, NO_MORE),
@@ -57,7 +57,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_HIDE] = {
 	SETTING(HIDE, "hide", FILES, GLOB_RULE, LIST, SHADOWED),
 	.placeholder = "PATH-OR-GLOB",
-	.help = "empty inside, whatever is there; * ? [ ] match within one name",
+	.help = "empty inside, whatever is there; * ? [ ] within one name",
 },
 [SETTING_PROTECT] = {
 	SETTING(PROTECT, "protect", FILES, PATH_RULE, LIST, SHADOWED),
@@ -67,7 +67,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_BIND] = {
 	SETTING(BIND, "bind", FILES, BIND, LIST, NO_MORE),
 	.placeholder = "SRC:DEST[:ro|rw]",
-	.help = "SRC of the host seen at DEST, read-only unless rw; -SRC: where it exists",
+	.help = "SRC seen at DEST, read-only unless rw; -SRC: if it exists",
 },
 [SETTING_TMPFS] = {
 	SETTING(TMPFS, "tmpfs", FILES, TMPFS, LIST, NO_MORE),
@@ -82,7 +82,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_SCRATCH_BASE] = {
 	SETTING(SCRATCH_BASE, "scratch-base", SCRATCH, PATH_EARLY, LAST, FIXED),
 	AT(scratch_base), .placeholder = "DIR",
-	.help = "where session directories are made; default: $TMPDIR, else /tmp",
+	.help = "where sessions have their directories; default: $TMPDIR",
 },
 [SETTING_SCRATCH_SIZE] = {
 	SETTING(SCRATCH_SIZE, "scratch-size", SCRATCH, SIZE, LAST, SMALLER),
@@ -92,45 +92,45 @@ const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_SCRATCH_ENV] = {
 	SETTING(SCRATCH_ENV, "scratch-env", SCRATCH, SCRATCH_ENV, LIST, NO_MORE),
 	.placeholder = "NAME",
-	.help = "a further variable that names the scratch, beside CARREL_SCRATCH",
+	.help = "a variable that names the scratch, as CARREL_SCRATCH does",
 },
 [SETTING_KEEP] = {
 	SETTING(KEEP, "keep", SCRATCH, FLAG, LAST, OFF), AT(keep),
-	.help = "leave the scratch when the session ends, and say where it is",
+	.help = "leave the scratch behind, and say where it is",
 },
 [SETTING_KEEP_FOR] = {
 	SETTING(KEEP_FOR, "keep-for", SCRATCH, DURATION, LAST, UNSET_LEAST),
 	AT(keep_for_ms), .placeholder = "DURATION",
-	.help = "leave the scratch for that long; carrel gc then removes it",
+	.help = "leave the scratch behind for that long",
 },
 [SETTING_CWD] = {
 	SETTING(CWD, "cwd", PROCESS, PATH_LATE, LAST, FIXED), AT(cwd),
 	.placeholder = "DIR",
-	.help = "where the command starts; default: the caller's directory, else the workspace",
+	.help = "where the command starts; default: the current directory",
 },
 [SETTING_ENV] = {
 	SETTING(ENV, "env", PROCESS, ENV, LIST, NO_MORE),
 	.placeholder = "NAME[=VALUE]",
-	.help = "a variable for the command; without a value the caller's, and * matches in NAME",
+	.help = "a variable for the command; without a value the caller's",
 },
 [SETTING_UNSETENV] = {
 	SETTING(UNSETENV, "unsetenv", PROCESS, ENV_NAME, LIST, MORE_OK),
 	.placeholder = "NAME",
-	.help = "a variable the command does not get; * matches in NAME",
+	.help = "a variable the command does not get; * within NAME",
 },
 [SETTING_TTY] = {
 	SETTING(TTY, "tty", PROCESS, ENUM, LAST, FIXED),
 	.placeholder = "auto|yes|no", .words = tty_words,
-	.help = "a terminal of the session's own; auto: when standard input is one",
+	.help = "a terminal of its own; auto: when standard input is one",
 },
 [SETTING_DIE_WITH_PARENT] = {
 	SETTING(DIE_WITH_PARENT, "die-with-parent", PROCESS, FLAG, LAST, ON),
 	AT(die_with_parent),
-	.help = "end the session when the process that started carrel ends",
+	.help = "end the session when the caller ends",
 },
 [SETTING_NESTED] = {
 	SETTING(NESTED, "nested", PROCESS, FLAG, LAST, OFF), AT(nested),
-	.help = "let the command make user namespaces of its own (weaker)",
+	.help = "let the command make user namespaces (weaker)",
 },
 [SETTING_TIMEOUT] = {
 	SETTING(TIMEOUT, "timeout", LIMITS, DURATION, LAST, SMALLER), AT(timeout_ms),
@@ -140,7 +140,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_GRACE] = {
 	SETTING(GRACE, "grace", LIMITS, DURATION, LAST, SMALLER), AT(grace_ms),
 	.placeholder = "DURATION",
-	.help = "time between asking the command to end and killing it; default: 5s",
+	.help = "time between asking it to end and killing it; default: 5s",
 },
 [SETTING_CPU_TIME] = {
 	SETTING(CPU_TIME, "cpu-time", LIMITS, DURATION, LAST, SMALLER), AT(cpu_time_ms),
@@ -160,7 +160,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_NET] = {
 	SETTING(NET, "net", NETWORK, ENUM, LAST, RANK_DOWN),
 	.placeholder = "none|host", .words = net_words,
-	.help = "no network but the session's own loopback, or the host's; default: none",
+	.help = "own loopback only, or the host's network; default: none",
 },
 [SETTING_SYSCALLS] = {
 	SETTING(SYSCALLS, "syscalls", SYSCALLS, FILTER, LAST, FIXED), AT(syscalls),
@@ -175,7 +175,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_PROFILE] = {
 	SETTING(PROFILE, "profile", POLICY, PROFILE, LAST, FIXED),
 	.placeholder = "NAME",
-	.help = "the shipped policy to start from, or a shipped list to add; default: agent",
+	.help = "a shipped policy to start from; default: agent",
 },
 [SETTING_POLICY] = {
 	SETTING(POLICY, "policy", POLICY, POLICY_FILE, LIST, NO_MORE),
@@ -194,7 +194,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 },
 [SETTING_DEGRADED] = {
 	SETTING(DEGRADED, "degraded", POLICY, FLAG, LAST, OFF), AT(degraded),
-	.help = "start without layers that this machine does not have; the report names them",
+	.help = "start without what this machine does not have (weaker)",
 },
 [SETTING_REPORT] = {
 	SETTING(REPORT, "report", OUTPUT, REPORT, LAST, FIXED), AT(report),

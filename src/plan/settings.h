@@ -76,13 +76,13 @@ enum setting_group {
 
 enum setting_kind {
 	KIND_FLAG,
-	KIND_PATH_EARLY,  /* one path, needed before the session exists: no $WORKSPACE, $SCRATCH */
-	KIND_PATH_LATE,   /* one path */
-	KIND_PATH_RULE,   /* a path rule; '-' in front: optional */
-	KIND_GLOB_RULE,   /* a path rule that may be a glob */
-	KIND_BIND,        /* [-]SRC:DEST[:ro|rw] */
-	KIND_TMPFS,       /* DEST[:SIZE] */
-	KIND_DEVICE,      /* [-]/dev/... */
+	KIND_PATH_EARLY, /* one path, needed before the session exists: no $WORKSPACE, $SCRATCH */
+	KIND_PATH_LATE, /* one path */
+	KIND_PATH_RULE, /* a path rule; '-' in front: optional */
+	KIND_GLOB_RULE, /* a path rule that may be a glob */
+	KIND_BIND,      /* [-]SRC:DEST[:ro|rw] */
+	KIND_TMPFS,     /* DEST[:SIZE] */
+	KIND_DEVICE,    /* [-]/dev/... */
 	KIND_SIZE,
 	KIND_DURATION,
 	KIND_COUNT_NUMBER,
@@ -122,16 +122,16 @@ enum setting_lock {
 
 struct setting {
 	const char *name;
-	const char *placeholder; /* of the argument; NULL for a flag */
-	const char *help;        /* one line, no full stop */
-	const char *const *words;/* of KIND_ENUM and KIND_WALL, NULL-terminated */
-	unsigned char id;        /* enum setting_id, equal to the index */
+	const char *placeholder;  /* of the argument; NULL for a flag */
+	const char *help;         /* one line, no full stop */
+	const char *const *words; /* of KIND_ENUM and KIND_WALL, NULL-terminated */
+	unsigned char id;         /* enum setting_id, equal to the index */
 	unsigned char kind;
 	unsigned char group;
 	unsigned char merge;
 	unsigned char lock;
-	bool system_only;        /* in the system policy and nowhere else */
-	unsigned short member;   /* offset in struct policy for kinds with one plain member */
+	bool system_only;      /* in the system policy and nowhere else */
+	unsigned short member; /* offset in struct policy for kinds with one plain member */
 };
 
 extern const struct setting settings_table[SETTING_COUNT];
@@ -161,5 +161,5 @@ MUST_CHECK int settings_print_man(settings_write_fn write, void *context);
  * settings_print_completion - a completion script for the command `carrel`.
  * @shell: bash, zsh or fish. Returns 0, -EINVAL for another shell, or what @write returned.
  */
-MUST_CHECK int settings_print_completion(const char *shell, settings_write_fn write,
-	void *context);
+MUST_CHECK int settings_print_completion(
+	const char *shell, settings_write_fn write, void *context);

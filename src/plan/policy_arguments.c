@@ -1,0 +1,198 @@
+/*
+ * policy_arguments.c - settings on the command line, read into lines.
+ *
+ * Runs in: the launcher and carrel-policy. PURE.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "plan/policy_line.h"
+
+/* Lines of the command line all have this very pointer as their source's file. */
+static const char command_line[] = POLICY_COMMAND_LINE;
+
+/* What a backslash on the command line can take the meaning from. */
+static const char *argument_special(const struct setting *s)
+{
+	switch (s->kind) {
+	case KIND_PATH_EARLY:
+	case KIND_PATH_LATE:
+	case KIND_PATH_RULE:
+	case KIND_DEVICE:
+	case KIND_POLICY_FILE:
+	case KIND_REPORT:
+		return "$~";
+	case KIND_GLOB_RULE:
+		return "$~*?[";
+	case KIND_BIND:
+	case KIND_TMPFS:
+		return "$~:";
+	case KIND_ENV:
+		return "$";
+	default:
+		return "";
+	}
+}
+
+static int add_argument(struct policy *p, const struct policy_resolver *r,
+	const struct source *source, const struct setting *s, const char *value,
+	struct error *e)
+{
+	struct policy_place at = {
+		.p = p,
+		.r = r,
+		.source = *source,
+		.dir = r->cwd,
+		.setting = s->name,
+		.e = e,
+	};
+	if (s->system_only) {
+		error_hint(e, "locks belong into /etc/carrel/policy");
+		return policy_fail(&at, "'%s' outside the system policy", s->name);
+	}
+	const char *word = word_from_argument(p, value, argument_special(s));
+	if (!word)
+		return policy_full(e);
+	/* a file that is named here is a layer of its own, below the command line */
+	return policy_add_word(
+		&at, s, s->id == SETTING_POLICY ? LAYER_FILE : source->layer, word);
+}
+
+int policy_add_setting(struct policy *p, const char *from, const char *name, const char *value,
+	const struct policy_resolver *r, struct error *e)
+{
+	struct source source = { .layer = LAYER_COMMAND, .file = from };
+	struct policy_place at = { .p = p, .r = r, .source = source, .setting = name, .e = e };
+	const struct setting *s = settings_find(name, strlen(name));
+
+	if (!s)
+		return policy_fail_setting(&at, name);
+	if (s->kind == KIND_FLAG)
+		return policy_add_flag_word(&at, s, value);
+	if (!value)
+		return policy_fail(&at, "'%s' needs %s", s->name, s->placeholder);
+	return add_argument(p, r, &source, s, value, e);
+}
+
+struct arguments {
+	struct policy *p;
+	const struct policy_resolver *r;
+	struct error *e;
+	const char *const *argv;
+	int argc, next;
+	struct policy_verb_flag *flags;
+	size_t flag_count;
+};
+
+static struct policy_verb_flag *find_flag(struct arguments *a, const char *name)
+{
+	for (size_t i = 0; i < a->flag_count; i++)
+		if (!strcmp(a->flags[i].name, name))
+			return &a->flags[i];
+	return NULL;
+}
+
+/* The value of --name: behind the '=' or the next argument. NULL with the error. */
+static const char *take_value(struct arguments *a, struct policy_place *at,
+	const struct setting *s, const char *equals)
+{
+	if (equals)
+		return equals + 1;
+	if (a->next < a->argc && strncmp(a->argv[a->next], "--", 2) != 0)
+		return a->argv[a->next++];
+	(void)policy_fail(at, "'--%s' needs %s", s->name, s->placeholder);
+	if (a->next < a->argc && strcmp(a->argv[a->next], "--") != 0)
+		error_hint(
+			a->e, "a value that starts with dashes is written --%s=VALUE", s->name);
+	return NULL;
+}
+
+static int fail_argument(
+	struct arguments *a, struct policy_place *at, const char *name, size_t length)
+{
+	char word[64];
+
+	(void)snprintf(word, sizeof(word), "%.*s", (int)(length < 60 ? length : 60), name);
+	at->setting = word;
+	int r = policy_fail(at, "unknown option");
+	const char *nearest = settings_nearest(word);
+	for (size_t i = 0; !nearest && i < a->flag_count; i++)
+		if (text_nearest(word, &a->flags[i].name, 1))
+			nearest = a->flags[i].name;
+	if (nearest)
+		error_hint(a->e, "did you mean '--%s'?", nearest);
+	return r;
+}
+
+/* One option; @name is behind the dashes. */
+static int read_option(struct arguments *a, const char *name, const struct source *source)
+{
+	struct policy_place at = { .p = a->p, .r = a->r, .source = *source, .e = a->e };
+	const char *equals = strchr(name, '=');
+	size_t length = equals ? (size_t)(equals - name) : strlen(name);
+	const struct setting *s = settings_find(name, length);
+	struct policy_verb_flag *flag = s || equals ? NULL : find_flag(a, name);
+	bool off = false;
+
+	if (flag) {
+		at.setting = flag->name;
+		if (flag->given)
+			return policy_fail(&at, "given twice");
+		flag->given = true;
+		return 0;
+	}
+	if (!s && length > 3 && !strncmp(name, "no-", 3)) {
+		s = settings_find(name + 3, length - 3);
+		off = s && s->kind == KIND_FLAG;
+	}
+	if (!s || (!off && !strncmp(name, "no-", 3)))
+		return fail_argument(a, &at, name, length);
+	at.setting = s->name;
+	if (s->kind == KIND_FLAG) {
+		if (!equals)
+			return policy_add_flag(&at, s, !off);
+		error_hint(a->e, "write --%s or --no-%s", s->name, s->name);
+		return policy_fail(&at, "a flag takes no value");
+	}
+	const char *value = take_value(a, &at, s, equals);
+	return value ? add_argument(a->p, a->r, source, s, value, a->e) : -EINVAL;
+}
+
+int policy_add_arguments(struct policy *p, int argc, const char *const *argv, int first,
+	const struct policy_resolver *r, struct policy_verb_flag *flags, size_t flag_count,
+	int *ret_next, struct error *e)
+{
+	struct arguments a = {
+		.p = p,
+		.r = r,
+		.e = e,
+		.argv = argv,
+		.argc = argc,
+		.next = first,
+		.flags = flags,
+		.flag_count = flag_count,
+	};
+
+	while (a.next < argc && argv[a.next][0] == '-') {
+		const char *word = argv[a.next];
+		struct source source = {
+			.layer = LAYER_COMMAND, .line = (unsigned)a.next++, .file = command_line
+		};
+
+		if (!strcmp(word, "--"))
+			break;
+		if (!strcmp(word, "-h") || !strcmp(word, "--help"))
+			return 1;
+		if (strncmp(word, "--", 2) != 0) {
+			error_hint(e, "options have two dashes and are written in full");
+			return error_set(e, ERROR_USAGE, "options", 0, word, "unknown option");
+		}
+		int result = read_option(&a, word + 2, &source);
+		if (result < 0)
+			return result;
+	}
+	*ret_next = a.next;
+	return 0;
+}

@@ -1,0 +1,201 @@
+/*
+ * policy_keep.c - keeping the lines that were read, and saying what is wrong with one.
+ *
+ * Runs in: the launcher and carrel-policy. PURE.
+ *
+ * A setting that has one value twice in one source, and one path or variable with two meanings in
+ * one source, are found here, by a hash table over the lines.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/policy_line.h"
+
+#define WORK_SIZE ((size_t)40 * 1024)
+
+int policy_fail(const struct policy_place *at, const char *format, ...)
+{
+	bool command = at->source.layer == LAYER_COMMAND && at->source.line > 0 &&
+		!strcmp(at->source.file, POLICY_COMMAND_LINE);
+	char on[1024], what[128];
+	va_list args;
+
+	if (command)
+		(void)snprintf(on, sizeof(on), "--%s", at->setting ? at->setting : "");
+	else
+		policy_format_source(&at->source, at->setting, on, sizeof(on));
+	va_start(args, format);
+	(void)vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	return error_set(at->e, command ? ERROR_USAGE : ERROR_POLICY,
+		command ? "options" : "policy", 0, on, "%s", what);
+}
+
+int policy_full(struct error *e)
+{
+	return error_set(e, ERROR_LIMIT, "policy", ENOMEM, NULL,
+		"the policy does not fit into its memory");
+}
+
+char *policy_work(struct policy *p, int which, size_t size)
+{
+	if (size > WORK_SIZE)
+		return arena_alloc(p->arena, size);
+	if (!p->work[which])
+		p->work[which] = arena_alloc(p->arena, WORK_SIZE);
+	return p->work[which];
+}
+
+void policy_format_source(
+	const struct source *source, const char *setting, char *ret_text, size_t size)
+{
+	if (source->layer == LAYER_DEFAULT || !source->file)
+		(void)snprintf(ret_text, size, "default");
+	else if (source->layer == LAYER_COMMAND && source->line > 0 && setting &&
+		!strcmp(source->file, POLICY_COMMAND_LINE))
+		(void)snprintf(ret_text, size, "%s: --%s", source->file, setting);
+	else if (source->line > 0)
+		(void)snprintf(ret_text, size, "%s:%u", source->file, source->line);
+	else
+		(void)snprintf(ret_text, size, "%s", source->file);
+}
+
+/* --- keeping a line --------------------------------------------------------------------------- */
+
+static uint32_t hash_text(uint32_t hash, const char *text)
+{
+	for (; text && *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619U;
+	return hash;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+const char *policy_line_subject(const struct policy_line *l)
+{
+	bool moved = l->id == SETTING_BIND || l->id == SETTING_TMPFS;
+
+	return moved ? l->dest : l->text;
+}
+
+int policy_line_topic(const struct policy_line *l)
+{
+	const struct setting *s = &settings_table[l->id];
+
+	if (s->merge != MERGE_LIST)
+		return 0;
+	switch (s->kind) {
+	case KIND_PATH_RULE:
+	case KIND_GLOB_RULE:
+	case KIND_BIND:
+	case KIND_TMPFS:
+	case KIND_DEVICE:
+		return TOPIC_PATH;
+	case KIND_ENV:
+	case KIND_ENV_NAME:
+		return TOPIC_ENV;
+	default:
+		return TOPIC_OTHER + l->id;
+	}
+}
+
+static bool same_effect(const struct policy_line *a, const struct policy_line *b)
+{
+	return a->id == b->id && a->kind == b->kind && a->number == b->number &&
+		a->glob == b->glob && same_text(a->text, b->text) &&
+		same_text(a->dest, b->dest);
+}
+
+static void set_on_both(
+	const struct policy_place *at, const struct policy_line *old, const char *what)
+{
+	char place[512];
+
+	policy_format_source(&old->source, settings_table[old->id].name, place, sizeof(place));
+	(void)policy_fail(at, "%s '%s' at %s", what, settings_table[old->id].name, place);
+	error_hint(at->e, "the other line is %s; keep one of them", place);
+}
+
+/* A scalar twice, or one path or variable with two meanings, in one source: @old and @l. */
+static int check_pair(const struct policy_place *at, const struct policy_line *old,
+	const struct policy_line *l)
+{
+	int topic = policy_line_topic(l);
+
+	if (topic == 0 && old->id == l->id) {
+		set_on_both(at, old, "given twice, first as");
+		return -EINVAL;
+	}
+	if (topic && policy_line_topic(old) == topic &&
+		same_text(policy_line_subject(old), policy_line_subject(l)) &&
+		!same_effect(old, l)) {
+		set_on_both(at, old, "contradicts");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Room for one more line; the table stays at most half full. 0 or -ENOMEM. */
+static int grow_lines(struct policy *p)
+{
+	if (p->line_count < p->line_room)
+		return 0;
+	size_t room = p->line_room ? 2 * p->line_room : 512;
+	struct policy_line *lines = arena_array(p->arena, room, sizeof(*lines));
+	uint16_t *table = arena_array(p->arena, 2 * room, sizeof(*table));
+
+	if (!lines || !table)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->line_count; i++) {
+		size_t slot = p->lines[i].hash & (2 * room - 1);
+
+		lines[i] = p->lines[i];
+		while (table[slot])
+			slot = (slot + 1) & (2 * room - 1);
+		table[slot] = (uint16_t)(i + 1);
+	}
+	p->lines = lines;
+	p->line_room = room;
+	p->line_table = table;
+	p->line_slots = 2 * room;
+	return 0;
+}
+
+int policy_keep_line(const struct policy_place *at, struct policy_line *l)
+{
+	struct policy *p = at->p;
+
+	l->source = at->source;
+	l->hash = (l->id + 1U) * 2654435761U;
+	if (settings_table[l->id].merge == MERGE_LIST)
+		l->hash = hash_text(2166136261U, policy_line_subject(l));
+	if (p->line_count == POLICY_RULE_MAX)
+		return policy_fail(at, "more than %d lines of policy", POLICY_RULE_MAX);
+	if (grow_lines(p) < 0)
+		return policy_full(at->e);
+	size_t slot = l->hash & (p->line_slots - 1);
+	for (; p->line_table[slot]; slot = (slot + 1) & (p->line_slots - 1)) {
+		const struct policy_line *old = &p->lines[p->line_table[slot] - 1];
+
+		if (old->hash != l->hash || old->source.file != l->source.file)
+			continue;
+		int r = check_pair(at, old, l);
+		if (r < 0)
+			return r;
+	}
+	p->lines[p->line_count++] = *l;
+	p->line_table[slot] = (uint16_t)p->line_count;
+	return 0;
+}
+
+int policy_add_flag(struct policy_place *at, const struct setting *s, bool on)
+{
+	struct policy_line l = { .id = s->id, .number = on };
+
+	return policy_keep_line(at, &l);
+}
