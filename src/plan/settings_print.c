@@ -245,6 +245,21 @@ static void put_options(struct output *o)
 	puts_text(o, " --help");
 }
 
+/* A comment of all three languages: what is a line of a file and no option. */
+static void put_remark(struct output *o, const char *shell)
+{
+	puts_text(o, "# ");
+	puts_text(o, shell);
+	puts_text(o,
+		" completion for carrel, made from its settings table\n# in the system policy only:");
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (settings_table[i].system_only) {
+			put(o, ' ');
+			puts_text(o, settings_table[i].name);
+		}
+	put(o, '\n');
+}
+
 static void bash_cases(struct output *o, enum completes what, const char *action)
 {
 	bool first = true;
@@ -281,8 +296,8 @@ static void bash_words(struct output *o)
 
 static void print_bash(struct output *o)
 {
+	put_remark(o, "bash");
 	puts_text(o,
-		"# bash completion for carrel, made from its settings table\n"
 		"_carrel()\n"
 		"{\n"
 		"\tlocal word=${COMP_WORDS[COMP_CWORD]} last= i\n"
@@ -363,9 +378,9 @@ static void zsh_setting(struct output *o, const struct setting *s)
 
 static void print_zsh(struct output *o)
 {
+	puts_text(o, "#compdef carrel\n");
+	put_remark(o, "zsh");
 	puts_text(o,
-		"#compdef carrel\n"
-		"# zsh completion for carrel, made from its settings table\n"
 		"_carrel()\n"
 		"{\n"
 		"\tif (( CURRENT == 2 )); then\n"
@@ -417,9 +432,8 @@ static void fish_setting(struct output *o, const struct setting *s)
 
 static void print_fish(struct output *o)
 {
-	puts_text(o,
-		"# fish completion for carrel, made from its settings table\n"
-		"complete -c carrel -f -n __fish_use_subcommand -a '");
+	put_remark(o, "fish");
+	puts_text(o, "complete -c carrel -f -n __fish_use_subcommand -a '");
 	puts_text(o, verbs);
 	puts_text(o, "'\n");
 	for (size_t i = 0; i < SETTING_COUNT; i++)

@@ -1,0 +1,160 @@
+/*
+ * settings_test.c - the settings table and what is printed from it.
+ *
+ * Runs in: the tests; no privileges.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/policy.h"
+#include "plan/settings.h"
+
+struct sink {
+	char text[64 * 1024];
+	size_t used;
+};
+
+static int sink_write(void *context, const void *data, size_t size)
+{
+	struct sink *s = context;
+
+	if (size >= sizeof(s->text) - s->used)
+		return -ENOSPC;
+	memcpy(s->text + s->used, data, size);
+	s->used += size;
+	s->text[s->used] = '\0';
+	return 0;
+}
+
+static int refuse_write(void *context, const void *data, size_t size)
+{
+	(void)context;
+	(void)data;
+	(void)size;
+	return -EPIPE;
+}
+
+/* The settings of this version, exactly; one of a later version is unknown. */
+static const char *const names[] = { "workspace", "workspace-mode", "read", "write", "hide",
+	"protect", "bind", "tmpfs", "dev", "scratch-base", "scratch-size", "scratch-env",
+	"keep", "keep-for", "cwd", "env", "unsetenv", "tty", "die-with-parent", "nested",
+	"timeout", "grace", "cpu-time", "file-size", "open-files", "net", "syscalls", "syscall",
+	"profile", "policy", "lock", "require", "degraded", "report", "quiet", "verbose" };
+
+static void test_table(void **state)
+{
+	(void)state;
+	assert_int_equal(SETTING_COUNT, sizeof(names) / sizeof(names[0]));
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings_table[i];
+
+		assert_string_equal(s->name, names[i]);
+		assert_int_equal(s->id, i);
+		assert_ptr_equal(settings_find(names[i], strlen(names[i])), s);
+		assert_non_null(s->help);
+		assert_int_equal(s->placeholder == NULL, s->kind == KIND_FLAG);
+		if (s->kind == KIND_ENUM || s->kind == KIND_WALL)
+			assert_non_null(s->words);
+		if (s->kind == KIND_FLAG || s->kind == KIND_SIZE || s->kind == KIND_DURATION)
+			assert_true(s->member > 0 && s->member < sizeof(struct policy));
+	}
+}
+
+static void test_unknown(void **state)
+{
+	static const char *const later[] = { "memory", "pids", "cpus", "output-budget", "allow",
+		"publish", "unix-socket", "", "read ", "Read", "work", "workspacee" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
+		assert_null(settings_find(later[i], strlen(later[i])));
+	assert_null(settings_find("readable", 3));
+	assert_non_null(settings_find("readable", 4));
+	assert_string_equal(settings_nearest("scratchsize"), "scratch-size");
+	assert_string_equal(settings_nearest("time"), "timeout");
+	assert_null(settings_nearest("zzzzzz"));
+}
+
+static void assert_all_named(const struct sink *s, bool with_lock)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		char option[64];
+
+		if (settings_table[i].system_only && !with_lock)
+			continue;
+		(void)snprintf(option, sizeof(option), "%s", settings_table[i].name);
+		if (!strstr(s->text, option))
+			fail_msg("%s is missing", option);
+	}
+}
+
+static void test_help(void **state)
+{
+	static struct sink s;
+	size_t column = 0;
+
+	(void)state;
+	s = (struct sink){ .used = 0 };
+	assert_int_equal(settings_print_help(sink_write, &s), 0);
+	assert_all_named(&s, false);
+	assert_null(strstr(s.text, "--lock"));
+	for (size_t i = 0; i < s.used; i++) {
+		column = s.text[i] == '\n' ? 0 : column + 1;
+		if (column > 90)
+			fail_msg("a line of more than 90 columns: %.40s", s.text + i - 60);
+	}
+	assert_int_equal(settings_print_help(refuse_write, NULL), -EPIPE);
+}
+
+static void test_man(void **state)
+{
+	static struct sink s;
+
+	(void)state;
+	s = (struct sink){ .used = 0 };
+	assert_int_equal(settings_print_man(sink_write, &s), 0);
+	assert_all_named(&s, true);
+	assert_non_null(strstr(s.text, "## SYSTEM CALLS\n"));
+	assert_non_null(strstr(s.text, "*lock* _SETTING_"));
+	assert_null(strstr(s.text, "*--lock*"));
+	assert_int_equal(settings_print_man(refuse_write, NULL), -EPIPE);
+}
+
+static void test_completion(void **state)
+{
+	static const char *const shells[] = { "bash", "zsh", "fish" };
+	static struct sink s;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		s = (struct sink){ .used = 0 };
+		assert_int_equal(settings_print_completion(shells[i], sink_write, &s), 0);
+		assert_all_named(&s, true);
+		assert_null(strstr(s.text, "--lock"));
+		assert_non_null(strstr(s.text, "direct overlay ro"));
+		assert_non_null(strstr(s.text, "no-keep"));
+		assert_int_equal(
+			settings_print_completion(shells[i], refuse_write, NULL), -EPIPE);
+	}
+	assert_int_equal(settings_print_completion("csh", sink_write, &s), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_man),
+		cmocka_unit_test(test_completion),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
