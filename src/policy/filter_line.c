@@ -18,8 +18,8 @@ int line_wrong(const struct line *l, const char *what, const char *word)
 	(void)snprintf(on, sizeof(on), "%s:%u", l->file, l->number);
 	if (word)
 		return error_set(
-			l->e, ERROR_POLICY, "policy", EINVAL, on, "%s: '%.60s'", what, word);
-	return error_set(l->e, ERROR_POLICY, "policy", EINVAL, on, "%s", what);
+			l->e, ERROR_POLICY, "policy", 0, on, "%s: '%.60s'", what, word);
+	return error_set(l->e, ERROR_POLICY, "policy", 0, on, "%s", what);
 }
 
 int line_unknown(const struct line *l, const char *what, const char *word, const char *nearest)
