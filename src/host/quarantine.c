@@ -1,0 +1,406 @@
+/*
+ * quarantine.c - see quarantine.h.
+ *
+ * Runs in: the supervisor (host side), after the last process of the session died.
+ */
+#include "host/quarantine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "host/beneath.h"
+#include "host/quarantine_tree.h"
+#include "host/remove.h"
+
+enum {
+	NAME_PLAIN = 200, /* encoded names up to this length stay whole */
+	NAME_CUT = 180,
+	NAME_ATTEMPTS = 1000,
+	LOCKED_DIRS = 8, /* directories without search permission on the way to one item */
+};
+
+/* One check: the items share the quarantine directory, made when the first thing needs it. */
+struct check {
+	int base_fd;
+	int fd; /* the quarantine directory, -1 until then */
+	const char *session_name;
+	struct quarantine_result *ret;
+};
+
+/* A directory on the way that was made passable for the time of the check. */
+struct locked_dir {
+	int fd;
+	unsigned mode;
+};
+
+struct passage {
+	struct locked_dir dirs[LOCKED_DIRS];
+	unsigned count;
+};
+
+/* --- names --------------------------------------------------------------------------------- */
+
+void quarantine_name(const char *path, size_t length, char *ret_name)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+	size_t at = 0, cut = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)path[i];
+		bool plain = c > 0x20 && c < 0x7f && c != '/' && c != '%' && c != '~';
+
+		hash = (hash ^ c) * 0x100000001b3u;
+		if (at <= NAME_CUT)
+			cut = at; /* never in the middle of an escape */
+		if (at > NAME_PLAIN)
+			continue;
+		if (plain) {
+			ret_name[at++] = (char)c;
+			continue;
+		}
+		ret_name[at++] = '%';
+		ret_name[at++] = hex[c >> 4];
+		ret_name[at++] = hex[c & 15];
+	}
+	if (at > NAME_PLAIN) {
+		(void)snprintf(ret_name + cut, 18, "~%016llx", (unsigned long long)hash);
+		return;
+	}
+	ret_name[at] = '\0';
+}
+
+/* --- the quarantine directory -------------------------------------------------------------- */
+
+/* Makes or opens it; what is there must be ours alone. */
+static int open_directory(struct check *c)
+{
+	struct stat st;
+
+	if (c->fd >= 0)
+		return 0;
+	const char *name = arena_format(c->ret->arena, "%s.quarantine", c->session_name);
+	if (!name)
+		return -ENOMEM;
+	if (mkdirat(c->base_fd, name, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	autofd int fd = beneath_open(
+		c->base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH_SAME_MOUNT);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid() || (st.st_mode & 077))
+		return -EPERM;
+	c->fd = take_fd(&fd);
+	c->ret->directory = name;
+	return 0;
+}
+
+/* --- moving -------------------------------------------------------------------------------- */
+
+static int rename_once(int from_fd, const char *name, int to_fd, const char *new_name)
+{
+	if (syscall(SYS_renameat2, from_fd, name, to_fd, new_name, RENAME_NOREPLACE) == 0)
+		return 0;
+	return -errno;
+}
+
+/* The rename, also out of a directory, or of one, that its owner made read-only. */
+static int rename_unlocked(int from_fd, const char *name, int to_fd, const char *new_name)
+{
+	struct stat st;
+	int result = rename_once(from_fd, name, to_fd, new_name);
+
+	if (result != -EACCES)
+		return result;
+	if (beneath_unlock_dir(from_fd, name) == 0) {
+		result = rename_once(from_fd, name, to_fd, new_name);
+		if (result != -EACCES)
+			return result;
+	}
+	if (fstat(from_fd, &st) < 0)
+		return -errno;
+	int changed = beneath_chmod(from_fd, (st.st_mode & 07777) | 0700);
+	if (changed < 0)
+		return changed;
+	result = rename_once(from_fd, name, to_fd, new_name);
+	changed = beneath_chmod(from_fd, st.st_mode & 07777);
+	return result < 0 ? result : changed;
+}
+
+/* The base is another file system: a copy, on the disk before the original goes. */
+static int move_by_copy(struct check *c, int from_fd, const char *name, const char *new_name,
+	struct quarantine_move *m)
+{
+	struct remove_result removed;
+	int result = quarantine_copy(from_fd, name, c->fd, new_name, &m->dropped);
+
+	if (result < 0 && result != -EEXIST)
+		/* A half copy is no evidence, and the original is still there. */
+		(void)!remove_tree(c->fd, new_name, &removed, NULL);
+	if (result < 0)
+		return result;
+	if (fsync(c->fd) < 0)
+		return -errno;
+	m->copied = true;
+	return remove_tree(from_fd, name, &removed, NULL);
+}
+
+static int move_as(struct check *c, int from_fd, const char *name, const char *new_name,
+	struct quarantine_move *m)
+{
+	int result = rename_unlocked(from_fd, name, c->fd, new_name);
+
+	/* EINVAL: a file system without RENAME_NOREPLACE. */
+	if (result == -EXDEV || result == -EINVAL)
+		return move_by_copy(c, from_fd, name, new_name, m);
+	if (result == 0)
+		m->armed = quarantine_disarm(c->fd, new_name) < 0;
+	return result;
+}
+
+/* Moves @name, known as m->from, under the first free name. */
+static int move_entry(struct check *c, int from_fd, const char *name, struct quarantine_move *m)
+{
+	char base[256], new_name[256];
+	int result = open_directory(c);
+
+	if (result < 0)
+		return result;
+	quarantine_name(m->from, strlen(m->from), base);
+	for (unsigned attempt = 1; attempt <= NAME_ATTEMPTS; attempt++) {
+		(void)snprintf(new_name, sizeof(new_name), attempt > 1 ? "%.230s~%u" : "%.230s",
+			base, attempt);
+		result = move_as(c, from_fd, name, new_name, m);
+		if (result != -EEXIST)
+			break;
+	}
+	struct stat st;
+	bool kept = fstatat(c->fd, new_name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (kept && result != -EEXIST)
+		m->to = arena_format(c->ret->arena, "%s/%s", c->ret->directory, new_name);
+	return result == 0 && kept && !m->to ? -ENOMEM : result;
+}
+
+/* --- looking ------------------------------------------------------------------------------- */
+
+/* The length of @path up to the end of the component that starts at @at. */
+static size_t component_end(const char *path, size_t at)
+{
+	return at + strcspn(path + at, "/");
+}
+
+/* Opens the leading @length bytes of @path (0: the root itself) without following a link. */
+static int open_prefix(int root_fd, const char *path, size_t length, int flags)
+{
+	char prefix[PATH_MAX / 2];
+
+	if (length >= sizeof(prefix))
+		return -ENAMETOOLONG;
+	memcpy(prefix, path, length);
+	prefix[length] = '\0';
+	return beneath_open(
+		root_fd, length ? prefix : ".", flags | O_PATH | O_NOFOLLOW, BENEATH_ANY_MOUNT);
+}
+
+/* Where the last component of the leading @length bytes starts. */
+static size_t leaf_start(const char *path, size_t length)
+{
+	while (length > 0 && path[length - 1] != '/')
+		length--;
+	return length;
+}
+
+/*
+ * Something on the way is no directory: find it. Returns the length of the path up to it, 0 where
+ * all is well by now, or -errno.
+ */
+static ssize_t find_obstacle(int root_fd, const char *path)
+{
+	struct stat st;
+
+	for (size_t end = component_end(path, 0);; end = component_end(path, end + 1)) {
+		autofd int fd = open_prefix(root_fd, path, end, 0);
+
+		if (fd < 0)
+			return fd == -ENOENT ? 0 : fd;
+		if (fstat(fd, &st) < 0)
+			return -errno;
+		if (!S_ISDIR(st.st_mode) || !path[end])
+			return (ssize_t)end;
+	}
+}
+
+/*
+ * A directory without search permission is on the way (a way to hide what is in it until later):
+ * make the deepest one that can be opened passable until close_passage().
+ */
+static int open_passage(int root_fd, const char *path, struct passage *p)
+{
+	struct stat st;
+	autofd int last = open_prefix(root_fd, path, 0, O_DIRECTORY);
+
+	if (last < 0)
+		return last;
+	for (size_t end = component_end(path, 0); path[end];
+		end = component_end(path, end + 1)) {
+		int fd = open_prefix(root_fd, path, end, O_DIRECTORY);
+
+		if (fd == -EACCES)
+			break;
+		if (fd < 0)
+			return fd;
+		fd_close(&last);
+		last = fd;
+	}
+	if (fstat(last, &st) < 0)
+		return -errno;
+	if (p->count >= LOCKED_DIRS || (st.st_mode & 0100))
+		return -EACCES; /* too many, or not the owner's bits are in the way */
+	int result = beneath_chmod(last, (st.st_mode & 07777) | 0700);
+	if (result < 0)
+		return result;
+	p->dirs[p->count++] = (struct locked_dir){ take_fd(&last), st.st_mode & 07777 };
+	return 0;
+}
+
+/* Gives the directories their modes back. 0 or the first -errno. */
+static int close_passage(struct passage *p)
+{
+	int result = 0;
+
+	while (p->count > 0) {
+		struct locked_dir *dir = &p->dirs[--p->count];
+		int changed = beneath_chmod(dir->fd, dir->mode);
+
+		if (changed < 0 && result == 0)
+			result = changed;
+		fd_close(&dir->fd);
+	}
+	return result;
+}
+
+/*
+ * What stands at the item's path or in its way. Returns the length of the path up to it, 0 where
+ * nothing appeared, or -errno.
+ */
+static ssize_t find_appeared(const struct quarantine_item *item, struct passage *p)
+{
+	for (;;) {
+		int fd = beneath_open(
+			item->root_fd, item->path, O_PATH | O_NOFOLLOW, BENEATH_ANY_MOUNT);
+
+		if (fd >= 0) {
+			fd_close(&fd);
+			return (ssize_t)strlen(item->path);
+		}
+		if (fd == -ENOENT || fd == -ENAMETOOLONG)
+			return 0;
+		if (fd == -ELOOP || fd == -ENOTDIR)
+			break;
+		int result = fd == -EACCES ? open_passage(item->root_fd, item->path, p) : fd;
+		if (result < 0)
+			return result;
+	}
+	return find_obstacle(item->root_fd, item->path);
+}
+
+/* The user's own file or link is in the way: see existing_prefix_len. */
+static int check_users_own(const struct quarantine_item *item, size_t length)
+{
+	struct stat st;
+	autofd int fd = open_prefix(item->root_fd, item->path, length, 0);
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISLNK(st.st_mode) ? -ELOOP : 0;
+}
+
+/* Moves the leading @length bytes of the item's path away. */
+static int move_appeared(struct check *c, size_t length, struct quarantine_move *m)
+{
+	const char *path = m->item->path;
+	size_t leaf = leaf_start(path, length);
+
+	m->from = arena_copy(c->ret->arena, path, length);
+	if (!m->from)
+		return -ENOMEM;
+	autofd int fd = open_prefix(m->item->root_fd, path, leaf ? leaf - 1 : 0, O_DIRECTORY);
+	return fd < 0 ? fd : move_entry(c, fd, m->from + leaf, m);
+}
+
+/* Notes what happened to an item at which something was found or which could not be looked at. */
+static int note_move(struct check *c, struct quarantine_move *m, int result, struct error *e)
+{
+	struct quarantine_result *ret = c->ret;
+	struct quarantine_move *moves =
+		arena_push(ret->arena, ret->moves, ret->count, sizeof(*moves));
+	char on[1024];
+
+	(void)snprintf(on, sizeof(on), "%s/%s", m->item->root, m->from);
+	m->errnum = result < 0 ? -result : 0;
+	ret->failed += result < 0;
+	if (moves) {
+		ret->moves = moves;
+		moves[ret->count++] = *m;
+	} else if (result == 0) {
+		result = -ENOMEM;
+	}
+	if (result < 0)
+		return error_set(e, ERROR_TEARDOWN, "close", -result, on,
+			"cannot move to quarantine what appeared at a protected path");
+	return 0;
+}
+
+static int check_item(struct check *c, const struct quarantine_item *item, struct error *e)
+{
+	struct passage passage = { .count = 0 };
+	struct quarantine_move m = { .item = item, .from = item->path };
+	ssize_t found = find_appeared(item, &passage);
+	int result = found < 0 ? (int)found : 0;
+	bool moved = found > 0 && (size_t)found > item->existing_prefix_len;
+
+	if (moved)
+		result = move_appeared(c, (size_t)found, &m);
+	else if (found > 0)
+		result = check_users_own(item, (size_t)found);
+	int closed = close_passage(&passage);
+	if (result == 0)
+		result = closed;
+	if (!m.from)
+		m.from = item->path;
+	return moved || result < 0 ? note_move(c, &m, result, e) : 0;
+}
+
+int quarantine_check(const struct quarantine_item *items, size_t count, int session_base_fd,
+	const char *session_name, struct quarantine_result *ret, struct error *e)
+{
+	struct check c = {
+		.base_fd = session_base_fd,
+		.fd = -1,
+		.session_name = session_name,
+		.ret = ret,
+	};
+	int first = 0;
+
+	*ret = (struct quarantine_result){ .arena = ret->arena };
+	for (size_t i = 0; i < count; i++) {
+		int result = check_item(&c, &items[i], e);
+
+		if (result < 0 && first == 0)
+			first = result;
+	}
+	fd_close(&c.fd);
+	return first;
+}
