@@ -258,12 +258,39 @@ static int find_all(struct finder *f)
 	for (size_t i = 0; i < children.count; i++)
 		one_child(f, children.items[i].path, children.items[i].type);
 	/* The list grows while it is worked through; each directory is in it once. */
-	for (size_t i = 0; i < f->item_count && !f->full; i++) {
-		struct git_item item = f->items[i];
-
-		gitfind_directory(f, &item);
-	}
+	for (size_t i = 0; i < f->item_count && !f->full; i++)
+		gitfind_directory(f, i);
 	return f->full ? -ENOMEM : 0;
+}
+
+static int open_workspace(const char *path)
+{
+	int fd = gitpath_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+
+	/* Without read permission the names that matter can still be asked for one by one. */
+	if (fd == -EACCES)
+		fd = gitpath_open(AT_FDCWD, path, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+	return fd;
+}
+
+int gitfind_all(
+	struct finder *f, struct arena *a, const char *workspace, uid_t caller, struct error *e)
+{
+	f->arena = a;
+	f->workspace = workspace;
+	f->workspace_length = strlen(workspace);
+	f->caller = caller;
+	f->budget = DIRECTORIES_MAX;
+	f->workspace_fd = open_workspace(workspace);
+	if (f->workspace_fd < 0)
+		return error_set(e, ERROR_WORKSPACE, "facts", -f->workspace_fd, workspace,
+			"cannot look at the workspace");
+	int result = find_all(f);
+
+	if (result < 0)
+		return error_set(e, result == -ENOMEM ? ERROR_LIMIT : ERROR_WORKSPACE, "facts",
+			-result, workspace, "cannot find out what git needs");
+	return 0;
 }
 
 int gitdirs_find(struct arena *a, const char *workspace, uid_t caller,
@@ -273,27 +300,11 @@ int gitdirs_find(struct arena *a, const char *workspace, uid_t caller,
 
 	if (!f)
 		return error_set(e, ERROR_LIMIT, "facts", ENOMEM, workspace, "out of arena");
-	f->arena = a;
-	f->workspace = workspace;
-	f->workspace_length = strlen(workspace);
-	f->caller = caller;
-	f->budget = DIRECTORIES_MAX;
-	autofd int fd =
-		gitpath_open(AT_FDCWD, workspace, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+	int result = gitfind_all(f, a, workspace, caller, e);
 
-	/* Without read permission the names that matter can still be asked for one by one. */
-	if (fd == -EACCES)
-		fd = gitpath_open(
-			AT_FDCWD, workspace, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
-	if (fd < 0)
-		return error_set(e, ERROR_WORKSPACE, "facts", -fd, workspace,
-			"cannot look at the workspace");
-	f->workspace_fd = fd;
-	int result = find_all(f);
-
+	fd_close(&f->workspace_fd);
 	if (result < 0)
-		return error_set(e, result == -ENOMEM ? ERROR_LIMIT : ERROR_WORKSPACE, "facts",
-			-result, workspace, "cannot find out what git needs");
+		return result;
 	sort_rules(f);
 	*ret_rules = f->rules;
 	*ret_count = f->rule_count;

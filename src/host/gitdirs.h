@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -26,6 +27,8 @@ enum gitdir_kind {
 	 * symbolic link that must still lead to `target`, else it is quarantined. Not `exists`: only a
 	 * real directory may have appeared, everything else is quarantined. */
 	GITDIR_WATCH,
+	/* From gitdirs_review() only: to be quarantined now. */
+	GITDIR_QUARANTINE,
 	/* Something was not understood, or not granted: for the report. Nothing to apply. */
 	GITDIR_NOTE,
 };
@@ -55,4 +58,22 @@ struct gitdir_rule {
  * See: gitrepository-layout(5), gitsubmodules(7), git-worktree(1), openat2(2).
  */
 MUST_CHECK int gitdirs_find(struct arena *a, const char *workspace, uid_t caller,
+	struct gitdir_rule **ret_rules, size_t *ret_count, struct error *e);
+
+/*
+ * gitdirs_review - what the session left that no mount could prevent, and that makes git on the
+ * host run or overwrite something: to be called when all its processes are dead, before
+ * quarantine. Absent protected paths that appeared are the caller's to look at.
+ * It finds: GITDIR_WATCH violated; symbolic links made in a git directory (git writes through
+ * COMMIT_EDITMSG, FETCH_HEAD, logs/...); "exec" in the todo list of an unfinished rebase; a new
+ * worktree's commondir that leads elsewhere and its config.worktree; repositories that the
+ * index makes submodules although they are none (`git status` obeys their configuration).
+ * @since: CLOCK_REALTIME when the session started; what is older is not its work.
+ * @start, @start_count: what gitdirs_find() returned then.
+ * @ret_rules, @ret_count: only GITDIR_QUARANTINE and GITDIR_NOTE. A path may lie below another.
+ * Returns 0 or -errno like gitdirs_find(), which it calls; then nothing was reviewed, and the
+ * report has to say so.
+ */
+MUST_CHECK int gitdirs_review(struct arena *a, const char *workspace, uid_t caller,
+	struct timespec since, const struct gitdir_rule *start, size_t start_count,
 	struct gitdir_rule **ret_rules, size_t *ret_count, struct error *e);

@@ -92,7 +92,7 @@ void gitfind_item(struct finder *f, const char *path, enum git_role role, const 
 		return;
 	}
 	f->items = items;
-	items[f->item_count++] = (struct git_item){ path, role, worktree, false };
+	items[f->item_count++] = (struct git_item){ path, role, worktree, false, false };
 }
 
 bool gitfind_beneath(const char *path, const char *directory)
@@ -257,7 +257,7 @@ void gitfind_protect(struct finder *f, const char *path, int type, const char *w
 void gitfind_worktree(struct finder *f, const char *path)
 {
 	static const char why[] = "names the git directory of this work tree";
-	const char *dot_git = gitfind_join(f, path, ".git");
+	const char *dot_git = path ? gitfind_join(f, path, ".git") : NULL;
 	struct stat st;
 
 	if (!dot_git || !gitfind_beneath(dot_git, f->workspace))

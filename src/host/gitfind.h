@@ -39,6 +39,7 @@ enum git_role {
 	ROLE_COMMON,   /* the repository, outside, whose linked worktree the workspace is */
 	ROLE_WORKTREE, /* .git/worktrees/NAME of a work tree in the workspace */
 	ROLE_MODULE,   /* .git/modules/NAME */
+	ROLE_OTHER, /* .git/worktrees/NAME of a work tree elsewhere: no rules but the one on it */
 };
 
 /* One git directory still to be looked at. */
@@ -47,6 +48,7 @@ struct git_item {
 	enum git_role role;
 	const char *worktree; /* its work tree, or NULL where that is not known yet */
 	bool closed;          /* read-only as a whole: no hole for a submodule in it */
+	bool sha256;          /* its objects have names of 32 bytes, not 20 */
 };
 
 struct finder {
@@ -115,11 +117,33 @@ void gitfind_worktree(struct finder *f, const char *path);
 /* gitfind_gitfile - the text after "gitdir: " in @path/.git, in f->text. 0 or -errno. */
 MUST_CHECK int gitfind_gitfile(struct finder *f, const char *path);
 
-/* gitfind_directory - all rules for one git directory (gitinside.c). */
-void gitfind_directory(struct finder *f, const struct git_item *item);
+/* gitfind_directory - all rules for f->items[@index], about which it learns more (gitinside.c). */
+void gitfind_directory(struct finder *f, size_t index);
+
+/*
+ * gitfind_all - everything that gitdirs_find() finds, not yet sorted (gitdirs.c).
+ * @f: zeroed memory of the arena; its workspace_fd is the caller's to close, also after failure.
+ */
+MUST_CHECK int gitfind_all(struct finder *f, struct arena *a, const char *workspace,
+	uid_t caller, struct error *e);
 
 /* gitfind_absent - the rules for a git directory @path that may come to be (gitinside.c). */
 void gitfind_absent(struct finder *f, const char *path);
+
+/* gitfind_modules - protect modules of @item, whose names are @n, with a hole for each that is
+ * in it (gitbelow.c). */
+void gitfind_modules(struct finder *f, const struct git_item *item, const struct git_names *n);
+
+/* gitfind_module_worktree - where the work tree of submodule @item is, whose core.worktree is
+ * @text or NULL; its gitfile gets protected. NULL where it is not in the workspace (gitbelow.c). */
+const char *gitfind_module_worktree(
+	struct finder *f, const struct git_item *item, const char *text);
+
+/* gitfind_listed - protect what .gitmodules of @worktree lists (gitbelow.c). */
+void gitfind_listed(struct finder *f, const char *worktree);
+
+/* gitfind_worktrees - the rules for what is in the directory @worktrees (gitbelow.c). */
+void gitfind_worktrees(struct finder *f, const char *worktrees);
 
 /*
  * gitfind_outside - @fd is the git directory, outside the workspace, that the workspace's .git

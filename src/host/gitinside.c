@@ -16,9 +16,6 @@
 
 #include "base/fd.h"
 
-#define MODULE_DEPTH_MAX 16
-#define LISTED_MAX 4096
-
 struct guarded {
 	enum git_name name;
 	const char *text, *why;
@@ -41,8 +38,6 @@ static const struct guarded worktree_files[] = {
 	{ NAME_GITDIR, "gitdir", "leads git to the work tree" },
 };
 
-static const char modules_why[] = "git obeys the configuration of every submodule in it";
-
 static void guard_files(struct finder *f, const char *path, const struct git_names *n,
 	const struct guarded *files, size_t count)
 {
@@ -62,7 +57,8 @@ void gitfind_absent(struct finder *f, const char *path)
 	const struct git_names none = { 0 };
 
 	guard_repository(f, path, &none);
-	gitfind_protect(f, gitfind_join(f, path, "modules"), 0, modules_why);
+	gitfind_protect(f, gitfind_join(f, path, "modules"), 0,
+		"git obeys the configuration of every submodule in it");
 }
 
 /* --- what the configuration names -------------------------------------------------------------
@@ -79,6 +75,7 @@ struct configured {
 	size_t hooks_count;
 	const char *worktree; /* core.worktree, the last */
 	const char *shown;    /* the first file without core.worktree, see gitdirs.h */
+	bool sha256;
 };
 
 static const char *value_copy(struct finder *f)
@@ -121,6 +118,8 @@ static void take_entry(struct finder *f, struct configured *found, const char *f
 		(strncmp(name, "includeif.", 10) == 0 && length > 5 &&
 			strcmp(name + length - 5, ".path") == 0);
 
+	if (strcmp(name, "extensions.objectformat") == 0)
+		found->sha256 = strcmp(f->config.value, "sha256") == 0;
 	if (!hooks && !worktree && !include)
 		return;
 	if (f->config.cut)
@@ -197,195 +196,6 @@ static void protect_hooks(struct finder *f, const struct configured *found, cons
 	}
 }
 
-/* --- submodules -------------------------------------------------------------------------------
- */
-
-struct module_walk {
-	struct module_directory {
-		const char *path;
-		unsigned depth;
-	} * items;
-	size_t count;
-	bool truncated;
-};
-
-static void walk_push(struct finder *f, struct module_walk *w, const char *path, unsigned depth)
-{
-	if (f->budget == 0 || depth > MODULE_DEPTH_MAX) {
-		w->truncated = true;
-		return;
-	}
-	struct module_directory *grown =
-		path ? arena_push(f->arena, w->items, w->count, sizeof(*grown)) : NULL;
-
-	if (!grown) {
-		f->full = true;
-		return;
-	}
-	f->budget--;
-	w->items = grown;
-	grown[w->count++] = (struct module_directory){ path, depth };
-}
-
-/* walk_list - the directories in one that is not a git directory itself (modules, modules/libs) */
-static void walk_list(
-	struct finder *f, struct module_walk *w, const struct module_directory *at)
-{
-	const char *name;
-	unsigned char type;
-	unsigned seen = 0;
-	int result;
-	autofd int fd =
-		gitpath_open(AT_FDCWD, at->path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
-
-	f->list.fd = fd;
-	f->list.at = f->list.length = 0;
-	result = fd;
-	while (fd >= 0 && (result = gitpath_next(&f->list, &name, &type)) > 0) {
-		if (type == DT_DIR)
-			walk_push(f, w, gitfind_join(f, at->path, name), at->depth + 1);
-		if (++seen > LISTED_MAX || w->truncated || f->full)
-			break;
-	}
-	w->truncated |= result != 0;
-}
-
-/* keep_closed - no hole in @modules; what was found in it so far is protected all the same. */
-static void keep_closed(struct finder *f, const char *modules, size_t first_rule)
-{
-	size_t kept = first_rule;
-
-	for (size_t i = first_rule; i < f->rule_count; i++)
-		if (f->rules[i].kind != GITDIR_WRITE)
-			f->rules[kept++] = f->rules[i];
-	f->rule_count = kept;
-	for (size_t i = 0; i < f->item_count; i++)
-		f->items[i].closed |= gitfind_beneath(f->items[i].path, modules);
-}
-
-/*
- * open_modules - @modules is read-only, so that none can be added that `git submodule update`
- * on the host would find and obey; those that are there are holes in it.
- */
-static void open_modules(struct finder *f, const char *modules, bool closed)
-{
-	struct module_walk walk = { 0 };
-	size_t first_rule = f->rule_count;
-
-	if (!modules)
-		return;
-	walk_push(f, &walk, modules, 0);
-	for (size_t i = 0; i < walk.count && !walk.truncated && !f->full; i++) {
-		struct module_directory at = walk.items[i];
-		const char *head = gitfind_join(f, at.path, "HEAD");
-
-		if (at.depth > 0 && head && gitpath_type(AT_FDCWD, head) != 0) {
-			gitfind_rule(
-				f, GITDIR_WRITE, at.path, true, "a submodule's repository");
-			gitfind_item(f, at.path, ROLE_MODULE, NULL);
-		} else {
-			walk_list(f, &walk, &at);
-		}
-	}
-	if (walk.truncated || closed)
-		keep_closed(f, modules, first_rule);
-	if (walk.truncated)
-		gitfind_note(f, modules,
-			"more submodules than are looked at: all of it is read-only");
-}
-
-static void guard_modules(
-	struct finder *f, const struct git_item *item, const struct git_names *n)
-{
-	const char *modules = gitfind_join(f, item->path, "modules");
-	int type = n->type[NAME_MODULES];
-
-	gitfind_protect(f, modules, type, modules_why);
-	/* Those of ROLE_COMMON belong to the main work tree, which is not in the workspace. */
-	if (type == DT_DIR && item->role != ROLE_COMMON)
-		open_modules(f, modules, item->closed);
-}
-
-/* module_worktree - where the work tree of a submodule is; its gitfile gets protected. */
-static const char *module_worktree(
-	struct finder *f, const struct git_item *item, const char *text)
-{
-	if (!text || f->full) {
-		gitfind_note(f, item->path, "does not say where its work tree is");
-		return NULL;
-	}
-	autofd int base = gitpath_open(AT_FDCWD, item->path, O_PATH | O_DIRECTORY, 0);
-	autofd int fd = base < 0 ? base : gitpath_open(base, text, O_PATH | O_DIRECTORY, 0);
-	const char *path = fd < 0 ? NULL : gitfind_canonical(f, fd);
-
-	if (path && strcmp(path, f->workspace) == 0)
-		return path;
-	if (path && gitfind_beneath(path, f->workspace)) {
-		gitfind_worktree(f, path);
-		return path;
-	}
-	if (fd != -ENOENT)
-		gitfind_note(f, item->path, "its work tree is not in the workspace");
-	return NULL;
-}
-
-/* --- linked worktrees -------------------------------------------------------------------------
- */
-
-/* one_worktree - @path is .git/worktrees/NAME: of a work tree here, or of another place? */
-static void one_worktree(struct finder *f, const char *path)
-{
-	const char *link = gitfind_join(f, path, "gitdir");
-	static const char suffix[] = "/.git";
-
-	for (size_t i = 0; i < f->item_count; i++)
-		if (strcmp(f->items[i].path, path) == 0)
-			return;
-	ssize_t length = link ? gitpath_read(AT_FDCWD, link, f->text, PATH_MAX) : -ENOMEM;
-
-	while (length > 0 && f->text[length - 1] == '\n')
-		f->text[--length] = '\0';
-	size_t tail = sizeof(suffix) - 1;
-
-	if (length > (ssize_t)tail && strcmp(f->text + length - tail, suffix) == 0) {
-		f->text[(size_t)length - tail] = '\0';
-		autofd int base = gitpath_open(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
-		autofd int fd =
-			base < 0 ? base : gitpath_open(base, f->text, O_PATH | O_DIRECTORY, 0);
-		const char *worktree = fd < 0 ? NULL : gitfind_canonical(f, fd);
-
-		if (worktree && gitfind_beneath(worktree, f->workspace)) {
-			gitfind_item(f, path, ROLE_WORKTREE, worktree);
-			gitfind_worktree(f, worktree);
-			return;
-		}
-	}
-	gitfind_rule(f, GITDIR_PROTECT, path, true, "belongs to a work tree elsewhere");
-}
-
-static void look_at_worktrees(struct finder *f, const char *worktrees)
-{
-	struct module_walk walk = { 0 }; /* a list of directories, one level of it */
-	const struct module_directory top = { .path = worktrees,
-		.depth = MODULE_DEPTH_MAX - 1 };
-
-	if (!worktrees)
-		return;
-	walk_list(f, &walk, &top);
-	if (!walk.truncated) {
-		for (size_t i = 0; i < walk.count && !f->full; i++)
-			one_worktree(f, walk.items[i].path);
-		return;
-	}
-	gitfind_rule(f, GITDIR_PROTECT, worktrees, true, "more of them than are looked at");
-	gitfind_note(f, worktrees, "more worktrees than are looked at: all of it is read-only");
-	for (size_t i = 0; i < f->item_count; i++)
-		if (f->items[i].role == ROLE_WORKTREE &&
-			gitfind_beneath(f->items[i].path, worktrees))
-			gitfind_rule(f, GITDIR_WRITE, f->items[i].path, true,
-				"the workspace's own part of the repository");
-}
-
 /* --- one git directory ------------------------------------------------------------------------
  */
 
@@ -394,7 +204,9 @@ static void guard_worktree(
 {
 	guard_files(f, item->path, n, worktree_files,
 		sizeof(worktree_files) / sizeof(*worktree_files));
-	guard_modules(f, item, n);
+	if (item->worktree)
+		gitfind_listed(f, item->worktree);
+	gitfind_modules(f, item, n);
 }
 
 /* guard_other - of a repository outside: what is the main work tree's alone. */
@@ -411,8 +223,9 @@ static void guard_other(
 			f, gitfind_join(f, item->path, "index"), n->type[NAME_INDEX], why);
 }
 
-static void guard_main(struct finder *f, const struct git_item *item, const struct git_names *n)
+static void guard_main(struct finder *f, size_t index, const struct git_names *n)
 {
+	const struct git_item copy = f->items[index], *item = &copy; /* the list may move */
 	struct configured found = { 0 };
 	const char *worktree = item->worktree;
 	size_t first_rule;
@@ -421,39 +234,43 @@ static void guard_main(struct finder *f, const struct git_item *item, const stru
 	first_rule = f->rule_count;
 	guard_repository(f, item->path, n);
 	if (item->role == ROLE_MODULE && !worktree)
-		worktree = module_worktree(f, item, found.worktree);
+		worktree = gitfind_module_worktree(f, item, found.worktree);
+	f->items[index].worktree = worktree;
+	f->items[index].sha256 = found.sha256;
 	/* The first of the repository's files is its config. */
 	if (item->role == ROLE_MODULE && !f->full && n->type[NAME_CONFIG] == DT_REG &&
 		worktree && strcmp(worktree, f->workspace) != 0)
 		f->rules[first_rule].shown = found.shown;
 	if (item->role == ROLE_COMMON)
 		guard_other(f, item, n);
+	else if (worktree)
+		gitfind_listed(f, worktree);
 	protect_hooks(f, &found, worktree ? worktree : item->path);
-	guard_modules(f, item, n);
+	gitfind_modules(f, item, n);
 	if (n->type[NAME_WORKTREES] == DT_DIR)
-		look_at_worktrees(f, gitfind_join(f, item->path, "worktrees"));
+		gitfind_worktrees(f, gitfind_join(f, item->path, "worktrees"));
 	else if (n->type[NAME_WORKTREES])
 		gitfind_protect(f, gitfind_join(f, item->path, "worktrees"),
 			n->type[NAME_WORKTREES], "leads git to other work trees");
 }
 
-void gitfind_directory(struct finder *f, const struct git_item *item)
+void gitfind_directory(struct finder *f, size_t index)
 {
+	const struct git_item item = f->items[index];
 	struct git_names n;
-	autofd int fd = gitpath_open(
-		AT_FDCWD, item->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
 
-	if (fd == -ENOENT) {
-		gitfind_absent(f, item->path);
+	if (item.role == ROLE_OTHER)
 		return;
-	}
-	if (fd < 0 || gitfind_names(f, fd, &n) < 0) {
-		gitfind_rule(f, GITDIR_PROTECT, item->path, true,
+	autofd int fd = gitpath_open(
+		AT_FDCWD, item.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+
+	if (fd == -ENOENT)
+		gitfind_absent(f, item.path);
+	else if (fd < 0 || gitfind_names(f, fd, &n) < 0)
+		gitfind_rule(f, GITDIR_PROTECT, item.path, true,
 			"a git directory that cannot be read");
-		return;
-	}
-	if (item->role == ROLE_WORKTREE)
-		guard_worktree(f, item, &n);
+	else if (item.role == ROLE_WORKTREE)
+		guard_worktree(f, &item, &n);
 	else
-		guard_main(f, item, &n);
+		guard_main(f, index, &n);
 }

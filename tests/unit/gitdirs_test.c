@@ -21,11 +21,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "host/gitconfig.h"
 #include "host/gitdirs.h"
+#include "host/gitindex.h"
 
 extern char **environ;
 
@@ -317,6 +319,23 @@ static void submodules(void **state)
 	assert_non_null(strstr(shown, "[remote \"origin\"]\n"));
 	assert_null(rule(t, GITDIR_PROTECT, "w/.git/config")->shown);
 	assert_int_equal(count_kind(t, GITDIR_NOTE), 0);
+}
+
+/* A clone whose submodules are not there yet: where they would be, nothing may appear. */
+static void submodules_listed(void **state)
+{
+	struct fixture *t = *state;
+
+	must(t, make_super);
+	must(t,
+		"mv w super; git clone -q super w; mkdir w/deep; cp -r seed w/deep/old\n"
+		"printf '[submodule \"a\"]\\npath = deep/old\\n[submodule \"b\"]\\npath = ../x\\n' >>w/.gitmodules");
+	find(t, "w");
+	expect(t, GITDIR_PROTECT, "w/.git/modules", false);
+	expect(t, GITDIR_PROTECT, "w/sub/.git", false);
+	expect(t, GITDIR_PROTECT, "w/lib/foo/.git", false);
+	expect(t, GITDIR_PROTECT, "w/deep/old/.git/config", true);
+	nothing_outside(t, "w");
 }
 
 static void submodule_checkout(void **state)
@@ -731,6 +750,14 @@ static void work_in_plain(void **state)
 	cannot(t, "w", "mv .git/hooks other");
 	cannot(t, "w", "echo /x >.git/worktrees/elsewhere/commondir");
 	must(t, "test ! -e w/.git/config.lock; git -C w fsck");
+	/* From one session to the next. */
+	can(t, "w", "git worktree add -q mine");
+	can(t, "w", "cd mine; echo m >m; git add m; git commit -q -m m");
+	cannot(t, "w", "git worktree remove mine");
+	can(t, "w",
+		"git checkout -q -b r; echo r >f; git commit -q -am r; git checkout -q -b s HEAD~1;"
+		"echo s >f; git commit -q -am s; git rebase -q r && exit 1; test -d .git/rebase-merge");
+	can(t, "w", "echo t >f; git add f; git rebase --continue; test ! -e .git/rebase-merge");
 }
 
 static void work_in_no_repository(void **state)
@@ -908,6 +935,204 @@ static void config_long(void **state)
 	assert_int_equal(gitconfig_next(&c), -EFBIG);
 }
 
+/* --- what is looked at when the session ends ---------------------------------------------------
+ */
+
+/* review - like find(), for what was left since then. */
+static size_t review(struct fixture *t, const char *workspace, struct timespec since)
+{
+	struct gitdir_rule *found;
+	size_t count;
+	char path[PATH_MAX];
+	struct error e = { 0 };
+
+	(void)snprintf(path, sizeof(path), "%s/%s", t->root, workspace);
+	assert_int_equal(gitdirs_review(&t->arena, path, getuid(), since, t->rules, t->count,
+				 &found, &count, &e),
+		0);
+	t->rules = found;
+	t->count = count;
+	return count_kind(t, GITDIR_QUARANTINE);
+}
+
+/* earlier - a time before everything that is done from now on, and after what was done. */
+static struct timespec earlier(void)
+{
+	struct timespec now;
+
+	assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+	now.tv_sec -= 3600;
+	return now;
+}
+
+static struct timespec later(void)
+{
+	struct timespec now = earlier();
+
+	now.tv_sec += 7200;
+	return now;
+}
+
+/* Everyday work leaves nothing to complain about. */
+static void review_of_honest_work(void **state)
+{
+	struct fixture *t = *state;
+
+	must(t, make_super);
+	must(t, "cd w; echo 1 >f; git add f; git commit -q -m f; git worktree add -q ../out");
+	find(t, "w");
+	must(t,
+		"cd w; git worktree add -q in; git worktree add -q ../new; git checkout -q -b t; echo 2 >f\n"
+		"git commit -q -am 2; git checkout -q main; echo 3 >f; git commit -q -am 3\n"
+		"git rebase t && exit 1; test -e .git/rebase-merge/git-rebase-todo");
+	assert_int_equal(review(t, "w", earlier()), 0);
+}
+
+struct attack {
+	const char *name, *prepare, *script;
+	const char *found[3]; /* to be quarantined */
+	const char *host; /* what the user does then; $R/pwned appears if the attack worked */
+};
+
+static const char evil_config[] =
+	"evil() { printf '[core]\\n fsmonitor = \"touch %s/pwned;false\"\\n'"
+	" $R >>\"$1\"; }; cd w\n";
+
+static const struct attack attacks[] = {
+	{ "a repository deep inside, that the index names", "",
+		"git init -q a/b/evil; git -C a/b/evil commit -q --allow-empty -m x\n"
+		"git update-index --add --cacheinfo 160000,$(git -C a/b/evil rev-parse HEAD),a/b/evil\n"
+		"rm -r a/b/evil/.git/hooks; evil a/b/evil/.git/config",
+		{ "w/a/b/evil/.git/config" }, "git status" },
+	{ "the same by a gitfile and a split index", "",
+		"git init -q evil; git -C evil commit -q --allow-empty -m x; mkdir -p a/b\n"
+		"git update-index --split-index --add --cacheinfo"
+		" 160000,$(git -C evil rev-parse HEAD),a/b\n"
+		"mv evil/.git e; rmdir evil; evil e/config; echo 'gitdir: ../../e' >a/b/.git",
+		{ "w/a/b/.git" }, "git status" },
+	{ "a link where the message goes", "",
+		"ln -sf $R/pwned .git/COMMIT_EDITMSG; echo evil >.git/SQUASH_MSG; echo 2 >f; git add f",
+		{ "w/.git/COMMIT_EDITMSG" }, "git commit -q" },
+	{ "a link where the reflog goes", "", "ln -sf $R/pwned .git/logs/refs/heads/main",
+		{ "w/.git/logs/refs/heads/main" }, "git commit -q --allow-empty -m x" },
+	{ "a rebase that was left with something to run", "",
+		"git checkout -q -b t HEAD~1; GIT_SEQUENCE_EDITOR=\"sed -i -e '1ibreak'\" git rebase -q -i main\n"
+		"echo \" x touch $R/pwned\" >>.git/rebase-merge/git-rebase-todo",
+		{ "w/.git/rebase-merge/git-rebase-todo" }, "git rebase --continue" },
+	{ "a worktree that leads to another configuration", "",
+		"git worktree add -q in; cp -r .git e; evil e/config; echo $PWD/e >.git/worktrees/in/commondir",
+		{ "w/.git/worktrees/in/commondir" }, "git worktree remove in" },
+	{ "a gitfile where no repository was", "rm -rf w/.git",
+		"git init -q e; evil e/.git/config; echo 'gitdir: e/.git' >.git", { "w/.git" },
+		"git status" },
+	{ "another link in place of .git", "mv w/.git w/real; ln -s real w/.git",
+		"cp -r real e; evil e/config; rm .git; ln -s e .git", { "w/.git" },
+		"git status" },
+};
+
+static bool pwned(const struct fixture *t)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/pwned", t->root);
+	return access(path, F_OK) == 0;
+}
+
+/* one_attack - with @wall: what the review names goes away first. */
+static void one_attack(struct fixture *t, const struct attack *a, bool wall)
+{
+	char script[4096], host[512];
+
+	must(t, "rm -rf w pwned; cp -r seed w; cd w; echo 1 >>f; git commit -q -am x");
+	must(t, a->prepare);
+	find(t, "w");
+	(void)snprintf(script, sizeof(script), "%s%s", evil_config, a->script);
+	must(t, script);
+	size_t count = review(t, "w", earlier()), expected = 0;
+
+	for (; expected < 3 && a->found[expected]; expected++)
+		expect(t, GITDIR_QUARANTINE, a->found[expected], true);
+	assert_int_equal(count, expected);
+	for (size_t i = 0; wall && i < t->count; i++)
+		assert_int_equal(unlink(t->rules[i].path), 0);
+	(void)snprintf(host, sizeof(host), "cd w; %s", a->host);
+	(void)sh(t, host); /* it may well fail: a part is missing */
+	if (pwned(t) == wall)
+		fail_msg("%s: %s", a->name, wall ? "got through" : "would not work anyway");
+}
+
+static void review_of_attacks(void **state)
+{
+	struct fixture *t = *state;
+
+	for (size_t i = 0; i < sizeof(attacks) / sizeof(*attacks); i++) {
+		one_attack(t, &attacks[i], false);
+		one_attack(t, &attacks[i], true);
+	}
+}
+
+/* What was there before the session is not its work. */
+static void review_of_older_things(void **state)
+{
+	struct fixture *t = *state;
+
+	must(t,
+		"cp -r seed w; ln -s x w/.git/rr-cache\n"
+		"cd w; git checkout -q -b t; echo 2 >f; git commit -q -am 2; git checkout -q main; echo 3 >f\n"
+		"git commit -q -am 3; git rebase -x true t || true; test -e .git/rebase-merge");
+	find(t, "w");
+	assert_int_equal(review(t, "w", later()), 0);
+	find(t, "w");
+	assert_int_equal(review(t, "w", earlier()), 2);
+}
+
+static void index_reader(void **state)
+{
+	struct fixture *t = *state;
+	static struct gitindex x;
+	static const char *const broken[] = {
+		"printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\1' >i",
+		"printf 'DIRX\\0\\0\\0\\2\\0\\0\\0\\0' >i",
+		"printf 'DIRC\\0\\0\\0\\5\\0\\0\\0\\0' >i",
+		"printf 'DIRC' >i",
+		"{ printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\1'; head -c 9000 /dev/zero | tr '\\0' a; } >i",
+		"{ printf 'DIRC\\0\\0\\0\\4\\0\\0\\0\\1'; head -c 62 /dev/zero; printf '\\377\\377\\377\\177a\\0'; } >i",
+	};
+	static const char *const flags[] = { "--index-version 2", "--index-version 3",
+		"--index-version 4" };
+	char path[128], script[1024];
+
+	(void)snprintf(path, sizeof(path), "%s/i", t->root);
+	for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
+		must(t, broken[i]);
+		autofd int fd = open(path, O_RDONLY | O_CLOEXEC);
+		int result = gitindex_start(&x, fd, 20);
+
+		while (result >= 0 && (result = gitindex_next(&x)) > 0)
+			;
+		assert_int_equal(result, -EBADMSG);
+	}
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		(void)snprintf(script, sizeof(script),
+			"rm -rf w i; git init -q w; cd w; B=$(echo x | git hash-object -w --stdin)\n"
+			"C=$(git -C ../seed rev-parse HEAD)\n"
+			"i=0; while [ $i -lt 500 ]; do printf \"100644 $B 0\\tdir/file$i\\n\"; i=$((i+1)); done |"
+			" git update-index --index-info\n"
+			"git update-index --add --cacheinfo 160000,$C,dir/file3x --cacheinfo 160000,$C,z\n"
+			"echo n >new; git add -N new; git update-index %s; cp .git/index ../i",
+			flags[i]);
+		must(t, script);
+		autofd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+		assert_int_equal(gitindex_start(&x, fd, 20), 0);
+		assert_int_equal(gitindex_next(&x), 1);
+		assert_string_equal(x.name, "dir/file3x");
+		assert_int_equal(gitindex_next(&x), 1);
+		assert_string_equal(x.name, "z");
+		assert_int_equal(gitindex_next(&x), 0);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -919,6 +1144,7 @@ int main(void)
 		TEST(linked_worktree),
 		TEST(worktrees_of_the_workspace),
 		TEST(submodules),
+		TEST(submodules_listed),
 		TEST(submodule_checkout),
 		TEST(bare),
 		TEST(bare_with_worktrees),
@@ -936,6 +1162,10 @@ int main(void)
 		TEST(work_in_submodule),
 		TEST(work_with_submodules),
 		TEST(work_in_bare),
+		TEST(review_of_honest_work),
+		TEST(review_of_attacks),
+		TEST(review_of_older_things),
+		TEST(index_reader),
 		TEST(config_reader),
 		TEST(config_long),
 	};
