@@ -17,7 +17,7 @@
 
 int policy_fail(const struct policy_place *at, const char *format, ...)
 {
-	bool command = at->source.layer == LAYER_COMMAND && at->source.line > 0 &&
+	bool command = at->source.layer == LAYER_COMMAND &&
 		!strcmp(at->source.file, POLICY_COMMAND_LINE);
 	char on[1024], what[128];
 	va_list args;
@@ -53,7 +53,7 @@ void policy_format_source(
 {
 	if (source->layer == LAYER_DEFAULT || !source->file)
 		(void)snprintf(ret_text, size, "default");
-	else if (source->layer == LAYER_COMMAND && source->line > 0 && setting &&
+	else if (source->layer == LAYER_COMMAND && setting &&
 		!strcmp(source->file, POLICY_COMMAND_LINE))
 		(void)snprintf(ret_text, size, "%s: --%s", source->file, setting);
 	else if (source->line > 0)

@@ -73,9 +73,13 @@ static int read_enum(const struct policy_place *at, const struct setting *s, con
 			l->number = i;
 			return 0;
 		}
-	int r = fail_word(at, s->kind == KIND_WALL ? "layer" : "word", word,
-		text_nearest(word, s->words, count));
-	if (s->kind != KIND_WALL)
+	const char *nearest = text_nearest(word, s->words, count);
+	if (s->kind == KIND_WALL)
+		return fail_word(at, "layer", word, nearest);
+	int r = fail_word(at, "word", word, NULL);
+	if (nearest)
+		error_hint(at->e, "did you mean '%s'? one of %s", nearest, s->placeholder);
+	else
 		error_hint(at->e, "one of %s", s->placeholder);
 	return r;
 }
