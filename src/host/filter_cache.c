@@ -36,13 +36,13 @@ struct request {
 
 /* --- the directory ---------------------------------------------------------------------------- */
 
-static const char *find_env(const char *const *environ, const char *name)
+static const char *find_env(const char *const *env, const char *name)
 {
 	size_t length = strlen(name);
 
-	for (; environ && *environ; environ++)
-		if (!strncmp(*environ, name, length) && (*environ)[length] == '=')
-			return *environ + length + 1;
+	for (; env && *env; env++)
+		if (!strncmp(*env, name, length) && (*env)[length] == '=')
+			return *env + length + 1;
 	return NULL;
 }
 
@@ -72,10 +72,10 @@ static int open_private(int dirfd, const char *name)
  * $XDG_CACHE_HOME/carrel/filters. Where the cache is another user's (sudo keeps HOME), there is
  * none: neither is it to be believed, nor may root's files lie about in it.
  */
-static int open_directory(const char *const *environ)
+static int open_directory(const char *const *env)
 {
-	const char *xdg = find_env(environ, "XDG_CACHE_HOME");
-	const char *home = find_env(environ, "HOME");
+	const char *xdg = find_env(env, "XDG_CACHE_HOME");
+	const char *home = find_env(env, "HOME");
 	char path[PATH_MAX / 2];
 
 	if (!(xdg && xdg[0] == '/') && !(home && home[0] == '/'))
@@ -266,7 +266,7 @@ static int find_inputs(struct request *r)
 }
 
 int filter_cache_load(struct arena *arena, const struct policy *policy, const char *base,
-	const char *const *environ, const struct embedded_filter **ret, struct error *e)
+	const char *const *env, const struct embedded_filter **ret, struct error *e)
 {
 	struct request r = { .arena = arena, .policy = policy, .base = base, .e = e };
 
@@ -277,7 +277,7 @@ int filter_cache_load(struct arena *arena, const struct policy *policy, const ch
 	if (!filter)
 		return error_set(e, ERROR_LIMIT, "policy", ENOMEM, NULL,
 			"no memory for the system-call filter");
-	autofd int directory = open_directory(environ);
+	autofd int directory = open_directory(env);
 	int count = directory < 0 ? directory : read_cached(&r, directory);
 	if (count < 0) {
 		count = compile(&r);

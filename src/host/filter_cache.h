@@ -50,11 +50,11 @@ MUST_CHECK int filter_cache_accept(
 
 /*
  * filter_cache_load - the shipped filter @base with the `syscall` lines of @policy on top.
- * @environ: for XDG_CACHE_HOME and HOME. @ret: in @arena, so is its code.
+ * @env: for XDG_CACHE_HOME and HOME. @ret: in @arena, so is its code.
  * Returns 0 or -errno with @e: ERROR_POLICY as carrel-policy has it (file:line of the wrong line),
  * ERROR_INTERNAL (carrel-policy is missing or gave no answer), ERROR_LIMIT. A cache that cannot be
  * used costs time, nothing else.
  */
 MUST_CHECK int filter_cache_load(struct arena *arena, const struct policy *policy,
-	const char *base, const char *const *environ, const struct embedded_filter **ret,
+	const char *base, const char *const *env, const struct embedded_filter **ret,
 	struct error *e);
