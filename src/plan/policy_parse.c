@@ -275,9 +275,11 @@ static int include_file(struct reader *rd, struct policy_place *at, const char *
 	int r = policy_add_value(at, &settings_table[SETTING_POLICY], word);
 	if (r < 0)
 		return r;
-	static const struct policy_names nobody;
-	r = template_expand(rd->p, rd->p->lines[rd->p->line_count - 1].text,
-		rd->r->names ? rd->r->names : &nobody, true, false, &path, &missing);
+	/* what lies in the workspace or the scratch is never policy: these names are not known here */
+	struct policy_names known = rd->r->names ? *rd->r->names : (struct policy_names){ 0 };
+	known.workspace = known.scratch = NULL;
+	r = template_expand(rd->p, rd->p->lines[rd->p->line_count - 1].text, &known, true,
+		false, &path, &missing);
 	if (r == -ENOENT)
 		return policy_fail(at, "$%s is not known here", missing);
 	if (r < 0)
