@@ -51,6 +51,14 @@ static int add_fact(struct finder *f, struct path_fact fact)
 	return 0;
 }
 
+/* Most paths of the shipped lists are not there: the cheapest call that says so. */
+static bool is_absent(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 static struct path_fact fact_from(const struct path_rule *rule, const struct resolved *found)
 {
 	return (struct path_fact){
@@ -72,8 +80,10 @@ static struct path_fact fact_from(const struct path_rule *rule, const struct res
 static int find_shown(struct finder *f, const struct path_rule *rule)
 {
 	struct resolved found;
-	int r = resolve_path(&f->res, rule->path, 0, &found);
 
+	if (rule->optional && is_absent(rule->path))
+		return 0;
+	int r = resolve_path(&f->res, rule->path, 0, &found);
 	if (r < 0 && rule->optional)
 		return 0;
 	if (r < 0)
@@ -110,6 +120,14 @@ static int find_tmpfs(struct finder *f, const struct path_rule *rule)
 	return add_fact(f, fact);
 }
 
+static bool is_in_workspace(const struct finder *f, const char *path)
+{
+	const char *name = path_below(f->facts->workspace, path);
+
+	return name && *name && !strchr(name, '/') && strcmp(name, ".") != 0 &&
+		strcmp(name, "..") != 0;
+}
+
 /*
  * A protected path is looked at without following its end: a link is protected as the thing it is,
  * and so is what it points to.
@@ -117,6 +135,13 @@ static int find_tmpfs(struct finder *f, const struct path_rule *rule)
 static int find_protected(struct finder *f, const struct path_rule *rule)
 {
 	struct resolved found;
+
+	/* Right in the workspace, which is canonical: there is nothing to follow. */
+	if (is_in_workspace(f, rule->path) && is_absent(rule->path)) {
+		found = (struct resolved){ .path = rule->path,
+			.existing = strlen(f->facts->workspace) };
+		return add_fact(f, fact_from(rule, &found));
+	}
 	int r = resolve_path(&f->res, rule->path, RESOLVE_KEEP_LAST | RESOLVE_PREFIX, &found);
 
 	if (r == -EACCES || r == -ELOOP || r == -ENAMETOOLONG)
@@ -136,8 +161,10 @@ static int find_protected(struct finder *f, const struct path_rule *rule)
 static int find_hidden(struct finder *f, const struct path_rule *rule, const char *path)
 {
 	struct resolved found;
-	int r = resolve_path(&f->res, path, 0, &found);
 
+	if (is_absent(path))
+		return 0;
+	int r = resolve_path(&f->res, path, 0, &found);
 	if (r == -EACCES || r == -ELOOP || r == -ENAMETOOLONG || r == -ENOTDIR)
 		return 0;
 	if (r < 0)

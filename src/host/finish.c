@@ -6,16 +6,13 @@
 #include "host/finish.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/sha256.h"
-#include "host/remove.h"
+#include "host/close.h"
 
-enum { STATUS_CARREL = 125 };
+enum { STATUS_CARREL = 125, CLOSE_ARENA_SIZE = 16 << 20 };
 
 /* What the user must hear although the session itself went well. */
 static void complain(struct finish *f, const struct error *e)
@@ -27,55 +24,18 @@ static void complain(struct finish *f, const struct error *e)
 		f->status = STATUS_CARREL;
 }
 
-static void note_keep(struct finish *f)
+static void close_session(struct finish *f, struct arena *arena)
 {
-	char text[1200];
-	const struct policy *policy = &f->prepared->policy;
+	const struct plan *plan = &f->prepared->plan;
 	struct error e = { 0 };
-	int r = session_keep(f->session,
-		policy->keep_for_ms.set ? policy->keep_for_ms.value : 0, &e);
-
-	if (r < 0)
-		complain(f, &e);
-	f->report->teardown = REPORT_TEARDOWN_KEPT;
-	f->report->scratch_kept = true;
-	if (policy->quiet.on)
-		return;
-	int length = snprintf(text, sizeof(text), "carrel: kept: %s\n",
-		f->prepared->facts.scratch_dir);
-	r = fd_write_all(STDERR_FILENO, text, (size_t)length);
-	(void)r; /* nobody is there to read it */
-}
-
-static void remove_session(struct finish *f)
-{
-	const struct remove_options options = {
-		.flags = f->prepared->policy.report.value ? REMOVE_COUNT_BYTES : 0,
-	};
-	struct remove_result gone;
-	struct error e = { 0 };
-	int r = remove_tree_with(f->session->base, f->session->name, &options, &gone, &e);
-
-	f->report->scratch_files = gone.files;
-	f->report->scratch_bytes = gone.bytes;
-	f->report->teardown = r >= 0 ? REPORT_TEARDOWN_REMOVED :
-		gone.removed ? REPORT_TEARDOWN_PARTIAL : REPORT_TEARDOWN_FAILED;
-	f->report->teardown_remaining = gone.remained;
-	f->report->teardown_errno = gone.errnum;
-	if (r < 0)
-		complain(f, &e);
-}
-
-static void close_session(struct finish *f)
-{
-	const struct policy *policy = &f->prepared->policy;
 
 	if (!f->session)
 		return;
-	if (policy->keep.on || policy->keep_for_ms.set)
-		note_keep(f);
-	else
-		remove_session(f);
+	if (f->outcome->ready && close_quarantine(plan, f->session, arena, f->report, &e) < 0)
+		complain(f, &e);
+	e.code = ERROR_NONE;
+	if (close_directory(plan, f->session, arena, f->report, &e) < 0)
+		complain(f, &e);
 	session_close(f->session);
 }
 
@@ -177,13 +137,17 @@ static void write_report(struct finish *f)
 int finish_session(struct finish *f)
 {
 	struct error e = { 0 };
+	struct arena arena = { 0 }; /* the plan's is sealed */
 
+	if (arena_init(&arena, CLOSE_ARENA_SIZE) < 0)
+		arena = (struct arena){ 0 };
 	if (f->stdio && stdio_close(f->stdio, &e) < 0)
 		complain(f, &e);
 	report_session(f);
 	if (f->session)
 		f->report->scratch = f->prepared->facts.scratch_dir;
-	close_session(f);
+	close_session(f, &arena);
 	write_report(f);
+	arena_free(&arena);
 	return f->status;
 }
