@@ -132,9 +132,8 @@ static int fail_pair(const struct source *a, const char *a_name, const struct so
 
 /*
  * keep and keep-for say the same thing differently: the later layer wins; in one file or on one
- * command line together they are an error; from two places of one layer (CARREL_KEEP and an
- * argument) the bounded one wins. Neither goes with scratch-size: a bounded scratch is memory, and
- * memory does not outlive the session.
+ * command line together they are an error; from two files of one layer the bounded one wins. Neither
+ * goes with scratch-size: a bounded scratch is memory, and memory does not outlive the session.
  */
 static int check_keep(struct policy *p, struct error *e)
 {

@@ -243,9 +243,10 @@ MUST_CHECK int policy_add_arguments(struct policy *p, int argc, const char *cons
 	size_t flag_count, int *ret_next, struct error *e);
 
 /*
- * policy_add_setting - one setting on the command-line layer that came another way, such as a
- * variable of the environment. @from: what to call the place in messages ("CARREL_KEEP").
- * @value: NULL for a flag. Returns as policy_add_arguments.
+ * policy_add_setting - one setting that came another way, such as a variable of the environment. Its
+ * layer is LAYER_FILE: the command line overrides it, whichever is read first.
+ * @from: what to call the place in messages ("CARREL_KEEP"). Borrowed.
+ * @value: NULL for a flag. Returns 0, or -errno with @e (ERROR_POLICY, on: @from).
  */
 MUST_CHECK int policy_add_setting(struct policy *p, const char *from, const char *name,
 	const char *value, const struct policy_resolver *r, struct error *e);

@@ -63,7 +63,8 @@ static int add_argument(struct policy *p, const struct policy_resolver *r,
 int policy_add_setting(struct policy *p, const char *from, const char *name, const char *value,
 	const struct policy_resolver *r, struct error *e)
 {
-	struct source source = { .layer = LAYER_COMMAND, .file = from };
+	/* below the command line, whichever is read first */
+	struct source source = { .layer = LAYER_FILE, .file = from };
 	struct policy_place at = { .p = p, .r = r, .source = source, .setting = name, .e = e };
 	const struct setting *s = settings_find(name, strlen(name));
 

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "plan/embedded.h"
@@ -207,4 +208,29 @@ static UNUSED const struct env_rule *find_env(const struct policy *p, const char
 		if (!strcmp(p->envs[i].name, name))
 			return &p->envs[i];
 	return NULL;
+}
+
+/* The same where the test cannot go on without it. */
+static UNUSED const void *there(const void *found, const char *what)
+{
+	if (!found) {
+		fail_msg("there is no %s", what);
+		abort();
+	}
+	return found;
+}
+
+static UNUSED const struct path_rule *the_rule(const struct policy *p, enum path_kind kind)
+{
+	return there(find_rule(p, kind), "such rule");
+}
+
+static UNUSED const struct path_rule *the_path(const struct policy *p, const char *path)
+{
+	return there(find_path(p, path), path);
+}
+
+static UNUSED const struct env_rule *the_env(const struct policy *p, const char *name)
+{
+	return there(find_env(p, name), name);
 }

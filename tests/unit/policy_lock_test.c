@@ -247,10 +247,9 @@ static void test_profile_change(void **state)
 	assert_string_equal(f.policy.profile.value, "open");
 	assert_int_equal(f.policy.net, NET_NONE);
 	assert_int_equal(f.policy.timeout_ms.value, 3600000);
-	ssh = find_path(&f.policy, "/home/u/.ssh");
-	assert_non_null(ssh);
+	ssh = the_path(&f.policy, "/home/u/.ssh");
 	assert_int_equal(ssh->kind, PATH_HIDE);
-	assert_int_equal(find_path(&f.policy, "/srv")->kind, PATH_WRITE);
+	assert_int_equal(the_path(&f.policy, "/srv")->kind, PATH_WRITE);
 	for (size_t i = 1; i < f.policy.path_count; i++)
 		assert_true(
 			f.policy.paths[i - 1].source.layer <= f.policy.paths[i].source.layer);

@@ -213,9 +213,9 @@ static void test_arguments(void **state)
 	expand(&f);
 	assert_fine(&f);
 	assert_non_null(find_path(&f.policy, "/a=b"));
-	assert_int_equal(find_path(&f.policy, "/a=b")->source.line, 2);
+	assert_int_equal(the_path(&f.policy, "/a=b")->source.line, 2);
 	assert_non_null(find_path(&f.policy, "/home/u/ws/-x"));
-	assert_string_equal(find_env(&f.policy, "A")->value, "b=c");
+	assert_string_equal(the_env(&f.policy, "A")->value, "b=c");
 	assert_true(f.policy.keep.on);
 	stop(&f);
 
@@ -317,12 +317,12 @@ static void check_word(const struct word *w, bool argument)
 	if (!w->plain) {
 		/* "\\$b" on the command line: one backslash, then a literal dollar */
 		assert_fine(&f);
-		assert_string_equal(find_rule(&f.policy, PATH_HIDE)->path, "/a\\$b");
+		assert_string_equal(the_rule(&f.policy, PATH_HIDE)->path, "/a\\$b");
 	} else {
 		const struct path_rule *rule;
 
 		assert_fine(&f);
-		rule = find_rule(&f.policy, PATH_HIDE);
+		rule = the_rule(&f.policy, PATH_HIDE);
 		if (strcmp(rule->path, w->plain) != 0 || rule->glob != w->glob)
 			fail_msg("'%s' became '%s'%s, not '%s'", w->text, rule->path,
 				rule->glob ? " (glob)" : "", w->plain);
@@ -356,7 +356,7 @@ static void test_every_byte(void **state)
 		if (byte == '/')
 			assert_non_null(find_path(&f.policy, "/a/b"));
 		else
-			assert_string_equal(find_rule(&f.policy, PATH_READ)->path, plain);
+			assert_string_equal(the_rule(&f.policy, PATH_READ)->path, plain);
 		stop(&f);
 	}
 }
@@ -384,31 +384,31 @@ static void test_kinds(void **state)
 	assert_fine(&f);
 	assert_string_equal(p->workspace.value, "/p/q/../ws");
 	assert_int_equal(p->workspace_mode, WORKSPACE_RO);
-	assert_true(find_path(p, "/a")->optional);
-	assert_false(find_path(p, "/b")->optional);
-	assert_int_equal(find_path(p, "/b")->source.line, 3);
-	assert_string_equal(find_path(p, "/b")->source.file, "/p/q/policy");
-	rule = find_path(p, "/p/q/w");
+	assert_true(the_path(p, "/a")->optional);
+	assert_false(the_path(p, "/b")->optional);
+	assert_int_equal(the_path(p, "/b")->source.line, 3);
+	assert_string_equal(the_path(p, "/b")->source.file, "/p/q/policy");
+	rule = the_path(p, "/p/q/w");
 	assert_true(rule->kind == PATH_WRITE && rule->optional);
-	rule = find_path(p, "/s:1");
+	rule = the_path(p, "/s:1");
 	assert_true(rule->kind == PATH_BIND_RW && rule->optional);
 	assert_string_equal(rule->dest, "/d:2");
-	rule = find_path(p, "/p/q/a");
+	rule = the_path(p, "/p/q/a");
 	assert_true(rule->kind == PATH_BIND_RO && !rule->optional);
-	rule = find_rule(p, PATH_TMPFS);
+	rule = the_rule(p, PATH_TMPFS);
 	assert_true(!rule->path && rule->size == 1 << 20);
 	assert_string_equal(rule->dest, "/t");
-	rule = find_rule(p, PATH_DEV);
+	rule = the_rule(p, PATH_DEV);
 	assert_true(rule->optional);
 	assert_string_equal(rule->path, "/dev/kvm");
-	assert_true(find_path(p, "/pr")->optional);
+	assert_true(the_path(p, "/pr")->optional);
 	assert_string_equal(p->scratch_base.value, "/home/u/s");
 	assert_int_equal(p->scratch_size.value, UINT64_C(2) << 30);
 	assert_string_equal(p->scratch_envs[0].word, "TMP2");
 	assert_string_equal(p->cwd.value, "/home/u/ws/sub");
-	assert_null(find_env(p, "LC_*")->value);
-	assert_string_equal(find_env(p, "A")->value, "/tmp/carrel-1/scratch/x");
-	assert_true(find_env(p, "B*")->unset);
+	assert_null(the_env(p, "LC_*")->value);
+	assert_string_equal(the_env(p, "A")->value, "/tmp/carrel-1/scratch/x");
+	assert_true(the_env(p, "B*")->unset);
 	assert_true(p->tty == TTY_NO && p->net == NET_HOST);
 	assert_true(p->die_with_parent.on && p->nested.on && p->quiet.on);
 	assert_true(!p->verbose.on && !p->degraded.on && !p->keep.on);
@@ -514,7 +514,7 @@ static void test_long_argument(void **state)
 	add_args(&f, ARGS("--env", value));
 	expand(&f);
 	assert_fine(&f);
-	assert_string_equal(find_env(&f.policy, "A")->value, value + 2);
+	assert_string_equal(the_env(&f.policy, "A")->value, value + 2);
 	stop(&f);
 }
 

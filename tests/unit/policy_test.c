@@ -75,11 +75,11 @@ static void test_replaced(void **state)
 		ssh += f.policy.paths[i].path &&
 			!strcmp(f.policy.paths[i].path, "/home/u/.ssh");
 	assert_int_equal(ssh, 1);
-	assert_int_equal(find_path(&f.policy, "/home/u/.ssh")->kind, PATH_READ);
-	assert_int_equal(find_path(&f.policy, "/")->kind, PATH_WRITE);
-	assert_string_equal(find_env(&f.policy, "SECRET")->value, "2");
-	assert_true(find_env(&f.policy, "PATH")->unset);
-	assert_true(find_env(&f.policy, "SECRET*")->unset);
+	assert_int_equal(the_path(&f.policy, "/home/u/.ssh")->kind, PATH_READ);
+	assert_int_equal(the_path(&f.policy, "/")->kind, PATH_WRITE);
+	assert_string_equal(the_env(&f.policy, "SECRET")->value, "2");
+	assert_true(the_env(&f.policy, "PATH")->unset);
+	assert_true(the_env(&f.policy, "SECRET*")->unset);
 	stop(&f);
 }
 
@@ -212,9 +212,9 @@ static void test_profile(void **state)
 	assert_null(find_path(&f.policy, "/srv"));
 	assert_non_null(find_path(&f.policy, "/usr"));
 	assert_string_equal(f.policy.syscalls.value, "strict");
-	assert_int_equal(find_path(&f.policy, "/home/u/.ssh")->source.layer, LAYER_USER);
-	assert_string_equal(find_path(&f.policy, "/home/u/.ssh")->source.file, "profile:hide");
-	assert_int_equal(find_path(&f.policy, "/home/u/.ssh")->source.line, 1);
+	assert_int_equal(the_path(&f.policy, "/home/u/.ssh")->source.layer, LAYER_USER);
+	assert_string_equal(the_path(&f.policy, "/home/u/.ssh")->source.file, "profile:hide");
+	assert_int_equal(the_path(&f.policy, "/home/u/.ssh")->source.line, 1);
 	stop(&f);
 
 	start(&f);
@@ -257,8 +257,7 @@ static void test_include(void **state)
 		"read first\npolicy sub/more\nread last\npolicy $XDG_CONFIG_HOME/mine\n");
 	expand(&f);
 	assert_fine(&f);
-	rule = find_path(&f.policy, "/p/sub/here");
-	assert_non_null(rule);
+	rule = the_path(&f.policy, "/p/sub/here");
 	assert_int_equal(rule->source.layer, LAYER_USER);
 	assert_string_equal(rule->source.file, "/p/sub/more");
 	assert_int_equal(rule->source.line, 1);
@@ -275,7 +274,7 @@ static void test_include(void **state)
 	expand(&f);
 	assert_fine(&f);
 	assert_int_equal(f.policy.timeout_ms.value, 3000);
-	assert_int_equal(find_path(&f.policy, "/p/sub/here")->source.layer, LAYER_FILE);
+	assert_int_equal(the_path(&f.policy, "/p/sub/here")->source.layer, LAYER_FILE);
 	stop(&f);
 
 	start(&f);
@@ -405,9 +404,9 @@ static void test_odd_home(void **state)
 	f.result = policy_expand(&f.policy, &odd, &f.e);
 	assert_fine(&f);
 	assert_string_equal(
-		find_rule(&f.policy, PATH_HIDE)->path, "/h/a\\*b \\[c]$HOME\\\\\n\xff/*");
+		the_rule(&f.policy, PATH_HIDE)->path, "/h/a\\*b \\[c]$HOME\\\\\n\xff/*");
 	assert_non_null(find_path(&f.policy, "/h/a*b [c]$HOME\\\n\xff/x"));
-	assert_string_equal(find_env(&f.policy, "A")->value, "/h/a*b [c]$HOME\\\n\xff/y");
+	assert_string_equal(the_env(&f.policy, "A")->value, "/h/a*b [c]$HOME\\\n\xff/y");
 	assert_non_null(find_path(&f.policy, "/z"));
 	assert_string_equal(f.policy.workspace.value, "/h/a*b [c]$HOME\\\n\xff/w");
 	stop(&f);
@@ -639,8 +638,8 @@ static void test_shipped(void **state)
 		assert_int_equal(f.policy.workspace_mode, WORKSPACE_DIRECT);
 		assert_false(f.policy.degraded.on || f.policy.nested.on);
 		assert_non_null(find_env(&f.policy, "PATH"));
-		assert_null(find_env(&f.policy, "PATH")->value);
-		assert_string_equal(find_env(&f.policy, "XDG_CACHE_HOME")->value,
+		assert_null(the_env(&f.policy, "PATH")->value);
+		assert_string_equal(the_env(&f.policy, "XDG_CACHE_HOME")->value,
 			"/tmp/carrel-1/scratch/.cache");
 		assert_null(find_env(&f.policy, "TMPDIR"));
 		assert_null(find_env(&f.policy, "SSH_AUTH_SOCK"));
@@ -654,15 +653,15 @@ static void test_shipped_profiles(void **state)
 
 	(void)state;
 	start_real(&f, "agent");
-	assert_int_equal(find_path(&f.policy, "/")->kind, PATH_READ);
+	assert_int_equal(the_path(&f.policy, "/")->kind, PATH_READ);
 	assert_string_equal(f.policy.syscalls.value, "default");
-	assert_true(find_path(&f.policy, "/home/u/.cargo")->optional);
+	assert_true(the_path(&f.policy, "/home/u/.cargo")->optional);
 	stop(&f);
 
 	start_real(&f, "strict");
 	assert_null(find_path(&f.policy, "/"));
 	assert_null(find_path(&f.policy, "/home/u/.cargo"));
-	assert_int_equal(find_path(&f.policy, "/usr")->kind, PATH_READ);
+	assert_int_equal(the_path(&f.policy, "/usr")->kind, PATH_READ);
 	assert_string_equal(f.policy.syscalls.value, "strict");
 	for (size_t i = 0; i < f.policy.path_count; i++)
 		assert_false(f.policy.paths[i].kind == PATH_READ &&
@@ -672,12 +671,12 @@ static void test_shipped_profiles(void **state)
 	start_real(&f, "ci");
 	assert_true(f.policy.timeout_ms.set && f.policy.die_with_parent.on);
 	assert_int_equal(f.policy.tty, TTY_NO);
-	assert_string_equal(find_env(&f.policy, "LC_ALL")->value, "C.UTF-8");
+	assert_string_equal(the_env(&f.policy, "LC_ALL")->value, "C.UTF-8");
 	stop(&f);
 
 	start_real(&f, "container");
 	assert_true(f.policy.grace_ms.value < 10000);
-	assert_int_equal(find_path(&f.policy, "/run/secrets")->kind, PATH_HIDE);
+	assert_int_equal(the_path(&f.policy, "/run/secrets")->kind, PATH_HIDE);
 	stop(&f);
 }
 
