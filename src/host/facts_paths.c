@@ -176,7 +176,7 @@ static int find_hidden(struct finder *f, const struct path_rule *rule, const cha
 static int find_glob(struct finder *f, const struct path_rule *rule)
 {
 	glob_t g = { 0 };
-	int r = glob(rule->path, GLOB_NOSORT | GLOB_NOESCAPE, NULL, &g);
+	int r = glob(rule->path, GLOB_NOSORT, NULL, &g);
 
 	if (r == GLOB_NOMATCH) {
 		globfree(&g);
