@@ -12,15 +12,25 @@
 #include <string.h>
 #include <sys/mman.h>
 
-int arena_init(struct arena *a, size_t size)
+static int reserve(struct arena *a, size_t size, int sharing)
 {
 	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (base == MAP_FAILED)
 		return -errno;
 	*a = (struct arena){ .base = base, .size = size };
 	return 0;
+}
+
+int arena_init(struct arena *a, size_t size)
+{
+	return reserve(a, size, MAP_PRIVATE);
+}
+
+int arena_init_shared(struct arena *a, size_t size)
+{
+	return reserve(a, size, MAP_SHARED);
 }
 
 int arena_seal(struct arena *a)

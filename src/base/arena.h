@@ -19,6 +19,9 @@ struct arena {
 /* arena_init - reserve @size bytes of address space. 0 or -errno. */
 MUST_CHECK int arena_init(struct arena *a, size_t size);
 
+/* arena_init_shared - the same; a child forked later sees what is written meanwhile. */
+MUST_CHECK int arena_init_shared(struct arena *a, size_t size);
+
 /* arena_seal - make all of it read-only (mprotect(2)). 0 or -errno. */
 MUST_CHECK int arena_seal(struct arena *a);
 

@@ -297,8 +297,6 @@ static int apply_op(struct applier *a, const struct op *op)
 		return apply_attach(a, op);
 	case OP_ROOT_PIVOT:
 		return apply_root_pivot(a, op);
-	case OP_LOOPBACK:
-		return confine_loopback();
 	case OP_KEYRING:
 		return confine_keyring();
 	case OP_ENTER_USER_NS:

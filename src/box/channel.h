@@ -10,11 +10,13 @@
 #include <stdint.h>
 
 #define CHANNEL_MAGIC 0x63726c31u /* "crl1": changes with the layout */
-#define CHANNEL_FDS_MAX 3
+#define CHANNEL_FDS_MAX 8
+#define CHANNEL_STREAMS 3
 
 enum channel_kind {
 	/* supervisor -> init */
-	CHANNEL_MAPPED = 1, /* the uid and gid maps are written */
+	CHANNEL_GO = 1,     /* to the maker: maps are written, the plan stands; descriptors: one user
+			     * namespace for each idmap of the plan, the session's own first */
 	CHANNEL_EXEC,       /* start the command, in front of its terminal with flag = 1; the streams
 			     * in `streams` come as descriptors, the others are the terminal */
 	CHANNEL_SIGNAL,     /* number = signal, to the command's process group; flag = 1: to everything */

@@ -56,12 +56,10 @@ static _Noreturn void fail(int channel, int op, int error)
  */
 static int keep_descriptors(struct box *box, int *ret_channel)
 {
-	int *kept[2 + PLAN_IDMAP_MAX];
+	int *kept[1 + PLAN_IDMAP_MAX];
 	size_t count = 0;
 
 	kept[count++] = &box->channel;
-	if (box->user_ns >= 0)
-		kept[count++] = &box->user_ns;
 	for (size_t i = 0; i < box->plan->idmap_count; i++)
 		kept[count++] = &box->idmap_ns[i];
 	/* Up first, out of each other's way, then down to 3, 4, 5, ... */
@@ -76,21 +74,9 @@ static int keep_descriptors(struct box *box, int *ret_channel)
 		*kept[i] = (int)(3 + i);
 	}
 	*ret_channel = box->channel;
+	box->user_ns = box->plan->idmap_count ? box->idmap_ns[0] : -1;
 	int r = sys_close_range((unsigned)(3 + count), ~0U);
 	return r < 0 ? r : sys_close_range(0, 2);
-}
-
-static int wait_for_maps(int channel)
-{
-	struct channel_record record;
-	int fds[CHANNEL_FDS_MAX];
-	int r = channel_receive(channel, &record, fds);
-
-	if (r == 0)
-		return -EPIPE;
-	if (r < 0)
-		return r;
-	return record.kind == CHANNEL_MAPPED ? 0 : -EPROTO;
 }
 
 static int set_up(struct init *i)
@@ -282,7 +268,7 @@ static void start_payload(struct init *i, const struct channel_record *record,
 		fail(i->channel, STEP_LOOP, -EPROTO);
 	i->start = (struct payload){ .plan = i->box->plan, .tty = i->tty,
 		.in_front = record->flag != 0, .umask = i->box->umask };
-	for (int f = 0; f < CHANNEL_FDS_MAX; f++) {
+	for (int f = 0; f < CHANNEL_STREAMS; f++) {
 		/* A stream that comes without a descriptor is the terminal. */
 		bool sent = record->streams & (1u << f);
 		int from = sent ? fds[next] : i->tty;
@@ -297,7 +283,7 @@ static void start_payload(struct init *i, const struct channel_record *record,
 	i->payload = payload_start(&i->start, (char *)i->stack + STACK_SIZE);
 	if (i->payload < 0)
 		fail(i->channel, STEP_EXEC, i->payload);
-	for (int f = 0; f < CHANNEL_FDS_MAX; f++)
+	for (int f = 0; f < CHANNEL_STREAMS; f++)
 		(void)close(i->start.stdio[f]);
 }
 
@@ -343,7 +329,7 @@ static void handle_record(struct init *i)
 	case CHANNEL_CONTINUE:
 		continue_payload(i, &record);
 		return;
-	case CHANNEL_MAPPED:
+	case CHANNEL_GO:
 	case CHANNEL_FAILED:
 	case CHANNEL_READY:
 	case CHANNEL_STOPPED:
@@ -382,8 +368,6 @@ _Noreturn void box_init(const struct box *box)
 
 	if (r >= 0)
 		r = set_up(&i);
-	if (r >= 0 && (box->plan->clone_flags & CLONE_NEWUSER))
-		r = wait_for_maps(i.channel);
 	if (r >= 0)
 		r = box_apply(&own, &op);
 	if (r < 0)

@@ -36,7 +36,7 @@ static int reset_signals(void)
 
 static int place_stdio(struct payload *p)
 {
-	for (int i = 0; i < CHANNEL_FDS_MAX; i++)
+	for (int i = 0; i < CHANNEL_STREAMS; i++)
 		if (dup3(p->stdio[i], i, 0) < 0)
 			return -errno;
 	return sys_close_range(3, UINT_MAX);

@@ -14,7 +14,7 @@
 /* What init gives the payload, and how far the payload came: written by it, read by init. */
 struct payload {
 	const struct plan *plan;
-	int stdio[CHANNEL_FDS_MAX]; /* all above 2 */
+	int stdio[CHANNEL_STREAMS]; /* all above 2 */
 	int tty;                    /* the session's terminal, for a process group in front; or -1 */
 	bool in_front;              /* the command's group is the terminal's foreground group */
 	mode_t umask;

@@ -42,9 +42,8 @@ static void hint_namespaces(struct error *e)
 			"another carrel, its policy must say `nested`");
 }
 
-int explain_clone(const struct plan *plan, int errnum, struct error *e)
+int explain_clone(int errnum, struct error *e)
 {
-	(void)plan;
 	if (errnum == EAGAIN || errnum == ENOMEM) {
 		int r = error_set(e, ERROR_LIMIT, "launch", errnum, NULL,
 			"cannot start another process");

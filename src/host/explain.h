@@ -9,7 +9,7 @@
 #include "plan/plan.h"
 
 /* explain_clone - creating the namespaces failed with @errnum. Fills @e, returns -errno. */
-int explain_clone(const struct plan *plan, int errnum, struct error *e);
+int explain_clone(int errnum, struct error *e);
 
 /* explain_op - operation (or step, box/channel.h) @op failed inside with @errnum. As above. */
 int explain_op(const struct plan *plan, int op, int errnum, struct error *e);

@@ -20,13 +20,13 @@
 #include "host/resolve.h"
 #include "plan/path.h"
 
-const char *facts_env(const char *const *environ, const char *name)
+const char *facts_env(const char *const *environment, const char *name)
 {
 	size_t n = strlen(name);
 
-	for (; environ && *environ; environ++)
-		if (!strncmp(*environ, name, n) && (*environ)[n] == '=')
-			return *environ + n + 1;
+	for (; environment && *environment; environment++)
+		if (!strncmp(*environment, name, n) && (*environment)[n] == '=')
+			return *environment + n + 1;
 	return NULL;
 }
 
@@ -190,11 +190,22 @@ static int find_home_and_cwd(struct facts *f, struct resolver *res)
 	return 0;
 }
 
-int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy,
-	const char *const *environ, struct error *e)
+static void take_identity(struct facts *f, const struct identity *id)
 {
-	struct facts f = { .uid = geteuid(), .gid = getegid(), .environ = environ };
+	f->uid = id->uid;
+	f->gid = id->gid;
+	f->privileged = id->privileged;
+	f->unprivileged_why = id->unprivileged_why;
+	f->kernel_uid = id->kernel_uid;
+	f->kernel_gid = id->kernel_gid;
+}
+
+int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy,
+	const struct identity *identity, const char *const *environment, struct error *e)
+{
+	struct facts f = { .environ = environment };
 	struct resolver res = { .arena = a };
+	struct identity chosen;
 
 	f.landlock_abi = landlock_abi();
 	int r = make_name(&f, a);
@@ -202,9 +213,14 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 		r = find_home_and_cwd(&f, &res);
 	if (r < 0)
 		return error_set(e, ERROR_INTERNAL, "facts", -r, NULL, "cannot begin a session");
-	r = identity_choose(&f, e);
-	if (r >= 0)
+	if (!identity) {
+		r = identity_choose(&chosen, e);
+		identity = &chosen;
+	}
+	if (r >= 0) {
+		take_identity(&f, identity);
 		r = find_workspace(&f, &res, policy, e);
+	}
 	if (r >= 0)
 		r = find_scratch_base(&f, &res, policy, e);
 	if (r < 0)
@@ -215,20 +231,20 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 	return 0;
 }
 
-static const char *xdg(struct arena *a, const char *const *environ, const char *name,
+static const char *xdg(struct arena *a, const char *const *environment, const char *name,
 	const char *home, const char *below)
 {
-	const char *value = facts_env(environ, name);
+	const char *value = facts_env(environment, name);
 
 	if (value && value[0] == '/')
 		return value;
 	return home && below ? arena_format(a, "%s/%s", home, below) : NULL;
 }
 
-int facts_names(struct policy_names *ret, struct arena *a, const struct facts *facts,
-	const char *const *environ)
+void facts_names(struct policy_names *ret, struct arena *a, const struct facts *facts,
+	const char *const *environment)
 {
-	const char *home = facts_env(environ, "HOME");
+	const char *home = facts_env(environment, "HOME");
 
 	if (home && home[0] != '/')
 		home = NULL;
@@ -236,11 +252,10 @@ int facts_names(struct policy_names *ret, struct arena *a, const struct facts *f
 		.home = home,
 		.workspace = facts ? facts->workspace : NULL,
 		.scratch = facts ? facts->scratch_dir : NULL,
-		.xdg_config_home = xdg(a, environ, "XDG_CONFIG_HOME", home, ".config"),
-		.xdg_cache_home = xdg(a, environ, "XDG_CACHE_HOME", home, ".cache"),
-		.xdg_data_home = xdg(a, environ, "XDG_DATA_HOME", home, ".local/share"),
-		.xdg_state_home = xdg(a, environ, "XDG_STATE_HOME", home, ".local/state"),
-		.xdg_runtime_dir = xdg(a, environ, "XDG_RUNTIME_DIR", NULL, NULL),
+		.xdg_config_home = xdg(a, environment, "XDG_CONFIG_HOME", home, ".config"),
+		.xdg_cache_home = xdg(a, environment, "XDG_CACHE_HOME", home, ".cache"),
+		.xdg_data_home = xdg(a, environment, "XDG_DATA_HOME", home, ".local/share"),
+		.xdg_state_home = xdg(a, environment, "XDG_STATE_HOME", home, ".local/state"),
+		.xdg_runtime_dir = xdg(a, environment, "XDG_RUNTIME_DIR", NULL, NULL),
 	};
-	return 0;
 }

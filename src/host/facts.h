@@ -9,23 +9,24 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "host/identity.h"
 #include "plan/plan.h"
 
 /*
  * facts_caller - ids, kernel, home, cwd, workspace, scratch base, session name.
- * @policy: after policy_finish(). @environ: the caller's environment, borrowed.
+ * @policy: after policy_finish(). @identity: chosen before, or NULL. @environment: the caller's environment, borrowed.
  * Returns 0, or -errno with @e: ERROR_WORKSPACE (missing, not a directory, refused, not writable),
  * ERROR_SCRATCH (missing, not a directory, not writable, not trustworthy), ERROR_INTERNAL.
  */
 MUST_CHECK int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy,
-	const char *const *environ, struct error *e);
+	const struct identity *identity, const char *const *environment, struct error *e);
 
 /*
  * facts_names - the names that policies may use, from the facts and the caller's environment.
  * Before facts_caller() only those that do not depend on the session are there.
  */
-MUST_CHECK int facts_names(struct policy_names *ret, struct arena *a, const struct facts *facts,
-	const char *const *environ);
+void facts_names(struct policy_names *ret, struct arena *a, const struct facts *facts,
+	const char *const *environment);
 
 /*
  * facts_paths - resolve every path rule, what git needs, and the places every session shapes.
@@ -36,4 +37,4 @@ MUST_CHECK int facts_paths(struct facts *facts, struct arena *a, struct policy *
 	struct error *e);
 
 /* facts_env - the value of NAME in an environment block, or NULL. */
-const char *facts_env(const char *const *environ, const char *name);
+const char *facts_env(const char *const *environment, const char *name);

@@ -78,16 +78,18 @@ static int pick_id(const char *map_path, uint32_t random, uint32_t *ret_id)
 	return 0;
 }
 
-int identity_choose(struct facts *f, struct error *e)
+int identity_choose(struct identity *ret, struct error *e)
 {
+	struct identity id = { .uid = geteuid(), .gid = getegid() };
 	uint32_t random, uid = 0, gid = 0;
 
-	f->kernel_uid = f->uid;
-	f->kernel_gid = f->gid;
-	if (f->uid != 0)
+	id.kernel_uid = id.uid;
+	id.kernel_gid = id.gid;
+	*ret = id;
+	if (id.uid != 0)
 		return 0;
 	if (!have_capabilities()) {
-		f->unprivileged_why = "this root lacks capabilities (CAP_SYS_ADMIN among them)";
+		ret->unprivileged_why = "this root lacks capabilities (CAP_SYS_ADMIN among them)";
 		return 0;
 	}
 	int r = fd_random(&random, sizeof(random));
@@ -99,11 +101,11 @@ int identity_choose(struct facts *f, struct error *e)
 		return error_set(e, ERROR_INTERNAL, "facts", -r, "/proc/self/uid_map",
 			"cannot find an unprivileged uid");
 	if (!uid || !gid) {
-		f->unprivileged_why = "only one uid is mapped here";
+		ret->unprivileged_why = "only one uid is mapped here";
 		return 0;
 	}
-	f->privileged = true;
-	f->kernel_uid = uid;
-	f->kernel_gid = gid;
+	ret->privileged = true;
+	ret->kernel_uid = uid;
+	ret->kernel_gid = gid;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
  * launch.c - see launch.h.
  *
- * Runs in: the launcher, outside; box_init() takes over in the child.
+ * Runs in: the launcher, outside; maker_main() and box_init() take over in the children.
  */
 #include "host/launch.h"
 
@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "box/box.h"
 #include "box/channel.h"
 #include "box/sys.h"
 #include "host/explain.h"
@@ -60,8 +59,9 @@ static int hold(void *parent)
 		(void)pause();
 }
 
-/* A user namespace that maps @uid/@gid to the payload's kernel ids. Returns a descriptor or -errno. */
-static int make_user_ns(const struct facts *facts, uid_t uid, gid_t gid, char *stack)
+/* A user namespace that maps @map's owner to the payload's kernel ids. A descriptor or -errno. */
+static int make_user_ns(struct launch *l, const struct facts *facts, const struct idmap *map,
+	char *stack)
 {
 	char path[64];
 	pid_t parent = getpid();
@@ -69,121 +69,204 @@ static int make_user_ns(const struct facts *facts, uid_t uid, gid_t gid, char *s
 
 	if (pid < 0)
 		return -errno;
-	int fd = write_maps(pid, false, uid, facts->kernel_uid, gid, facts->kernel_gid);
+	l->holders[l->holder_count++] = pid;
+	int r = write_maps(pid, false, map->disk_uid, facts->kernel_uid, map->disk_gid,
+		facts->kernel_gid);
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	if (fd >= 0)
-		fd = fd_open_at(AT_FDCWD, path, O_RDONLY, 0);
+	if (r >= 0)
+		r = fd_open_at(AT_FDCWD, path, O_RDONLY, 0);
 	(void)kill(pid, SIGKILL); /* not reaped yet, so the pid is still ours */
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	return fd;
+	return r;
 }
 
-static int make_user_namespaces(struct box *box, const struct plan *plan)
+static void reap_one(pid_t pid)
 {
-	char *stack = mmap(NULL, HOLDER_STACK, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static void reap_holders(struct launch *l)
+{
+	while (l->holder_count)
+		reap_one(l->holders[--l->holder_count]);
+}
+
+static void close_all(int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		fd_close(&fds[i]);
+}
+
+/* The word to the maker, with a user namespace for each owner that is idmapped. */
+static int send_go(struct launch *l, const struct plan *plan)
+{
+	struct channel_record record = { .kind = CHANNEL_GO };
+	int fds[PLAN_IDMAP_MAX];
+	size_t count = 0;
+	char *stack = MAP_FAILED;
 	int r = 0;
 
-	if (stack == MAP_FAILED)
-		return -errno;
-	for (size_t i = 0; i < plan->idmap_count && r >= 0; i++) {
-		/* Entry 0 is the session's own: inside the payload has the caller's uid. */
-		r = make_user_ns(plan->facts, plan->idmaps[i].disk_uid, plan->idmaps[i].disk_gid,
-			stack);
-		if (r >= 0)
-			box->idmap_ns[i] = r;
+	if (plan->idmap_count) {
+		stack = mmap(NULL, HOLDER_STACK * PLAN_IDMAP_MAX, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+		if (stack == MAP_FAILED)
+			return -errno;
 	}
-	(void)munmap(stack, HOLDER_STACK);
-	if (r < 0)
-		return r;
-	box->user_ns = box->idmap_ns[0];
+	for (; count < plan->idmap_count && r >= 0; count++) {
+		/* A stack each: the one before may still be on its way out. */
+		r = make_user_ns(l, plan->facts, &plan->idmaps[count],
+			stack + count * HOLDER_STACK);
+		fds[count] = r;
+	}
+	if (r >= 0)
+		r = channel_send(l->channel, &record, fds, (unsigned)count);
+	close_all(fds, count);
+	if (stack != MAP_FAILED) {
+		reap_holders(l);
+		(void)munmap(stack, HOLDER_STACK * PLAN_IDMAP_MAX);
+	}
+	return r;
+}
+
+static int maker_fault(const struct launch *l, int r, struct error *e)
+{
+	const struct maker_status *s = l->status;
+	int errnum = s->errnum ? s->errnum : -r;
+
+	if (s->step == MAKER_NAMESPACES || s->step == MAKER_CLONE || s->step == MAKER_LOOPBACK)
+		return explain_clone(errnum ? errnum : EIO, e);
+	return error_set(e, ERROR_INTERNAL, "launch", errnum, NULL,
+		"the namespaces could not be made");
+}
+
+/* Init is cloned when the maker has ended well; it is our child, so its pid cannot be another's. */
+static int await_maker(struct launch *l, struct error *e)
+{
+	int status = 0;
+	pid_t maker = l->maker;
+
+	while (waitpid(maker, &status, 0) < 0)
+		if (errno != EINTR)
+			return maker_fault(l, -errno, e);
+	l->maker = 0;
+	if (l->status->init > 0) {
+		l->pidfd = (int)sys_result(syscall(SYS_pidfd_open, l->status->init, 0));
+		if (l->pidfd < 0)
+			return error_set(e, ERROR_INTERNAL, "launch", -l->pidfd, NULL,
+				"cannot hold on to init");
+	}
+	if (!WIFEXITED(status) || WEXITSTATUS(status) || l->status->step != MAKER_DONE)
+		return maker_fault(l, -ECHILD, e);
 	return 0;
 }
 
-static void close_namespaces(struct box *box)
+static int start_maker(struct launch *l, const struct identity *id, struct error *e)
 {
-	for (size_t i = 0; i < PLAN_IDMAP_MAX; i++)
-		fd_close(&box->idmap_ns[i]);
-	box->user_ns = -1;
-}
-
-static int tell_mapped(struct launch *l, const struct plan *plan)
-{
-	struct channel_record record = { .kind = CHANNEL_MAPPED };
-	const struct facts *facts = plan->facts;
-
-	if (!(plan->clone_flags & CLONE_NEWUSER))
-		return 0;
-	int r = write_maps(l->pid, true, facts->uid, facts->uid, facts->gid, facts->gid);
-	return r < 0 ? r : channel_send(l->channel, &record, NULL, 0);
-}
-
-static int clone_init(struct launch *ret, struct box *box, const struct plan *plan,
-	struct error *e)
-{
-	int pair[2], pidfd = -1;
-	struct clone_args args = {
-		.flags = plan->clone_flags | CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)&pidfd,
-		.exit_signal = SIGCHLD,
-	};
+	int pair[2];
+	struct clone_args args = { .flags = l->flags & CLONE_NEWUSER, .exit_signal = SIGCHLD };
+	struct maker maker = { .status = l->status, .box = l->box, .arena = l->arena->base,
+		.arena_size = l->arena->size, .flags = l->flags & ~(unsigned long)CLONE_NEWUSER,
+		.launcher = getpid() };
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_set(e, ERROR_LIMIT, "launch", errno, NULL, "cannot make the channel");
-	box->channel = pair[1];
+	maker.channel = pair[1];
+	maker.launcher_end = pair[0];
+	*l->status = (struct maker_status){ 0 };
 	long pid = sys_clone3(&args);
 	if (pid == 0)
-		box_init(box);
+		maker_main(&maker);
 	(void)close(pair[1]);
+	l->channel = pair[0];
 	if (pid < 0) {
-		(void)close(pair[0]);
-		return explain_clone(plan, (int)-pid, e);
+		fd_close(&l->channel);
+		return explain_clone((int)-pid, e);
 	}
-	*ret = (struct launch){ .pidfd = pidfd, .pid = (pid_t)pid, .channel = pair[0] };
-	return 0;
-}
-
-int launch_init(struct launch *ret, const struct plan *plan, bool want_pty, char *args,
-	size_t args_size, struct error *e)
-{
-	struct box box = { .plan = plan, .user_ns = -1, .want_pty = want_pty,
-		.caller_args = args, .caller_args_size = args_size };
-	struct launch l = { .pidfd = -1, .channel = -1 };
-
-	for (size_t i = 0; i < PLAN_IDMAP_MAX; i++)
-		box.idmap_ns[i] = -1;
-	box.umask = umask(0);
-	(void)umask(box.umask);
-	int r = plan->facts->privileged ? make_user_namespaces(&box, plan) : 0;
+	l->maker = (pid_t)pid;
+	if (!(l->flags & CLONE_NEWUSER))
+		return 0;
+	int r = write_maps(l->maker, true, id->uid, id->uid, id->gid, id->gid);
 	if (r < 0) {
-		close_namespaces(&box);
-		return explain_clone(plan, -r, e);
-	}
-	r = clone_init(&l, &box, plan, e);
-	close_namespaces(&box);
-	if (r < 0)
-		return r;
-	r = tell_mapped(&l, plan);
-	if (r < 0) {
-		launch_kill(&l);
+		launch_kill(l);
 		return error_set(e, ERROR_NAMESPACES, "launch", -r, NULL,
 			"cannot write the maps of the user namespace");
 	}
-	*ret = l;
 	return 0;
+}
+
+int launch_begin(struct launch *ret, struct arena *arena, const struct identity *identity,
+	struct error *e)
+{
+	/* What all but a few policies ask for; launch_init() begins again for those. */
+	struct launch l = { .pidfd = -1, .channel = -1, .arena = arena,
+		.flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET };
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+
+	if (!identity->privileged)
+		l.flags |= CLONE_NEWUSER;
+	l.box = arena_alloc(arena, sizeof(*l.box));
+	/* Not in the arena: the maker still writes here when that is sealed. */
+	l.status = mmap(NULL, sizeof(*l.status), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	/* Ignored by a caller, children would vanish without a status: wait(2). */
+	if (!l.box || l.status == MAP_FAILED || sigaction(SIGCHLD, &dfl, NULL) < 0)
+		return error_set(e, ERROR_LIMIT, "launch", ENOMEM, NULL, "no memory");
+	int r = start_maker(&l, identity, e);
+	if (r >= 0)
+		*ret = l;
+	return r;
+}
+
+/* A policy that wants other namespaces than most (net host): once more, now that it is known. */
+static int begin_again(struct launch *l, const struct plan *plan, struct error *e)
+{
+	const struct facts *f = plan->facts;
+	const struct identity id = { .uid = f->uid, .gid = f->gid, .privileged = f->privileged };
+
+	launch_kill(l);
+	l->flags = plan->clone_flags & ~(unsigned long)CLONE_NEWPID;
+	return start_maker(l, &id, e);
+}
+
+int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *args,
+	size_t args_size, struct error *e)
+{
+	int r = 0;
+
+	if (l->flags != (plan->clone_flags & ~(unsigned long)CLONE_NEWPID))
+		r = begin_again(l, plan, e);
+	if (r < 0)
+		return r;
+	*l->box = (struct box){ .plan = plan, .channel = -1, .user_ns = -1, .want_pty = want_pty,
+		.caller_args = args, .caller_args_size = args_size, .umask = umask(0) };
+	(void)umask(l->box->umask);
+	r = arena_seal(l->arena);
+	if (r >= 0)
+		r = send_go(l, plan);
+	r = r < 0 ? maker_fault(l, r, e) : await_maker(l, e);
+	if (r < 0)
+		launch_kill(l);
+	return r;
 }
 
 void launch_kill(struct launch *l)
 {
 	siginfo_t info;
 
+	if (l->maker > 0) {
+		(void)kill(l->maker, SIGKILL);
+		reap_one(l->maker);
+		l->maker = 0;
+		if (l->status->init > 0 && l->pidfd < 0)
+			l->pidfd = (int)sys_result(syscall(SYS_pidfd_open, l->status->init, 0));
+	}
 	if (l->pidfd >= 0) {
 		/* Ends everything in the pid namespace; waitid returns when the last one is dead. */
 		(void)sys_pidfd_send_signal(l->pidfd, SIGKILL);
 		while (waitid(P_PIDFD, (id_t)l->pidfd, &info, WEXITED) < 0 && errno == EINTR)
 			;
 	}
+	reap_holders(l);
 	fd_close(&l->pidfd);
 	fd_close(&l->channel);
 }

@@ -1,31 +1,49 @@
 /*
- * launch.h - from a sealed plan to a running init.
+ * launch.h - from nothing to a running init, in two halves: the namespaces, and the plan.
  *
- * Runs in: the launcher, outside.
+ * Runs in: the launcher, outside. The first half runs in a child (box/maker.h) at the same time as
+ * the launcher works out the plan.
  */
 #pragma once
 
 #include <sys/types.h>
 
+#include "base/arena.h"
 #include "base/error.h"
+#include "box/box.h"
+#include "box/maker.h"
+#include "host/identity.h"
 #include "plan/plan.h"
 
 struct launch {
 	int pidfd;   /* init; -1 while there is none */
-	pid_t pid;   /* init's, only for messages and /proc */
-	int channel; /* our end, non-blocking; -1 while there is none */
+	int channel; /* our end; -1 while there is none */
+	pid_t maker; /* 0: none, or reaped */
+	pid_t holders[PLAN_IDMAP_MAX]; /* of user namespaces: killed, still to be reaped */
+	size_t holder_count;
+	unsigned long flags;         /* CLONE_NEW* that the maker was started with */
+	struct maker_status *status; /* shared with the maker */
+	struct box *box;             /* in the shared arena, for init */
+	struct arena *arena;
 };
 
+/*
+ * launch_begin - start making the namespaces of an ordinary session.
+ * @arena: from prepare_begin(); nothing is in it yet.
+ * Returns 0, or -errno with @e (ERROR_NAMESPACES, ERROR_LIMIT); nothing runs then.
+ */
+MUST_CHECK int launch_begin(struct launch *ret, struct arena *arena,
+	const struct identity *identity, struct error *e);
 
 /*
- * launch_init - clone init and write its maps; it begins to apply the plan at once.
+ * launch_init - give the maker the plan: init is cloned and begins to apply it.
  * @want_pty: init opens a terminal and sends its master with READY.
  * @args, @args_size: the caller's argv and environment block in this process' memory.
- * Returns 0, or -errno with @e: ERROR_NAMESPACES with the cause and the remedy, ERROR_LIMIT.
- * On failure nothing runs.
+ * The arena is sealed. Returns 0, or -errno with @e: ERROR_NAMESPACES with the cause and the remedy,
+ * ERROR_LIMIT. On failure nothing runs.
  */
-MUST_CHECK int launch_init(struct launch *ret, const struct plan *plan, bool want_pty, char *args,
+MUST_CHECK int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *args,
 	size_t args_size, struct error *e);
 
-/* launch_kill - end init, and with it everything inside; waits until all is dead. */
+/* launch_kill - end whatever has been started, everything inside with it; waits until all is dead. */
 void launch_kill(struct launch *l);

@@ -92,10 +92,10 @@ static int add_layer(struct prepared *p, enum layer layer, const char *path,
 		policy_add_text(&p->policy, layer, file.path, file.text, file.size, res, e);
 }
 
-static int add_environment(struct prepared *p, const char *const *environ,
+static int add_environment(struct prepared *p, const char *const *environment,
 	const struct policy_resolver *res, struct error *e)
 {
-	const char *keep = facts_env(environ, "CARREL_KEEP");
+	const char *keep = facts_env(environment, "CARREL_KEEP");
 
 	if (!keep || !strcmp(keep, "") || !strcmp(keep, "false"))
 		return 0;
@@ -138,7 +138,7 @@ static int copy_command(struct prepared *p, int argc, const char *const *argv, s
 	return 0;
 }
 
-static int choose_filter(struct prepared *p, const char *const *environ,
+static int choose_filter(struct prepared *p, const char *const *environment,
 	const struct embedded_filter **ret, struct error *e)
 {
 	const struct policy *policy = &p->policy;
@@ -148,13 +148,13 @@ static int choose_filter(struct prepared *p, const char *const *environ,
 	if (policy->nested.on && !strcmp(name, "default"))
 		name = "nested";
 	if (policy->syscall_rule_count)
-		return filter_cache_load(&p->arena, policy, name, environ, ret, e);
+		return filter_cache_load(&p->arena, policy, name, environment, ret, e);
 	*ret = embedded_find_filter(name);
 	return *ret ? 0 : error_set(e, ERROR_POLICY, "policy", ENOENT, name,
 		"there is no such system-call filter");
 }
 
-static int make_plan(struct prepared *p, const char *const *environ, struct error *e)
+static int make_plan(struct prepared *p, const char *const *environment, struct error *e)
 {
 	const struct embedded_filter *filter;
 	int r = facts_paths(&p->facts, &p->arena, &p->policy, e);
@@ -162,7 +162,7 @@ static int make_plan(struct prepared *p, const char *const *environ, struct erro
 	if (r >= 0)
 		r = policy_check_facts(&p->policy, &p->facts, e);
 	if (r >= 0)
-		r = choose_filter(p, environ, &filter, e);
+		r = choose_filter(p, environment, &filter, e);
 	if (r >= 0)
 		r = plan_build(&p->plan, &p->arena, &p->policy, &p->facts, p->argv, filter->code,
 			filter->count, e);
@@ -172,7 +172,7 @@ static int make_plan(struct prepared *p, const char *const *environ, struct erro
 }
 
 static int read_layers(struct prepared *p, int argc, const char *const *argv, int first,
-	const char *const *environ, const struct policy_resolver *res,
+	const char *const *environment, const struct policy_resolver *res,
 	struct policy_verb_flag *flags, size_t flag_count, struct error *e)
 {
 	char path[1024];
@@ -183,7 +183,7 @@ static int read_layers(struct prepared *p, int argc, const char *const *argv, in
 		p->help = true;
 	if (r != 0)
 		return r;
-	r = add_environment(p, environ, res, e);
+	r = add_environment(p, environment, res, e);
 	if (r >= 0)
 		r = add_layer(p, LAYER_SYSTEM, SYSTEM_POLICY, res, e);
 	if (r >= 0 && res->names->xdg_config_home) {
@@ -194,19 +194,31 @@ static int read_layers(struct prepared *p, int argc, const char *const *argv, in
 	return r < 0 ? r : policy_finish(&p->policy, "agent", res, e);
 }
 
-int prepare(struct prepared *ret, enum prepare_until until, int argc, const char *const *argv,
-	int first, const char *const *environ, struct policy_verb_flag *flags, size_t flag_count,
-	struct error *e)
+static int no_memory(int r, struct error *e)
 {
-	struct prepared *p = ret;
+	return error_set(e, ERROR_LIMIT, "options", -r, NULL, "no memory");
+}
+
+int prepare_begin(struct prepared **ret, struct error *e)
+{
+	struct arena arena;
+	int r = arena_init_shared(&arena, ARENA_SIZE);
+	struct prepared *p = r < 0 ? NULL : arena_alloc(&arena, sizeof(*p));
+
+	if (!p)
+		return no_memory(r < 0 ? r : -ENOMEM, e);
+	p->arena = arena;
+	*ret = p;
+	return 0;
+}
+
+int prepare_with(struct prepared *p, const struct identity *identity, enum prepare_until until,
+	int argc, const char *const *argv, int first, const char *const *environment,
+	struct policy_verb_flag *flags, size_t flag_count, struct error *e)
+{
+	struct loader loader = { .arena = &p->arena };
 	struct policy_names names;
 	char cwd[2048];
-
-	*p = (struct prepared){ 0 };
-	int r = arena_init(&p->arena, ARENA_SIZE);
-	if (r < 0)
-		return error_set(e, ERROR_LIMIT, "options", -r, NULL, "no memory");
-	struct loader loader = { .arena = &p->arena };
 	const struct policy_resolver res = {
 		.cwd = getcwd(cwd, sizeof(cwd)) && cwd[0] == '/' ? cwd : NULL,
 		.names = &names,
@@ -217,25 +229,37 @@ int prepare(struct prepared *ret, enum prepare_until until, int argc, const char
 		.load = load,
 		.context = &loader,
 	};
+
 	policy_init(&p->policy, &p->arena);
-	r = facts_names(&names, &p->arena, NULL, environ);
-	if (r >= 0)
-		r = read_layers(p, argc, argv, first, environ, &res, flags, flag_count, e);
+	facts_names(&names, &p->arena, NULL, environment);
+	int r = read_layers(p, argc, argv, first, environment, &res, flags, flag_count, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = copy_command(p, argc, argv, e);
 	if (r >= 0)
-		r = facts_caller(&p->facts, &p->arena, &p->policy, environ, e);
+		r = facts_caller(&p->facts, &p->arena, &p->policy, identity, environment, e);
 	if (r >= 0)
 		r = check_loaded(&loader, &p->facts, e);
-	if (r >= 0)
-		r = facts_names(&names, &p->arena, &p->facts, environ);
-	if (r >= 0)
-		r = policy_expand(&p->policy, &names, e);
-	return r < 0 || until == PREPARE_POLICY ? r : make_plan(p, environ, e);
+	if (r < 0)
+		return r;
+	facts_names(&names, &p->arena, &p->facts, environment);
+	r = policy_expand(&p->policy, &names, e);
+	return r < 0 || until == PREPARE_POLICY ? r : make_plan(p, environment, e);
+}
+
+int prepare(struct prepared *ret, enum prepare_until until, int argc, const char *const *argv,
+	int first, const char *const *environment, struct policy_verb_flag *flags, size_t flag_count,
+	struct error *e)
+{
+	*ret = (struct prepared){ 0 };
+	int r = arena_init(&ret->arena, ARENA_SIZE);
+	return r < 0 ? no_memory(r, e) : prepare_with(ret, NULL, until, argc, argv, first,
+		environment, flags, flag_count, e);
 }
 
 void prepare_free(struct prepared *p)
 {
-	arena_free(&p->arena);
+	struct arena arena = p->arena; /* which may hold *p itself, sealed */
+
+	arena_free(&arena);
 }

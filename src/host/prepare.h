@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "host/identity.h"
 #include "plan/plan.h"
 
 struct prepared {
@@ -26,14 +27,27 @@ enum prepare_until {
 
 /*
  * prepare - read all layers and work out the plan.
- * @argv, @first: the caller's arguments and where settings begin. @environ: its environment.
+ * @argv, @first: the caller's arguments and where settings begin. @environment: its environment.
  * @flags, @flag_count: flags of the verb that are no settings.
  * @ret: as far as it came, also on failure: the report of a session that did not start quotes it.
  * Returns 0 or -errno with @e.
  */
 MUST_CHECK int prepare(struct prepared *ret, enum prepare_until until, int argc,
-	const char *const *argv, int first, const char *const *environ,
+	const char *const *argv, int first, const char *const *environment,
 	struct policy_verb_flag *flags, size_t flag_count, struct error *e);
+
+/*
+ * prepare_begin - the arena alone, shared with children that are forked from here on, so that the
+ * launch can begin meanwhile; then prepare_with() instead of prepare(). *@ret lies in its own arena.
+ * 0 or -errno with @e.
+ */
+MUST_CHECK int prepare_begin(struct prepared **ret, struct error *e);
+
+/* prepare_with - as prepare(), after prepare_begin(). @identity: chosen before, or NULL. */
+MUST_CHECK int prepare_with(struct prepared *p, const struct identity *identity,
+	enum prepare_until until, int argc, const char *const *argv, int first,
+	const char *const *environment, struct policy_verb_flag *flags, size_t flag_count,
+	struct error *e);
 
 /* prepare_free - give the memory back. */
 void prepare_free(struct prepared *p);

@@ -28,7 +28,7 @@ enum { STATUS_TIMED_OUT = 124, STATUS_CARREL = 125, STATUS_NOT_EXECUTABLE = 126,
 	STATUS_NOT_FOUND = 127 };
 
 struct run {
-	struct prepared p;
+	struct prepared *p; /* in its own arena, shared with init */
 	struct session session;
 	struct launch launch;
 	struct stdio stdio;
@@ -77,14 +77,14 @@ static int no_command(struct run *run)
 }
 
 /* Where the caller's arguments and environment lie in memory: init wipes its copy of them. */
-static void find_caller_block(int argc, const char *const *argv, const char *const *environ,
+static void find_caller_block(int argc, const char *const *argv, const char *const *environment,
 	char **ret_start, size_t *ret_size)
 {
 	const char *end = argc > 0 ? argv[argc - 1] + strlen(argv[argc - 1]) + 1 : NULL;
 
-	for (; end && environ && *environ; environ++)
-		if (*environ == end)
-			end = *environ + strlen(*environ) + 1;
+	for (; end && environment && *environment; environment++)
+		if (*environment == end)
+			end = *environment + strlen(*environment) + 1;
 	*ret_start = argc > 0 ? (char *)argv[0] : NULL;
 	*ret_size = argc > 0 ? (size_t)(end - argv[0]) : 0;
 }
@@ -94,52 +94,58 @@ static void sweep(void *context)
 {
 	const struct run *run = context;
 	struct session_sweep ignored;
-	int r = session_sweep(run->p.facts.scratch_base, false, NULL, NULL, &ignored, NULL);
+	int r = session_sweep(run->p->facts.scratch_base, false, NULL, NULL, &ignored, NULL);
 
 	(void)r; /* the next run, or gc, tries again */
 }
 
-static int start(struct run *run, int argc, const char *const *argv, const char *const *environ)
+static int start(struct run *run, int argc, const char *const *argv, const char *const *environment)
 {
 	static const int caller_fd[STDIO_STREAMS] = { 0, 1, 2 };
-	const struct facts *facts = &run->p.facts;
+	const struct facts *facts = &run->p->facts;
 	struct error *e = &run->error;
 	char *block;
 	size_t block_size;
-	int r = stdio_prepare(&run->stdio, caller_fd, run->p.policy.tty, e);
+	int r = stdio_prepare(&run->stdio, caller_fd, run->p->policy.tty, e);
 
 	run->has_stdio = r >= 0;
 	if (r >= 0 && facts->privileged)
 		stdio_set_owner(&run->stdio, facts->kernel_uid, facts->kernel_gid);
 	if (r >= 0)
-		r = session_create(&run->session, &run->p.plan, e);
+		r = session_create(&run->session, &run->p->plan, e);
 	run->has_session = r >= 0;
-	if (r >= 0 && arena_seal(&run->p.arena) < 0)
-		r = error_set(e, ERROR_INTERNAL, "launch", errno, NULL, "cannot seal the plan");
-	find_caller_block(argc, argv, environ, &block, &block_size);
+	find_caller_block(argc, argv, environment, &block, &block_size);
 	if (r >= 0)
-		r = launch_init(&run->launch, &run->p.plan, run->stdio.want_pty, block, block_size, e);
+		r = launch_init(&run->launch, &run->p->plan, run->stdio.want_pty, block, block_size, e);
 	return r;
 }
 
 static int options_to_plan(struct run *run, int argc, const char *const *argv, int first,
-	const char *const *environ)
+	const char *const *environment)
 {
 	struct error *e = &run->error;
-	int r = prepare(&run->p, PREPARE_PLAN, argc, argv, first, environ, NULL, 0, e);
+	struct identity identity;
+	int r = identity_choose(&identity, e);
+
+	/* The namespaces are made by another process meanwhile. */
+	if (r >= 0)
+		r = launch_begin(&run->launch, &run->p->arena, &identity, e);
+	if (r >= 0)
+		r = prepare_with(run->p, &identity, PREPARE_PLAN, argc, argv, first, environment,
+			NULL, 0, e);
 
 	/* A report that cannot be opened means that the command is not started; and where the policy
 	 * could be read, a report says why the rest failed. */
-	if (!run->p.help && run->p.policy.report.value) {
+	if (!run->p->help && run->p->policy.report.value) {
 		struct error late = { 0 };
-		int opened = report_open(run->p.policy.report.value, &run->report_file, &late);
+		int opened = report_open(run->p->policy.report.value, &run->report_file, &late);
 
 		if (opened < 0 && r >= 0) {
 			*e = late;
 			r = opened;
 		}
 	}
-	if (r >= 0 && !run->p.help && (!run->p.argv || !run->p.argv[0]))
+	if (r >= 0 && !run->p->help && (!run->p->argv || !run->p->argv[0]))
 		r = no_command(run);
 	return r;
 }
@@ -148,12 +154,12 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 static int explain_exec(struct run *run)
 {
 	const struct outcome *o = &run->outcome;
-	const char *name = run->p.argv[0];
+	const char *name = run->p->argv[0];
 	struct error *e = &run->error;
 
 	if (o->op != STEP_EXEC) {
 		int r = error_set(e, ERROR_APPLY, "launch", o->errnum,
-			o->op == STEP_CWD ? run->p.plan.cwd : NULL, "%s",
+			o->op == STEP_CWD ? run->p->plan.cwd : NULL, "%s",
 			o->op == STEP_CWD ? "cannot enter the working directory inside" :
 					    "cannot hand over the standard descriptors");
 		(void)r;
@@ -164,7 +170,7 @@ static int explain_exec(struct run *run)
 		missing ? "cannot find the command inside" : "cannot execute the command");
 	(void)r;
 	if (missing && !strchr(name, '/'))
-		error_hint(e, "PATH inside is %s", run->p.plan.path_env);
+		error_hint(e, "PATH inside is %s", run->p->plan.path_env);
 	return missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
@@ -186,7 +192,7 @@ static int exit_status(struct run *run, int r)
 static int finish(struct run *run, int status)
 {
 	struct finish f = {
-		.prepared = &run->p,
+		.prepared = run->p,
 		.session = run->has_session ? &run->session : NULL,
 		.stdio = run->has_stdio ? &run->stdio : NULL,
 		.outcome = &run->outcome,
@@ -199,20 +205,21 @@ static int finish(struct run *run, int status)
 	status = finish_session(&f);
 	if (run->error.code != ERROR_NONE)
 		say(&run->error);
-	prepare_free(&run->p);
+	prepare_free(run->p);
 	return status;
 }
 
 static int run_with(struct run *run, int argc, const char *const *argv, int first,
-	const char *const *environ, unsigned closed)
+	const char *const *environment, unsigned closed)
 {
-	int r = options_to_plan(run, argc, argv, first, environ);
+	int r = options_to_plan(run, argc, argv, first, environment);
 
-	if (run->p.help) {
-		prepare_free(&run->p);
+	if (run->p->help) {
+		launch_kill(&run->launch);
+		prepare_free(run->p);
 		return show_help();
 	}
-	report_init(&run->report, run->p.argv ? run->p.argv : argv + argc);
+	report_init(&run->report, run->p->argv ? run->p->argv : argv + argc);
 	for (unsigned i = 0; i < 3; i++)
 		if (closed & (1u << i))
 			run->report.stdio[i] = REPORT_STREAM_CLOSED;
@@ -222,20 +229,21 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 			r = error_set(&run->error, ERROR_INTERNAL, "launch", -r, NULL,
 				"cannot block signals");
 	}
-	if (r >= 0 && run->p.policy.die_with_parent.on && signals_die_with_parent() != 0)
+	if (r >= 0 && run->p->policy.die_with_parent.on && signals_die_with_parent() != 0)
 		r = error_set(&run->error, ERROR_INTERNAL, "launch", 0, NULL,
 			"the caller is gone, and the policy says `die-with-parent`");
 	if (r >= 0)
-		r = start(run, argc, argv, environ);
+		r = start(run, argc, argv, environment);
 	if (r >= 0)
-		r = supervise(&run->p.plan, &run->launch, &run->stdio, &run->signals, sweep, run,
+		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep, run,
 			&run->outcome, &run->error);
+	launch_kill(&run->launch);
 	int status = exit_status(run, r);
 	fd_close(&run->signals.fd);
 	return finish(run, status);
 }
 
-int run_command(int argc, const char *const *argv, int first, const char *const *environ,
+int run_command(int argc, const char *const *argv, int first, const char *const *environment,
 	unsigned closed)
 {
 	struct run *run = calloc(1, sizeof(*run));
@@ -246,7 +254,12 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 	run->session = (struct session){ .base = -1, .dir = -1 };
 	run->signals.fd = -1;
 	run->outcome.op = -1;
-	int status = run_with(run, argc, argv, first, environ, closed);
+	if (prepare_begin(&run->p, &run->error) < 0) {
+		say(&run->error);
+		free(run);
+		return STATUS_CARREL;
+	}
+	int status = run_with(run, argc, argv, first, environment, closed);
 	free(run);
 	return status;
 }

@@ -10,5 +10,5 @@
  * @first: index in @argv where settings begin. @closed: of stdio_sanitize().
  * Returns the exit status for main(): the command's own, 128+N, 124, 125, 126 or 127.
  */
-int run_command(int argc, const char *const *argv, int first, const char *const *environ,
+int run_command(int argc, const char *const *argv, int first, const char *const *environment,
 	unsigned closed);

@@ -228,7 +228,7 @@ static int handle_timer(struct supervisor *v)
 static int start_command(struct supervisor *v, int master)
 {
 	struct channel_record record = { .kind = CHANNEL_EXEC };
-	int fds[CHANNEL_FDS_MAX];
+	int fds[CHANNEL_STREAMS];
 	unsigned count = 0;
 	int r = 0;
 
@@ -243,7 +243,7 @@ static int start_command(struct supervisor *v, int master)
 	}
 	if (r < 0)
 		return r;
-	for (unsigned i = 0; i < CHANNEL_FDS_MAX; i++) {
+	for (unsigned i = 0; i < CHANNEL_STREAMS; i++) {
 		if (v->stdio->child_fd[i] < 0)
 			continue;
 		fds[count++] = v->stdio->child_fd[i];
@@ -302,7 +302,7 @@ static int handle_record(struct supervisor *v, const struct channel_record *reco
 			return -EPROTO;
 		take_outcome(v, record);
 		return 0;
-	case CHANNEL_MAPPED:
+	case CHANNEL_GO:
 	case CHANNEL_EXEC:
 	case CHANNEL_SIGNAL:
 	case CHANNEL_CONTINUE:

@@ -55,13 +55,13 @@ static int read_options(int argc, const char *const *argv, int first, bool *ret_
 	return 0;
 }
 
-int sweep_command(int argc, const char *const *argv, int first, const char *const *environ,
+int sweep_command(int argc, const char *const *argv, int first, const char *const *environment,
 	unsigned closed)
 {
 	struct error e = { 0 };
 	struct session_sweep swept;
 	bool dry_run = false;
-	const char *base = facts_env(environ, "TMPDIR");
+	const char *base = facts_env(environment, "TMPDIR");
 
 	(void)closed;
 	if (!base || base[0] != '/')

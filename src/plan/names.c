@@ -19,7 +19,6 @@ static const char *const op_names[OP_KIND_COUNT] = {
 	[OP_ROOT_NEW] = "root-new",
 	[OP_ATTACH] = "attach",
 	[OP_ROOT_PIVOT] = "root-pivot",
-	[OP_LOOPBACK] = "loopback",
 	[OP_KEYRING] = "keyring",
 	[OP_ENTER_USER_NS] = "enter-user-ns",
 	[OP_NO_NESTED] = "no-nested",

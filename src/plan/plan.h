@@ -138,7 +138,6 @@ enum op_kind {
 	OP_ATTACH,       /* slot -> path */
 	OP_ROOT_PIVOT,   /* pivot to the new root, detach the old one */
 	/* the process */
-	OP_LOOPBACK,     /* lo up in the new network namespace */
 	OP_KEYRING,      /* a new session keyring */
 	OP_ENTER_USER_NS,/* privileged: setns to the prepared user namespace */
 	OP_NO_NESTED,    /* user.max_user_namespaces = 0, through the new procfs in slot */

@@ -202,9 +202,6 @@ int plan_process(struct plan *plan, const struct tree *tree, uint16_t proc_slot,
 
 	state_walls(plan);
 	int r = check_walls(plan, e);
-	if (r >= 0 && plan->policy->net == NET_NONE)
-		r = emit(&m, (struct op){ .kind = OP_LOOPBACK, .why = "local servers work",
-			.source = &plan->policy->net_source });
 	if (r >= 0)
 		r = emit(&m, (struct op){ .kind = OP_KEYRING, .why = "the caller's keys stay out" });
 	if (r >= 0 && plan->facts->privileged)
