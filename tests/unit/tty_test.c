@@ -338,6 +338,21 @@ static void test_hangup(void **state)
 	desk_close(&d);
 }
 
+/* The screen is elsewhere, so only the keyboard can tell. */
+static void test_hangup_of_keyboard(void **state)
+{
+	struct desk d;
+
+	(void)state;
+	desk_open(&d, true, false, false, TTY_YES);
+	assert_int_equal(desk_start(&d), 1);
+	assert_true(is_raw(d.terminal));
+	assert_int_equal(desk_run(&d), TTY_OK);
+	fd_close(&d.user);
+	assert_int_equal(desk_run(&d), TTY_HANGUP);
+	desk_close(&d);
+}
+
 /* --- input that is no terminal --------------------------------------------------------------- */
 
 static void eof_after(const char *input, const char *const *reads)
@@ -759,6 +774,7 @@ int main(void)
 		cmocka_unit_test(test_both_ways),
 		cmocka_unit_test(test_shared_terminal),
 		cmocka_unit_test(test_hangup),
+		cmocka_unit_test(test_hangup_of_keyboard),
 		cmocka_unit_test(test_end_of_input),
 		cmocka_unit_test(test_long_input),
 		cmocka_unit_test(test_pipeline_leaves_the_keyboard),
