@@ -475,8 +475,8 @@ static void give_back_stdin(struct stdio *s)
 	if (unread == 0 || same_description(in->caller_fd, s->stream[1].caller_fd) ||
 		same_description(in->caller_fd, s->stream[2].caller_fd))
 		return;
-	(void)lseek(
-		in->caller_fd, -unread, SEEK_CUR); /* a file that cannot seek keeps its place */
+	/* A file that cannot seek keeps its place. */
+	(void)lseek(in->caller_fd, -unread, SEEK_CUR);
 }
 
 /* Neither a reader that went away nor a descriptor open the wrong way round is a fault of ours. */

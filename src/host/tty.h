@@ -109,8 +109,8 @@ enum tty_event tty_step(struct tty *t, uint64_t id);
 
 /*
  * tty_drain - every process of the session but init is dead: bring the rest to the screen.
- * Before init ends: it is the pty's session leader, and the hangup that its end causes throws away
- * output that has not been read.
+ * Best before init ends: it is the pty's session leader, its end hangs the pty up, and what becomes
+ * of output that nobody has read yet is then the terminal driver's affair.
  * @deadline_ms, @wake_fd, result: as for pump_drain(); a terminal that is gone is no error.
  */
 MUST_CHECK int tty_drain(struct tty *t, int64_t deadline_ms, int wake_fd);
