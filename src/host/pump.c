@@ -101,7 +101,9 @@ static ssize_t shared_transfer(const struct pump_end *end, char *data, size_t si
 	ssize_t n = syscall(out ? SYS_pwritev2 : SYS_preadv2, end->fd, &iov, 1L, -1L, -1L,
 		(long)RWF_NOWAIT);
 
-	if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL))
+	/* EPERM: a filter around us that does not know the call. */
+	if (n >= 0 ||
+		(errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL && errno != EPERM))
 		return n;
 	if (!end_poll(end, out ? POLLOUT : POLLIN)) {
 		errno = EAGAIN;

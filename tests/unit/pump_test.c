@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -532,6 +533,37 @@ static void test_never_waits(void **state)
 	}
 }
 
+/* In a container whose filter refuses preadv2 and pwritev2. */
+static void test_shared_under_a_filter(void **state)
+{
+	int status;
+
+	(void)state;
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+		const uint32_t eperm = SCMP_ACT_ERRNO(EPERM);
+		struct pump p;
+		int in[2], out[2];
+		char got[8];
+
+		if (!filter || seccomp_rule_add(filter, eperm, SCMP_SYS(preadv2), 0) < 0 ||
+			seccomp_rule_add(filter, eperm, SCMP_SYS(pwritev2), 0) < 0 ||
+			seccomp_load(filter) < 0 || pipe(in) < 0 || pipe(out) < 0)
+			_exit(77);
+		(void)alarm(10);
+		pump_init(&p, end(in[0], PUMP_SHARED, false), end(out[1], PUMP_SHARED, false));
+		if (pump_step(&p) != PUMP_IDLE || write(in[1], "x", 1) != 1)
+			_exit(1);
+		if (pump_step(&p) != PUMP_IDLE || read(out[0], got, sizeof(got)) != 1)
+			_exit(2);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -550,6 +582,7 @@ int main(void)
 		cmocka_unit_test(test_drain),
 		cmocka_unit_test(test_step_is_bounded),
 		cmocka_unit_test(test_never_waits),
+		cmocka_unit_test(test_shared_under_a_filter),
 	};
 	sigset_t blocked;
 
