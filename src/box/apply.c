@@ -145,8 +145,11 @@ static int apply_furniture(struct applier *a, const struct op *op)
 		(mode_t)op->value);
 	if (fd < 0)
 		return -errno;
+	ssize_t size = op->text ? (ssize_t)strlen(op->text) : 0;
+	ssize_t n = size ? write(fd, op->text, (size_t)size) : 0;
+	int r = n == size ? 0 : n < 0 ? -errno : -EIO;
 	(void)close(fd);
-	return 0;
+	return r;
 }
 
 static int apply_pick(struct applier *a, const struct op *op)

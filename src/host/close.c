@@ -15,11 +15,25 @@
 #include "base/fd.h"
 #include "box/sys.h"
 #include "host/census.h"
+#include "host/gitdirs.h"
 #include "host/quarantine.h"
 #include "host/remove.h"
 #include "plan/path.h"
 
-/* One descriptor for each writable root; absents of one root follow each other or nearly so. */
+struct closer {
+	const struct plan *plan;
+	struct arena *arena;
+	struct quarantine_item *items;
+	size_t count;
+	struct error *e;
+};
+
+static int no_memory(struct closer *c)
+{
+	return error_set(c->e, ERROR_LIMIT, "close", ENOMEM, NULL,
+		"cannot look for what appeared at protected paths");
+}
+
 static int open_root(const struct plan *plan, const char *path, int *ret_fd)
 {
 	const struct facts *facts = plan->facts;
@@ -36,41 +50,94 @@ static int open_root(const struct plan *plan, const char *path, int *ret_fd)
 	return 0;
 }
 
-static int make_items(const struct plan *plan, struct quarantine_item *items, struct error *e)
+/* One descriptor for each writable root: items of the same root share it. */
+static int find_root(struct closer *c, const char *root, int *ret_fd)
 {
-	const char *root = NULL;
+	for (size_t i = 0; i < c->count; i++)
+		if (!strcmp(c->items[i].root, root)) {
+			*ret_fd = c->items[i].root_fd;
+			return 0;
+		}
+	int r = open_root(c->plan, root, ret_fd);
+	return r < 0 ? error_set(c->e, ERROR_TEARDOWN, "close", -r, root,
+		"cannot look for what appeared at protected paths") : 0;
+}
+
+static int add_item(struct closer *c, const char *root, const char *path, size_t existing)
+{
+	struct quarantine_item *grown = arena_push(c->arena, c->items, c->count, sizeof(*grown));
+	size_t root_length = strlen(root);
 	int fd = -1;
 
-	for (size_t i = 0; i < plan->absent_count; i++) {
-		const struct absent_path *a = &plan->absents[i];
-		size_t root_length = strlen(a->root);
-
-		if (!root || strcmp(root, a->root) != 0) {
-			int r = open_root(plan, a->root, &fd);
-			if (r < 0)
-				return error_set(e, ERROR_TEARDOWN, "close", -r, a->root,
-					"cannot look for what appeared at protected paths");
-			root = a->root;
-		}
-		items[i] = (struct quarantine_item){
-			.root_fd = fd,
-			.root = a->root,
-			.path = path_below(a->root, a->path),
-			.existing_prefix_len = a->existing_prefix > root_length ?
-				a->existing_prefix - root_length - 1 : 0,
-		};
-	}
+	if (!grown)
+		return no_memory(c);
+	c->items = grown;
+	int r = find_root(c, root, &fd);
+	if (r < 0)
+		return r;
+	c->items[c->count++] = (struct quarantine_item){
+		.root_fd = fd,
+		.root = root,
+		.path = path_below(root, path),
+		.existing_prefix_len = existing > root_length ? existing - root_length - 1 : 0,
+	};
 	return 0;
 }
 
-static void close_items(struct quarantine_item *items, size_t count)
+static int add_absents(struct closer *c)
 {
-	int last = -1;
+	int r = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		if (items[i].root_fd > 0 && items[i].root_fd != last)
-			(void)close(items[i].root_fd);
-		last = items[i].root_fd;
+	for (size_t i = 0; i < c->plan->absent_count && r >= 0; i++) {
+		const struct absent_path *a = &c->plan->absents[i];
+
+		r = add_item(c, a->root, a->path, a->existing_prefix);
+	}
+	return r;
+}
+
+/* The writable place that @path lies in: the workspace, or a repository that was granted. */
+static const char *root_of(const struct facts *facts, const char *path)
+{
+	if (path_below(facts->workspace, path))
+		return facts->workspace;
+	for (size_t i = 0; i < facts->git_rule_count; i++)
+		if (facts->git_rules[i].kind == GITDIR_WRITE &&
+			path_below(facts->git_rules[i].path, path))
+			return facts->git_rules[i].path;
+	return NULL;
+}
+
+/* What no mount could prevent and git on the host would obey: docs/git.md. */
+static int add_reviewed(struct closer *c)
+{
+	const struct facts *facts = c->plan->facts;
+	struct gitdir_rule *rules = NULL;
+	size_t count = 0;
+
+	if (c->plan->policy->workspace_mode != WORKSPACE_DIRECT)
+		return 0;
+	int r = gitdirs_review(c->arena, facts->workspace, facts->uid, facts->begun,
+		facts->git_rules, facts->git_rule_count, &rules, &count, c->e);
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		const char *root = rules[i].kind == GITDIR_QUARANTINE ?
+			root_of(facts, rules[i].path) : NULL;
+
+		if (root && *path_below(root, rules[i].path))
+			r = add_item(c, root, rules[i].path, 0);
+	}
+	return r;
+}
+
+static void close_items(const struct closer *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		bool shared = false;
+
+		for (size_t j = 0; j < i; j++)
+			shared = shared || c->items[j].root_fd == c->items[i].root_fd;
+		if (!shared)
+			(void)close(c->items[i].root_fd);
 	}
 }
 
@@ -113,24 +180,19 @@ int close_quarantine(const struct plan *plan, const struct session *session,
 	struct arena *arena, struct report *report, struct error *e)
 {
 	struct quarantine_result found = { .arena = arena };
-	struct quarantine_item *items;
+	struct closer c = { .plan = plan, .arena = arena, .e = e };
+	int r = add_absents(&c);
+	int reviewed = add_reviewed(&c);
 
-	if (!plan->absent_count)
-		return 0;
-	items = arena_array(arena, plan->absent_count, sizeof(*items));
-	if (!items)
-		return error_set(e, ERROR_LIMIT, "close", ENOMEM, NULL, "no memory");
-	int r = make_items(plan, items, e);
-	if (r >= 0)
-		r = quarantine_check(items, plan->absent_count, session->base, session->name,
-			&found, e);
-	close_items(items, plan->absent_count);
+	/* What could be listed is dealt with, whatever else failed. */
+	int checked = quarantine_check(c.items, c.count, session->base, session->name, &found, e);
+	close_items(&c);
 	int reported = report_moves(plan, &found, arena, report);
 	if (found.count && !plan->policy->quiet.on)
 		tell_moves(report);
-	if (reported < 0 && r >= 0)
-		r = error_set(e, ERROR_LIMIT, "close", -reported, NULL, "no memory");
-	return r;
+	if (reported < 0)
+		reported = no_memory(&c);
+	return r < 0 ? r : reviewed < 0 ? reviewed : checked < 0 ? checked : reported;
 }
 
 static int keep_directory(const struct plan *plan, struct session *session,

@@ -207,6 +207,7 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 	struct resolver res = { .arena = a };
 	struct identity chosen;
 
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &f.begun); /* as files are stamped */
 	f.landlock_abi = landlock_abi();
 	int r = make_name(&f, a);
 	if (r >= 0)

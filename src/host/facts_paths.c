@@ -218,11 +218,13 @@ static int find_rule(struct finder *f, const struct path_rule *rule)
 /* What git needs outside of the workspace, and what git on the host would obey inside of it. */
 static int find_git(struct finder *f, struct policy *policy)
 {
-	struct gitdir_rule *rules;
-	size_t count;
+	struct gitdir_rule *rules = NULL;
+	size_t count = 0;
 	struct arena *a = f->res.arena;
 	int r = gitdirs_find(a, f->facts->workspace, f->facts->uid, &rules, &count, f->e);
 
+	f->facts->git_rules = rules;
+	f->facts->git_rule_count = count;
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		if (rules[i].kind != GITDIR_WRITE && rules[i].kind != GITDIR_PROTECT)
 			continue;
@@ -238,7 +240,10 @@ static int find_git(struct finder *f, struct policy *policy)
 		};
 		if (rule->kind == PATH_WRITE && policy->workspace_mode != WORKSPACE_DIRECT)
 			continue;
+		size_t before = f->facts->path_count;
 		r = find_rule(f, rule);
+		if (r >= 0 && rules[i].shown && f->facts->path_count == before + 1)
+			f->facts->paths[before].shown = rules[i].shown;
 	}
 	return r;
 }

@@ -194,6 +194,24 @@ static int read_layers(struct prepared *p, int argc, const char *const *argv, in
 	return r < 0 ? r : policy_finish(&p->policy, "agent", res, e);
 }
 
+static int hash_part(void *context, const void *data, size_t size)
+{
+	sha256_update(context, data, size);
+	return 0;
+}
+
+/* Before names are put in: the same policy has the same digest in every session. */
+static void digest_policy(struct prepared *p)
+{
+	struct sha256 hash;
+
+	if (!p->policy.report.value)
+		return;
+	sha256_init(&hash);
+	if (policy_print(&p->policy, false, hash_part, &hash) == 0)
+		sha256_final(&hash, p->policy_digest);
+}
+
 static int no_memory(int r, struct error *e)
 {
 	return error_set(e, ERROR_LIMIT, "options", -r, NULL, "no memory");
@@ -235,6 +253,7 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 	int r = read_layers(p, argc, argv, first, environment, &res, flags, flag_count, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
+	digest_policy(p);
 	r = copy_command(p, argc, argv, e);
 	if (r >= 0)
 		r = facts_caller(&p->facts, &p->arena, &p->policy, identity, environment, e);

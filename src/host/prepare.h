@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/sha256.h"
 #include "host/identity.h"
 #include "plan/plan.h"
 
@@ -16,6 +17,7 @@ struct prepared {
 	struct facts facts;
 	struct plan plan;
 	const char *const *argv;  /* the command, copied */
+	uint8_t policy_digest[SHA256_SIZE]; /* of the merged policy; where a report is asked for */
 	bool help;                /* --help was asked for: nothing else is filled in */
 	int next;                 /* index in argv of the first word that is no setting */
 };

@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "host/finish.h"
 #include "host/launch.h"
+#include "host/manifest.h"
 #include "host/prepare.h"
 #include "host/report.h"
 #include "host/session.h"
@@ -234,6 +235,13 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 			"the caller is gone, and the policy says `die-with-parent`");
 	if (r >= 0)
 		r = start(run, argc, argv, environment);
+	/* While init applies the plan: for the case that we do not live to do it ourselves. */
+	if (r >= 0) {
+		r = manifest_write(run->session.dir, &run->p->plan);
+		if (r < 0)
+			r = error_set(&run->error, ERROR_SCRATCH, "session", -r,
+				run->p->facts.session_dir, "cannot note the protected paths");
+	}
 	if (r >= 0)
 		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep, run,
 			&run->outcome, &run->error);

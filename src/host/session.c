@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "host/manifest.h"
 #include "host/remove.h"
 
 /* In a session directory: kept on request. Its text is the end of that, in seconds since 1970, or 0. */
@@ -191,6 +192,10 @@ static void sweep_one(int base, const char *name, bool dry_run, struct session_s
 		return;
 	case SWEEP_DEAD:
 		break;
+	}
+	if (!dry_run && manifest_settle(base, dir, name, e) < 0) {
+		ret->failed++;
+		return;
 	}
 	if (!dry_run && remove_tree(base, name, &gone, e) < 0) {
 		ret->failed++;

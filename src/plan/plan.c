@@ -272,6 +272,17 @@ static int place_bind(struct builder *b, struct node *n, unsigned flags)
 	return r < 0 ? r : emit_attach(b, n, slot);
 }
 
+/* A protected file of which something else is shown than what is in it. */
+static int place_text(struct builder *b, struct node *n)
+{
+	const char *name = arena_format(b->plan->arena, "text%u", b->shells++);
+	int r = name ? emit(b, (struct op){ .kind = OP_MKFILE, .slot = SLOT_FURNITURE,
+		.path = name, .text = n->shown, .value = 0444, .why = n->why,
+		.source = n->line }) : plan_full(b);
+
+	return r < 0 ? r : emit_pick(b, n, SLOT_FURNITURE, name);
+}
+
 static int place_new(struct builder *b, struct node *n, enum op_kind kind)
 {
 	uint16_t slot = PLAN_NO_SLOT;
@@ -410,9 +421,10 @@ static int place_node(struct builder *b, struct node *n)
 
 		return r < 0 || strcmp(n->path, "/dev") != 0 ? r : furnish_dev_links(b, n);
 	}
+	case NODE_PROTECT:
+		return n->shown ? place_text(b, n) : place_bind(b, n, 0);
 	case NODE_BIND:
 	case NODE_PIN:
-	case NODE_PROTECT:
 		return place_bind(b, n, 0);
 	case NODE_HIDE:
 		n->slot = SLOT_FURNITURE;
@@ -533,8 +545,6 @@ static int collect_absents(struct builder *b)
 	struct plan *p = b->plan;
 	const struct facts *facts = p->facts;
 
-	if (p->policy->workspace_mode != WORKSPACE_DIRECT)
-		return 0;
 	for (size_t i = 0; i < facts->path_count; i++) {
 		const struct path_fact *f = &facts->paths[i];
 
@@ -548,7 +558,7 @@ static int collect_absents(struct builder *b)
 			if (n->kind != NODE_LINK && !n->redundant && path_below(n->path, f->path))
 				root = n;
 		}
-		if (!root || !root->writable || !root->shows_host)
+		if (!root || !root->writable || !root->shows_host || root->kind == NODE_OVERLAY)
 			continue;
 		struct absent_path *absents = arena_push(p->arena, p->absents, p->absent_count,
 			sizeof(*absents));

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "plan/policy.h"
 
@@ -38,6 +39,7 @@ struct path_fact {
 	gid_t gid;
 	dev_t dev;
 	ino_t ino;
+	const char *shown;    /* protect: show this text in its place; NULL: the thing itself */
 	size_t parent_exists; /* absent protect: length of the leading part of `path` that exists */
 };
 
@@ -89,6 +91,8 @@ enum system_path {
 };
 extern const char *const plan_system_paths[SYSTEM_PATH_COUNT];
 
+struct gitdir_rule; /* host/gitdirs.h */
+
 struct facts {
 	uid_t uid;
 	gid_t gid;
@@ -115,6 +119,10 @@ struct facts {
 	/* Privileged: directories on the way to a shown path that the payload's uid cannot pass. */
 	const char **closed_dirs;
 	size_t closed_count;
+	/* What git's directories looked like, for the review at the end. */
+	const struct gitdir_rule *git_rules;
+	size_t git_rule_count;
+	struct timespec begun; /* CLOCK_REALTIME */
 	struct path_fact system[SYSTEM_PATH_COUNT];
 	const char *const *environ; /* the caller's environment, borrowed */
 };
@@ -126,7 +134,7 @@ enum op_kind {
 	OP_CLONE,        /* slot <- open_tree(path), checked against dev and ino */
 	OP_TMPFS,        /* slot <- a new tmpfs; value = size in bytes, 0 = the kernel's default */
 	OP_MKDIR,        /* in slot: directory path; value = mode */
-	OP_MKFILE,       /* in slot: empty file path; value = mode */
+	OP_MKFILE,       /* in slot: file path with text, or empty; value = mode */
 	OP_SYMLINK,      /* in slot: link path -> text */
 	OP_PICK,         /* slot <- clone of the directory or file `path` of slot `from` */
 	OP_OVERLAY,      /* slot <- overlay: lower = slot `from`, text = session dir's overlay/ */

@@ -62,6 +62,7 @@ static struct node node_from_fact(const struct path_fact *f, enum node_kind kind
 		.kind = kind,
 		.path = f->path,
 		.source = f->source,
+		.shown = f->shown,
 		.is_dir = S_ISDIR(f->mode),
 		.is_link = f->is_link,
 		.exists = f->dest_exists,
@@ -327,9 +328,10 @@ static void sort_and_thin(struct tree *t)
 	t->count = kept;
 }
 
+/* An overlay is not the host's: a pin in it would show the host's own directory, writable. */
 static bool is_host_writable(const struct node *n)
 {
-	return n->writable && (n->kind == NODE_BIND || n->kind == NODE_OVERLAY);
+	return n->writable && n->kind == NODE_BIND;
 }
 
 /*
