@@ -179,6 +179,8 @@ static int exit_status(struct run *run, int r)
 {
 	const struct outcome *o = &run->outcome;
 
+	if (o->breached)
+		return STATUS_CARREL;
 	if (o->timed_out)
 		return STATUS_TIMED_OUT;
 	if (o->ended)

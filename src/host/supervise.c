@@ -21,9 +21,10 @@
 #include "box/sys.h"
 #include "host/confine_self.h"
 #include "host/explain.h"
+#include "host/mountwatch.h"
 #include "host/tty.h"
 
-enum event { EVENT_CHANNEL, EVENT_SIGNAL, EVENT_TIMER, EVENT_STDIO = 8, EVENT_TTY = 16 };
+enum event { EVENT_CHANNEL, EVENT_SIGNAL, EVENT_TIMER, EVENT_MOUNTS, EVENT_STDIO = 8, EVENT_TTY = 16 };
 
 /* After everything inside was told to die, init has this long to say how the command ended. */
 enum { KILL_PATIENCE_MS = 2000, DRAIN_MS = 10000 };
@@ -43,7 +44,7 @@ struct supervisor {
 	struct signals *signals;
 	struct tty tty;
 	bool has_tty;
-	int epoll, timer;
+	int epoll, timer, mounts;
 	enum phase phase;
 	int64_t started_ns;
 	struct outcome *out;
@@ -67,7 +68,8 @@ static int fault(struct supervisor *v, int r, const char *what)
 
 static int watch(struct supervisor *v, int fd, enum event event)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = (uint64_t)event };
+	struct epoll_event ev = { .events = event == EVENT_MOUNTS ? EPOLLPRI : EPOLLIN,
+		.data.u64 = (uint64_t)event };
 
 	return epoll_ctl(v->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
@@ -224,6 +226,32 @@ static int handle_timer(struct supervisor *v)
 	return 0;
 }
 
+/* From here on nobody may take a mount away; what is missing already is seen at once. */
+static int watch_mounts(struct supervisor *v)
+{
+	v->mounts = mountwatch_open(v->launch->status->init);
+	if (v->mounts < 0)
+		return v->phase == PHASE_OVER || v->mounts == -ENOENT ? 0 : v->mounts;
+	return watch(v, v->mounts, EVENT_MOUNTS);
+}
+
+static int handle_mounts(struct supervisor *v)
+{
+	const char *missing = NULL;
+	int r = mountwatch_missing(v->mounts, v->plan, &missing);
+
+	/* Init is gone (EINVAL from its mountinfo): its last record tells more. */
+	if (r == -EINVAL || (r >= 0 && !missing) || v->out->breached)
+		return 0;
+	v->out->breached = true;
+	if (r >= 0) {
+		r = error_set(v->e, ERROR_LAYER, "supervise", 0, missing,
+			"the session was ended: a mount of it was removed from outside");
+		error_hint(v->e, "this path was replaced on the host while the session ran");
+	}
+	return kill_all(v);
+}
+
 /* Everything stands: hand over the descriptors and let the command begin. */
 static int start_command(struct supervisor *v, int master)
 {
@@ -257,6 +285,8 @@ static int start_command(struct supervisor *v, int master)
 		return r == -EPIPE ? 0 : r;
 	stdio_child_started(v->stdio);
 	r = stdio_start(v->stdio, v->epoll, EVENT_STDIO);
+	if (r >= 0)
+		r = watch_mounts(v);
 	if (r >= 0 && v->plan->policy->timeout_ms.set)
 		r = set_timer(v, v->plan->policy->timeout_ms.value);
 	if (r >= 0 && v->at_start)
@@ -338,6 +368,8 @@ static int handle_event(struct supervisor *v, uint64_t event)
 		return read_signals(v);
 	if (event == EVENT_TIMER)
 		return handle_timer(v);
+	if (event == EVENT_MOUNTS)
+		return handle_mounts(v);
 	if (event >= EVENT_TTY) {
 		if (tty_step(&v->tty, event) == TTY_HANGUP && v->phase == PHASE_RUNNING)
 			return begin_end(v, SIGHUP, false);
@@ -399,7 +431,7 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s, struct
 	void (*at_start)(void *context), void *context, struct outcome *ret, struct error *e)
 {
 	struct supervisor v = { .plan = plan, .launch = l, .stdio = s, .signals = signals,
-		.epoll = -1, .timer = -1, .out = ret, .at_start = at_start, .context = context,
+		.epoll = -1, .timer = -1, .mounts = -1, .out = ret, .at_start = at_start, .context = context,
 		.e = e };
 
 	*ret = (struct outcome){ .op = -1 };
@@ -410,6 +442,7 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s, struct
 			r = fault(&v, r, "the session cannot be supervised");
 	}
 	drain(&v);
+	fd_close(&v.mounts);
 	fd_close(&v.timer);
 	fd_close(&v.epoll);
 	return r;

@@ -21,6 +21,7 @@ struct outcome {
 	int wait_status;
 	int op, errnum;        /* not started: operation or step, and why */
 	bool timed_out;
+	bool breached;         /* a mount was taken away from outside: ended by carrel */
 	bool ready;            /* every operation of the plan was applied */
 	bool confined;         /* the supervisor's own filter is in force */
 	uint64_t wall_us;
