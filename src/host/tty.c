@@ -20,19 +20,6 @@
 
 #include "base/fd.h"
 
-int tty_copy_settings(int caller_fd, int master_fd)
-{
-	struct termios modes;
-	struct winsize size;
-
-	/* On a pty master these reach the slave. */
-	if (tcgetattr(caller_fd, &modes) < 0 || tcsetattr(master_fd, TCSANOW, &modes) < 0)
-		return -errno;
-	if (ioctl(caller_fd, TIOCGWINSZ, &size) < 0 || ioctl(master_fd, TIOCSWINSZ, &size) < 0)
-		return -errno;
-	return 0;
-}
-
 /*
  * A terminal that is not our controlling one (ENOTTY: started by a service, or through setsid)
  * has no foreground for us: nobody's job control is in the way.
@@ -42,6 +29,29 @@ static bool in_foreground(const struct tty *t)
 	pid_t group = tcgetpgrp(t->terminal);
 
 	return group < 0 || group == getpgrp();
+}
+
+/*
+ * The payload finds its terminal as the caller's is: erase key, UTF-8, speed. Not while another has
+ * it, or holds it raw: a shell at its prompt, a pager behind us in the pipeline. Those modes are
+ * theirs; the pty then keeps the kernel's own until the keyboard is taken. (In the background of
+ * the pty the payload cannot change modes, SIGTTOU: nothing of its own is lost by copying late.)
+ */
+static int copy_modes(struct tty *t)
+{
+	struct termios modes;
+
+	if (t->copied || t->terminal < 0 || !in_foreground(t))
+		return 0;
+	if (tcgetattr(t->terminal, &modes) < 0)
+		return -errno;
+	if (!(modes.c_lflag & ICANON))
+		return 0;
+	/* On a pty master this reaches the slave. */
+	if (tcsetattr(t->master, TCSANOW, &modes) < 0)
+		return -errno;
+	t->copied = true;
+	return 0;
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
@@ -116,10 +126,12 @@ static int open_ends(struct tty *t, const struct stdio *s)
 	int flags = fcntl(t->master, F_GETFL);
 	if (flags < 0 || fcntl(t->master, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -errno;
-	if (t->terminal >= 0)
-		return tty_copy_settings(t->terminal, t->master);
 	struct winsize size = { .ws_row = 24, .ws_col = 80 };
-	return ioctl(t->master, TIOCSWINSZ, &size) < 0 ? -errno : 0;
+	if (t->terminal >= 0 && ioctl(t->terminal, TIOCGWINSZ, &size) < 0)
+		return -errno;
+	if (ioctl(t->master, TIOCSWINSZ, &size) < 0)
+		return -errno;
+	return copy_modes(t);
 }
 
 int tty_open(struct tty *t, const struct stdio *s, int master_fd, struct error *e)
@@ -210,13 +222,29 @@ static int make_raw(struct tty *t)
 	/* As cfmakeraw(3), but parity and character size are the line's business. */
 	raw.c_iflag &=
 		~(tcflag_t)(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
-	raw.c_oflag &= ~(tcflag_t)OPOST;
+	if (t->eager)
+		raw.c_oflag &= ~(tcflag_t)OPOST;
 	raw.c_lflag &= ~(tcflag_t)(ECHO | ECHONL | ICANON | ISIG | IEXTEN);
 	raw.c_cc[VMIN] = 1;
 	raw.c_cc[VTIME] = 0;
 	/* First the note, then the deed: a fatal path in between restores once too often. */
 	t->raw = true;
+	t->raw_modes = raw;
 	return tcsetattr(t->terminal, TCSANOW, &raw) < 0 ? -errno : 0;
+}
+
+/* The rest of a pipeline writes plain \n; a full-screen payload means \n as cursor down. */
+static void mirror_output_mode(struct tty *t)
+{
+	struct termios pty;
+
+	if (!t->raw || t->eager || tcgetattr(t->master, &pty) < 0)
+		return;
+	tcflag_t wanted = t->saved.c_oflag & (pty.c_oflag | ~(tcflag_t)OPOST);
+	if (wanted == t->raw_modes.c_oflag || !in_foreground(t))
+		return;
+	t->raw_modes.c_oflag = wanted;
+	(void)tcsetattr(t->terminal, TCSANOW, &t->raw_modes); /* looks, not safety */
 }
 
 void tty_restore(struct tty *t)
@@ -247,7 +275,9 @@ int tty_take_keyboard(struct tty *t)
 		release_keyboard(t);
 		return 0;
 	}
-	int r = make_raw(t);
+	int r = copy_modes(t);
+	if (r == 0)
+		r = make_raw(t);
 	if (r == 0 && !t->keyboard)
 		r = start_input(t);
 	if (r < 0) {
@@ -332,6 +362,7 @@ enum tty_event tty_step(struct tty *t, uint64_t id)
 {
 	if (id == t->id)
 		return t->input.done ? TTY_OK : step_input(t);
+	mirror_output_mode(t);
 	if (t->output.done || pump_step(&t->output) != PUMP_DONE || t->output.error == 0)
 		return TTY_OK;
 	return hang_up(t);

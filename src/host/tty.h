@@ -22,6 +22,9 @@
  * Which stream goes through the pty was decided in stdio_prepare(): with `auto` those that are the
  * caller's terminal and no others, so `carrel run x >file` writes the file, not the pty.
  *
+ * In a pipeline others draw on the same terminal: there the raw terminal goes on making \r\n of \n
+ * for as long as the pty does (a full-screen program switches both off).
+ *
  * What the payload draws reaches the caller's terminal unfiltered, escape sequences included.
  */
 #pragma once
@@ -43,8 +46,9 @@ struct tty {
 	bool eager;    /* keyboard from the start */
 	bool keyboard; /* taken: `input` runs */
 	bool wanted;   /* to be taken on SIGCONT, if we are in the foreground then */
+	bool copied;   /* the pty has the terminal's modes */
 	bool raw;      /* `saved` must be put back */
-	struct termios saved;
+	struct termios saved, raw_modes;
 	struct pump input, output;
 	int epoll_fd; /* borrowed */
 	uint64_t id;
@@ -56,15 +60,9 @@ enum tty_event {
 };
 
 /*
- * tty_copy_settings - modes and window size of @caller_fd onto the pty behind @master_fd, so that
- * the payload finds its terminal as the caller's is. Before the payload starts.
- * Returns 0 or -errno. See: termios(3), TIOCSWINSZ(2const).
- */
-MUST_CHECK int tty_copy_settings(int caller_fd, int master_fd);
-
-/*
  * tty_open - the master has arrived: take it, reopen the caller's terminal where that is allowed
- * (a description of our own can be O_NONBLOCK), copy the settings.
+ * (a description of our own can be O_NONBLOCK), copy window size and modes. The modes only while
+ * the terminal is ours and nobody holds it raw; else when the keyboard is taken.
  * @s: after stdio_prepare(), with want_pty; not needed afterwards.
  * @master_fd: owned by @t from here on, on failure too.
  * Returns 0, or a negative errno with @e set and everything closed.

@@ -138,7 +138,7 @@ static bool is_raw(int terminal)
 	struct termios modes;
 
 	assert_int_equal(tcgetattr(terminal, &modes), 0);
-	return !(modes.c_lflag & (ICANON | ECHO | ISIG)) && !(modes.c_oflag & OPOST);
+	return !(modes.c_lflag & (ICANON | ECHO | ISIG));
 }
 
 /* --- modes and size -------------------------------------------------------------------------- */
@@ -179,6 +179,9 @@ static void test_raw_and_restored(void **state)
 	assert_int_equal(desk_start(&d), 1);
 	assert_true(is_raw(d.terminal));
 	assert_false(is_raw(d.slave));
+	struct termios raw;
+	assert_int_equal(tcgetattr(d.terminal, &raw), 0);
+	assert_int_equal(raw.c_oflag & OPOST, 0);
 	assert_int_equal(fcntl(d.terminal, F_GETFL), flags); /* the shell shares these */
 	tty_restore(&d.t);                                   /* the fatal path */
 	assert_int_equal(tcgetattr(d.terminal, &after), 0);
@@ -436,6 +439,14 @@ static void test_long_input(void **state)
 
 /* --- pipelines and the background ------------------------------------------------------------ */
 
+static bool does_newlines(int terminal)
+{
+	struct termios modes;
+
+	assert_int_equal(tcgetattr(terminal, &modes), 0);
+	return modes.c_oflag & OPOST;
+}
+
 /* `carrel run x | less`: the keys are less's until the payload asks for them. */
 static void test_pipeline_leaves_the_keyboard(void **state)
 {
@@ -456,6 +467,18 @@ static void test_pipeline_leaves_the_keyboard(void **state)
 	assert_true(is_raw(d.terminal));
 	type(&d, "for x\n");
 	assert_string_equal(look(d.slave, text, sizeof(text)), "for x\n");
+
+	/* Others go on writing to the terminal, unless the payload fills the screen. */
+	assert_true(does_newlines(d.terminal));
+	struct termios modes;
+	assert_int_equal(tcgetattr(d.slave, &modes), 0);
+	for (int full_screen = 1; full_screen >= 0; full_screen--) {
+		modes.c_oflag ^= OPOST;
+		assert_int_equal(tcsetattr(d.slave, TCSANOW, &modes), 0);
+		assert_int_equal(write(d.slave, "x", 1), 1);
+		(void)desk_run(&d);
+		assert_int_equal(does_newlines(d.terminal), !full_screen);
+	}
 	desk_close(&d);
 }
 
@@ -479,13 +502,26 @@ static int background_child(const char *path, int user)
 	(void)setpgid(shell, shell);
 	if (tcsetpgrp(d.terminal, shell) < 0)
 		return 2;
+	/* At its prompt, as readline has it. */
+	struct termios sane = { 0 }, prompt;
+	if (tcgetattr(d.terminal, &sane) < 0)
+		return 2;
+	sane.c_cc[VERASE] = 'E';
+	prompt = sane;
+	prompt.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	prompt.c_iflag &= ~(tcflag_t)ICRNL;
+	if (tcsetattr(d.terminal, TCSANOW, &prompt) < 0)
+		return 2;
 	d.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (stdio_prepare(&d.s, (int[]){ d.terminal, d.terminal, d.terminal }, TTY_AUTO, NULL) <
 			0 ||
 		tty_open(&d.t, &d.s, master, NULL) < 0)
 		return 3;
+	struct termios now;
 	if (desk_start(&d) != 0 || is_raw(d.terminal))
 		return 4; /* eager, but not ours */
+	if (tcgetattr(d.slave, &now) < 0 || !(now.c_lflag & ICANON) || !(now.c_iflag & ICRNL))
+		return 4; /* not the prompt's modes */
 	if (tty_take_keyboard(&d.t) != 0 || is_raw(d.terminal))
 		return 5;
 	type(&d, "shell's\n");
@@ -500,8 +536,10 @@ static int background_child(const char *path, int user)
 		return 8;
 
 	/* fg */
-	if (tcsetpgrp(d.terminal, getpgrp()) < 0 || tty_resume(&d.t) != 1 ||
-		!is_raw(d.terminal))
+	if (tcsetattr(d.terminal, TCSANOW, &sane) < 0 || tcsetpgrp(d.terminal, getpgrp()) < 0 ||
+		tty_resume(&d.t) != 1 || !is_raw(d.terminal))
+		return 9;
+	if (tcgetattr(d.slave, &now) < 0 || now.c_cc[VERASE] != 'E')
 		return 9;
 	(void)tcflush(d.terminal, TCIFLUSH);
 	type(&d, "payload's\n");
@@ -520,7 +558,6 @@ static int background_child(const char *path, int user)
 	if (tty_resume(&d.t) != 0)
 		return 13;
 	tty_stop(&d.t);
-	struct termios now;
 	if (tcgetattr(d.terminal, &now) < 0 || now.c_cc[VERASE] != 'S')
 		return 14;
 	(void)kill(shell, SIGKILL);
