@@ -331,9 +331,13 @@ static void enter(struct walk *w, struct walk_frame *f, const char *name)
 	}
 	if (result == -EMLINK)
 		result = raise_directory(w, name);
-	if (result == -EXDEV)
-		result = -EBUSY; /* a mount point: what rmdir would have said */
-	if (result == -ENOTDIR || result == -ELOOP)
+	/*
+	 * EXDEV also says that it was moved away between lookup and check (RESOLVE_BENEATH): only
+	 * what says so each time is a mount point, which rmdir would have called busy.
+	 */
+	if (result == -EXDEV && f->passes >= PASSES)
+		result = -EBUSY;
+	if (result == -ENOTDIR || result == -ELOOP || result == -EXDEV)
 		f->again = true; /* it has become something else meanwhile */
 	else if (result < 0 && result != -ENOENT)
 		note_left(w, name, result);
@@ -395,7 +399,8 @@ static void remove_entry(
 		if (fchmod(f->fd, 0700) == 0)
 			result = remove_name(w, f, entry->name, entry->type);
 	}
-	if (result == -ENOTEMPTY)
+	/* EPERM: it is immutable itself, which is found before it is found to be full. */
+	if (result == -ENOTEMPTY || (result == -EPERM && entry->type == DT_DIR))
 		enter(w, f, entry->name);
 	else if (result == -EISDIR || result == -ENOTDIR)
 		f->again = true; /* changed its type twice in between */
