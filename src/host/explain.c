@@ -24,9 +24,13 @@ static char sysctl(const char *path)
 	return n > 0 ? text[0] : '\0';
 }
 
-static void hint_namespaces(struct error *e)
+static void hint_namespaces(int errnum, struct error *e)
 {
-	if (sysctl("/proc/sys/user/max_user_namespaces") == '0')
+	if (errnum == ENOSYS)
+		error_hint(e, "a system-call filter is in the way: inside another carrel, its policy must "
+			"say `nested`; in a container, use `--security-opt seccomp=unconfined` or a "
+			"profile that lets clone3, unshare and mount calls through");
+	else if (sysctl("/proc/sys/user/max_user_namespaces") == '0')
 		error_hint(e, "user.max_user_namespaces is 0: as root, "
 			"`sysctl -w user.max_user_namespaces=15000`");
 	else if (sysctl("/proc/sys/kernel/unprivileged_userns_clone") == '0')
@@ -38,8 +42,7 @@ static void hint_namespaces(struct error *e)
 			"`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`");
 	else
 		error_hint(e, "in a container, allow it: `--security-opt seccomp=unconfined`, or a "
-			"seccomp profile that lets clone3, unshare and mount calls through; inside "
-			"another carrel, its policy must say `nested`");
+			"seccomp profile that lets clone3, unshare and mount calls through");
 }
 
 int explain_clone(int errnum, struct error *e)
@@ -52,7 +55,7 @@ int explain_clone(int errnum, struct error *e)
 	}
 	int r = error_set(e, ERROR_NAMESPACES, "launch", errnum, NULL,
 		"the machine refuses a new user namespace");
-	hint_namespaces(e);
+	hint_namespaces(errnum, e);
 	return r;
 }
 
@@ -91,7 +94,7 @@ static void hint_op(const struct op *op, int errnum, struct error *e)
 		error_hint(e, "its file system has no idmapped mounts: run carrel as an ordinary user, "
 			"or put the directory on ext4, xfs, btrfs or tmpfs");
 	else if (errnum == EPERM || errnum == EACCES)
-		hint_namespaces(e);
+		hint_namespaces(errnum, e);
 }
 
 int explain_op(const struct plan *plan, int op, int errnum, struct error *e)

@@ -188,8 +188,12 @@ static int start_maker(struct launch *l, const struct identity *id, struct error
 	int r = write_maps(l->maker, true, id->uid, id->uid, id->gid, id->gid);
 	if (r < 0) {
 		launch_kill(l);
-		return error_set(e, ERROR_NAMESPACES, "launch", -r, NULL,
+		r = error_set(e, ERROR_NAMESPACES, "launch", -r, NULL,
 			"cannot write the maps of the user namespace");
+		if (id->uid == 0 && r == -EPERM)
+			error_hint(e, "uid 0 cannot be mapped without CAP_SETFCAP: run as another "
+				"user, or give this root that capability (user_namespaces(7))");
+		return r;
 	}
 	return 0;
 }
