@@ -50,7 +50,8 @@ bool attest_field(const char *status, const char *name, char *ret_value, size_t 
 			value--;
 		if (value >= size)
 			return false;
-		memcpy(ret_value, line, value);
+		for (size_t i = 0; i < value; i++)
+			ret_value[i] = line[i] == '\t' ? ' ' : line[i];
 		ret_value[value] = '\0';
 		return true;
 	}
@@ -131,7 +132,7 @@ static pid_t find_child(pid_t parent)
 			continue;
 		if (!attest_field(text, "NSpid", value, sizeof(value)))
 			continue;
-		const char *inner = strrchr(value, '\t');
+		const char *inner = strrchr(value, ' ');
 		long number = inner ? strtol(inner, NULL, 10) : LONG_MAX;
 		if (number < lowest) {
 			lowest = number;
@@ -171,21 +172,22 @@ static int await(struct attest_session *s)
 		{ .fd = s->pidfd, .events = POLLIN },
 		{ .fd = s->out, .events = POLLIN },
 	};
+	bool may_run = s->out < 0;
 	char byte;
 
 	for (;;) {
-		int n = poll(events, 2, s->out < 0 ? LOOK_AGAIN_MS : -1);
+		int n = poll(events, 2, may_run ? LOOK_AGAIN_MS : -1);
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (s->out >= 0 && (events[1].revents & POLLIN) && read(s->out, &byte, 1) == 1)
-			return find_processes(s) ? 0 : -ESRCH;
-		if (s->out < 0 && find_processes(s))
+		if (n > 0 && (events[1].revents & POLLIN) && read(s->out, &byte, 1) == 1)
+			may_run = true; /* or its terminal has answered for it */
+		if (n > 0 && events[1].revents)
+			events[1].fd = -1; /* where it closed without a word, an end is next */
+		if (may_run && find_processes(s))
 			return 0;
 		if (n > 0 && events[0].revents)
 			return -ESRCH;
-		if (events[1].revents & ~POLLIN)
-			events[1].fd = -1; /* closed without a word: the launcher's end is next */
 	}
 }
 

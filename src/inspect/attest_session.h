@@ -42,6 +42,6 @@ MUST_CHECK ssize_t attest_read(pid_t pid, const char *name, char *ret_text, size
 
 /*
  * attest_field - the value behind "Name:" in the text of a /proc/PID/status, without the line's
- * end. False where there is none or it does not fit.
+ * end, tabs in it as spaces. False where there is none or it does not fit.
  */
 bool attest_field(const char *status, const char *name, char *ret_value, size_t size);

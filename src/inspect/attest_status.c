@@ -78,7 +78,7 @@ static void check_kernel_uid(const struct status *s)
 	if (!field(s, "Uid", value, sizeof(value)))
 		return;
 	unsigned long uid = strtoul(value, NULL, 10);
-	(void)snprintf(same, sizeof(same), "%lu\t%lu\t%lu\t%lu", uid, uid, uid, uid);
+	(void)snprintf(same, sizeof(same), "%lu %lu %lu %lu", uid, uid, uid, uid);
 	struct passwd *user = uid ? getpwuid((uid_t)uid) : NULL;
 	if (strcmp(value, same) != 0 || uid == 0)
 		findings_add(s->f, VERDICT_FAIL, "uid", s->x->who,
@@ -98,11 +98,11 @@ static void check_kernel_gid(const struct status *s)
 	if (!field(s, "Gid", value, sizeof(value)))
 		return;
 	unsigned long gid = strtoul(value, NULL, 10);
-	(void)snprintf(same, sizeof(same), "%lu\t%lu\t%lu\t%lu", gid, gid, gid, gid);
+	(void)snprintf(same, sizeof(same), "%lu %lu %lu %lu", gid, gid, gid, gid);
 	bool right = gid != 0 && !strcmp(value, same);
 	findings_add(s->f, right ? VERDICT_OK : VERDICT_FAIL, "gid", s->x->who,
 		right ? "the kernel's gid is %s" : "the kernel's gids are %s: not one, unprivileged",
-		right ? strrchr(value, '\t') + 1 : value);
+		right ? strrchr(value, ' ') + 1 : value);
 }
 
 static void check_ids(const struct status *s)
@@ -115,10 +115,10 @@ static void check_ids(const struct status *s)
 		check_equal(s, "Groups", "", "groups");
 		return;
 	}
-	(void)snprintf(wanted, sizeof(wanted), "%u\t%u\t%u\t%u", s->x->uid, s->x->uid, s->x->uid,
+	(void)snprintf(wanted, sizeof(wanted), "%u %u %u %u", s->x->uid, s->x->uid, s->x->uid,
 		s->x->uid);
 	check_equal(s, "Uid", wanted, "uid");
-	(void)snprintf(wanted, sizeof(wanted), "%u\t%u\t%u\t%u", s->x->gid, s->x->gid, s->x->gid,
+	(void)snprintf(wanted, sizeof(wanted), "%u %u %u %u", s->x->gid, s->x->gid, s->x->gid,
 		s->x->gid);
 	check_equal(s, "Gid", wanted, "gid");
 	/* Without privilege no process can leave its groups: user_namespaces(7), setgroups. */
@@ -156,7 +156,7 @@ static void check_pid_levels(const struct status *s)
 	if (!field(s, "NSpid", value, sizeof(value)) ||
 		!attest_field(s->x->own_status, "NSpid", own, sizeof(own)))
 		return;
-	const char *inner = strrchr(value, '\t');
+	const char *inner = strrchr(value, ' ');
 	const char *wanted = !strcmp(s->x->who, "init") ? "1" : "2";
 	bool right = count_words(value) == count_words(own) + 1 && inner &&
 		!strcmp(inner + 1, wanted);

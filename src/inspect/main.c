@@ -19,6 +19,7 @@ struct verb {
 };
 
 static const struct verb verbs[] = {
+	{ "doctor", doctor_main },
 	{ "attest", attest_main },
 };
 

@@ -1,0 +1,275 @@
+/*
+ * doctor.c - `carrel doctor`: what this machine allows, found by trying.
+ *
+ * Runs in: carrel-inspect, outside. Leaves nothing: the one directory that it makes is named like a
+ * session that is being made, so that even after a SIGKILL the next sweep removes it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "host/facts.h"
+#include "host/identity.h"
+#include "inspect/doctor.h"
+#include "inspect/inspect.h"
+
+enum { DOCTOR_ARENA = 16 << 20 };
+
+/* --- what there is to judge ------------------------------------------------------------------- */
+
+/* A directory as session.c names those that are being made. */
+static int make_directory(struct doctor *d)
+{
+	static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
+	unsigned char random[20];
+	char name[] = ".carrel-....................";
+	int r = fd_random(random, sizeof(random));
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < sizeof(random); i++)
+		name[8 + i] = digits[random[i] & 31];
+	const char *path = arena_format(&d->arena, "%s/%s", d->base, name);
+	if (!path)
+		return -ENOMEM;
+	if (mkdir(path, 0700) < 0)
+		return -errno;
+	d->directory = path;
+	return 0;
+}
+
+static int plan_with(struct doctor *d, const char *workspace, struct error *e)
+{
+	const char *const argv[] = { "carrel", "run", "--workspace", workspace, "--", "true",
+		NULL };
+	const char *const plain[] = { "carrel", "run", "--", "true", NULL };
+
+	return workspace ? prepare(&d->p, PREPARE_PLAN, 6, argv, 2, d->environ, NULL, 0, e) :
+			   prepare(&d->p, PREPARE_PLAN, 4, plain, 2, d->environ, NULL, 0, e);
+}
+
+/* The home directory is where people call this from: that it is no workspace is no fault. */
+static void find_workspace(struct doctor *d)
+{
+	struct error *e = &d->error;
+	int r = plan_with(d, NULL, e);
+
+	if (r < 0 && e->code == ERROR_WORKSPACE) {
+		const char *tmp = facts_env(d->environ, "TMPDIR");
+
+		d->base = tmp && tmp[0] == '/' ? tmp : "/tmp";
+		if (make_directory(d) >= 0) {
+			prepare_free(&d->p);
+			*e = (struct error){ 0 };
+			d->own_workspace = true;
+			r = plan_with(d, d->directory, e);
+		}
+	}
+	d->planned = r >= 0;
+}
+
+static void say_plan(struct doctor *d)
+{
+	const struct error *e = &d->error;
+
+	if (d->planned)
+		findings_add(&d->findings, VERDICT_OK, "plan", NULL,
+			"the policy can be planned here: %zu operations", d->p.plan.op_count);
+	else
+		findings_add(&d->findings, VERDICT_FAIL, "plan", e->on[0] ? e->on : NULL, "%s%s%s",
+			e->what, e->errnum ? ": " : "", e->errnum ? strerror(e->errnum) : "");
+	if (!d->planned && e->hint[0])
+		findings_remedy(&d->findings, "%s", e->hint);
+}
+
+static void gather(struct doctor *d)
+{
+	struct identity who = { .uid = geteuid(), .gid = getegid() };
+
+	find_workspace(d);
+	say_plan(d);
+	/* The facts may be missing; who we are is found out in any case. */
+	if (identity_choose(&who, &d->error) < 0)
+		who.privileged = false;
+	d->probe = (struct probe){ .privileged = who.privileged, .uid = who.uid, .gid = who.gid,
+		.kernel_uid = who.kernel_uid, .kernel_gid = who.kernel_gid };
+	d->workspace = d->own_workspace ? d->directory : d->p.facts.workspace;
+	if (d->p.facts.scratch_base)
+		d->base = d->p.facts.scratch_base;
+	else if (!d->base)
+		d->base = "/tmp";
+	if (!d->directory && make_directory(d) < 0)
+		d->directory = NULL; /* doctor_scratch says so */
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+static _Noreturn void become(const struct doctor *d, const char *const *argv, int err)
+{
+	int null = fd_open_at(AT_FDCWD, "/dev/null", O_RDWR, 0);
+
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) == 0 && dup2(null, STDIN_FILENO) >= 0 &&
+		dup2(null, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0)
+		(void)execve(d->launcher, (char *const *)argv, (char *const *)d->environ);
+	_exit(INSPECT_BROKEN);
+}
+
+/* Returns the launcher's exit status or -errno; what it said is in d->said. */
+static int run_session(struct doctor *d, const char *option, const char *value)
+{
+	const char *argv[9] = { "carrel", "run" };
+	size_t n = 2;
+	int pair[2], status;
+
+	if (option) {
+		argv[n++] = option;
+		argv[n++] = value;
+	}
+	if (d->own_workspace) {
+		argv[n++] = "--workspace";
+		argv[n++] = d->directory;
+	}
+	argv[n++] = "--";
+	argv[n++] = "true";
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	autofd int from = pair[0], to = pair[1];
+	pid_t child = fork();
+	if (child == 0)
+		become(d, argv, to);
+	fd_close(&to);
+	if (child < 0)
+		return -EAGAIN;
+	ssize_t length = fd_read_file(from, d->said, sizeof(d->said) - 1);
+	if (length < 0)
+		d->said[0] = '\0';
+	fd_close(&from);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void check_session(struct doctor *d, const char *check, const char *option,
+	const char *value, enum verdict verdict, const char *good)
+{
+	static const char prefix[] = "carrel: ", hint[] = "\ncarrel: hint: ";
+	int status = run_session(d, option, value);
+
+	if (status == 0) {
+		findings_add(&d->findings, VERDICT_OK, check, NULL, "%s", good);
+		return;
+	}
+	char *remedy = strstr(d->said, hint);
+	char *text = d->said + (strncmp(d->said, prefix, strlen(prefix)) ? 0 : strlen(prefix));
+	findings_add(&d->findings, verdict, check, NULL, "status %d: %.*s", status,
+		(int)strcspn(text, "\n"), text);
+	if (!remedy)
+		return;
+	remedy += strlen(hint);
+	findings_remedy(&d->findings, "%.*s", (int)strcspn(remedy, "\n"), remedy);
+}
+
+void doctor_sessions(struct doctor *d)
+{
+	int r = inspect_launcher(d->launcher, sizeof(d->launcher));
+
+	if (r < 0) {
+		findings_add(&d->findings, VERDICT_FAIL, "session", NULL,
+			"the launcher is not where it was installed");
+		return;
+	}
+	check_session(d, "session", NULL, NULL, VERDICT_FAIL, "a command was run in one");
+	check_session(d, "overlay", "--workspace-mode", "overlay", VERDICT_WARN,
+		"a command was run with a copy-on-write workspace");
+}
+
+/* --- the verb --------------------------------------------------------------------------------- */
+
+static int usage(void)
+{
+	static const char text[] = "usage: carrel doctor [--json]\n\n"
+		"Tries what sessions need and says what this machine allows, and what to change.\n";
+
+	return fd_write_all(STDOUT_FILENO, text, sizeof(text) - 1) < 0 ? INSPECT_BROKEN : 0;
+}
+
+static int examine(struct doctor *d)
+{
+	static void (*const groups[])(struct doctor *d) = { doctor_caller, doctor_namespaces,
+		doctor_mounts, doctor_walls, doctor_machine, doctor_scratch, doctor_sessions };
+
+	d->findings.arena = &d->arena;
+	gather(d);
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		groups[i](d);
+	if (d->directory && rmdir(d->directory) < 0)
+		findings_add(&d->findings, VERDICT_WARN, "scratch-base", d->directory,
+			"cannot be removed: %s", strerror(errno));
+	int status = inspect_print(&d->findings, d->json);
+	if (status != 0)
+		return status;
+	switch (findings_worst(&d->findings)) {
+	case VERDICT_OK:
+	case VERDICT_NOTE:
+		return INSPECT_OK;
+	case VERDICT_WARN:
+		return INSPECT_LESS;
+	case VERDICT_FAIL:
+		break;
+	}
+	return INSPECT_REFUSED;
+}
+
+/* 0, 1 where help is asked for, or -errno with @e. */
+static int read_options(int argc, const char *const *argv, bool *ret_json, struct error *e)
+{
+	for (int i = 2; i < argc; i++) {
+		if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help"))
+			return 1;
+		if (strcmp(argv[i], "--json") != 0 || *ret_json) {
+			int r = error_set(e, ERROR_USAGE, "options", 0, argv[i],
+				*ret_json ? "there is one option, once" : "there is no such option");
+			error_hint(e, "carrel doctor [--json]");
+			return r;
+		}
+		*ret_json = true;
+	}
+	return 0;
+}
+
+static int doctor_with(const char *const *environment, bool json)
+{
+	struct doctor *d = calloc(1, sizeof(*d));
+
+	if (!d || arena_init(&d->arena, DOCTOR_ARENA) < 0) {
+		free(d);
+		return INSPECT_BROKEN;
+	}
+	d->environ = environment;
+	d->json = json;
+	int status = examine(d);
+	prepare_free(&d->p);
+	arena_free(&d->arena);
+	free(d);
+	return status;
+}
+
+int doctor_main(int argc, const char *const *argv, const char *const *environment)
+{
+	struct error e = { 0 };
+	bool json = false;
+	int r = read_options(argc, argv, &json, &e);
+
+	if (r != 0)
+		return r > 0 ? usage() : inspect_complain(&e);
+	return doctor_with(environment, json);
+}

@@ -1,0 +1,256 @@
+/*
+ * doctor_host.c - the caller, sysctls, security modules, cgroups and the scratch base; see doctor.h.
+ *
+ * Runs in: carrel-inspect. Looks, but for one directory of ours in the scratch base.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libmount/libmount.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "inspect/doctor.h"
+
+/* A small file without its last newline; -errno where it cannot be read. */
+static int read_line(const char *path, char *ret_text, size_t size)
+{
+	autofd int fd = fd_open_at(AT_FDCWD, path, O_RDONLY, 0);
+	ssize_t n = fd < 0 ? fd : fd_read_file(fd, ret_text, size - 1);
+
+	if (n < 0)
+		return (int)n;
+	ret_text[strcspn(ret_text, "\n")] = '\0';
+	return 0;
+}
+
+/* --- the caller ------------------------------------------------------------------------------- */
+
+/* Names of the capabilities that root needs for sessions and does not have. See identity.c. */
+static size_t list_missing(char *ret_text, size_t size)
+{
+	static const cap_value_t needed[] = { CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_CHOWN,
+		CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_KILL, CAP_NET_ADMIN, CAP_SETPCAP };
+	size_t at = 0;
+	cap_t own = cap_get_proc();
+
+	ret_text[0] = '\0';
+	for (size_t i = 0; own && i < sizeof(needed) / sizeof(needed[0]) && at < size; i++) {
+		cap_flag_value_t set = CAP_CLEAR;
+
+		if (cap_get_flag(own, needed[i], CAP_EFFECTIVE, &set) == 0 && set == CAP_SET)
+			continue;
+		char *name = cap_to_name(needed[i]);
+		int n = snprintf(ret_text + at, size - at, " %s", name ? name : "?");
+		at += n > 0 ? (size_t)n : 0;
+		(void)cap_free(name);
+	}
+	(void)cap_free(own);
+	return at;
+}
+
+static void check_identity(struct doctor *d)
+{
+	char missing[300];
+
+	if (geteuid() != 0) {
+		findings_add(&d->findings, VERDICT_OK, "unprivileged-uid", NULL,
+			"the caller is no root: the command runs with its uid %u", geteuid());
+		return;
+	}
+	if (d->probe.privileged) {
+		findings_add(&d->findings, VERDICT_OK, "unprivileged-uid", NULL,
+			"root with all that is needed: the command gets a kernel uid of its own "
+			"(%u this time)", d->probe.kernel_uid);
+		return;
+	}
+	size_t n = list_missing(missing, sizeof(missing));
+	findings_add(&d->findings, VERDICT_FAIL, "unprivileged-uid", NULL, "%s%s",
+		n ? "this root lacks" : "only one uid is mapped in this user namespace", missing);
+	findings_remedy(&d->findings, "run carrel as an ordinary user; or give the container "
+		"these; or accept with --degraded that commands read what only root can");
+}
+
+static void check_limits(struct doctor *d)
+{
+	struct rlimit files;
+	size_t needed = d->planned ? d->p.plan.slot_count + 32 : 128;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	bool enough = files.rlim_cur >= needed;
+	findings_add(&d->findings, enough ? VERDICT_OK : VERDICT_FAIL, "open-files", NULL,
+		"the limit is %llu, a session here needs about %zu",
+		(unsigned long long)files.rlim_cur, needed);
+	if (!enough)
+		findings_remedy(&d->findings, "raise `ulimit -n`");
+}
+
+void doctor_caller(struct doctor *d)
+{
+	check_identity(d);
+	check_limits(d);
+}
+
+/* --- the machine ------------------------------------------------------------------------------ */
+
+static void check_sysctl(struct doctor *d, const char *name, const char *path, const char *bad,
+	const char *costs, const char *remedy)
+{
+	char value[64];
+
+	if (read_line(path, value, sizeof(value)) < 0)
+		return; /* this kernel has no such switch */
+	bool refuses = !strcmp(value, bad);
+	/* Root in the first user namespace is not bound by those about unprivileged callers. */
+	bool matters = refuses && !(d->probe.privileged && strncmp(name, "user.", 5) != 0);
+	findings_add(&d->findings, matters ? VERDICT_FAIL : VERDICT_OK, "sysctl", name, "%s%s%s",
+		value, refuses ? ": " : "", refuses ? costs : "");
+	if (matters)
+		findings_remedy(&d->findings, "%s", remedy);
+}
+
+static void check_modules(struct doctor *d)
+{
+	char modules[512];
+	int r = read_line("/sys/kernel/security/lsm", modules, sizeof(modules));
+
+	if (r < 0)
+		findings_add(&d->findings, VERDICT_NOTE, "security-modules", NULL,
+			"cannot be listed: /sys/kernel/security/lsm: %s", strerror(-r));
+	else
+		findings_add(&d->findings, VERDICT_OK, "security-modules", NULL, "%s", modules);
+}
+
+/* Our own cgroup's directory below the hierarchy of version 2: "0::/path" in /proc/self/cgroup. */
+static bool own_cgroup(const char *mounted, char *ret_path, size_t size)
+{
+	char text[1024];
+	autofd int fd = fd_open_at(AT_FDCWD, "/proc/self/cgroup", O_RDONLY, 0);
+	ssize_t n = fd < 0 ? fd : fd_read_file(fd, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return false;
+	const char *line = !strncmp(text, "0::", 3) ? text : strstr(text, "\n0::");
+	if (!line)
+		return false;
+	line = strstr(line, "::") + 2;
+	int length = (int)strcspn(line, "\n");
+	n = snprintf(ret_path, size, "%s%.*s", mounted, length, line);
+	return n > 0 && (size_t)n < size;
+}
+
+/* Nothing depends on it yet but what a machine could give: so at most a note. */
+static void check_cgroup(struct doctor *d, struct libmnt_table *mounts)
+{
+	char own[1200], path[1300], controllers[256] = "";
+	struct libmnt_iter *at = mnt_new_iter(MNT_ITER_FORWARD);
+	struct libmnt_fs *fs;
+	const char *mounted = NULL;
+
+	while (at && !mounted && mnt_table_next_fs(mounts, at, &fs) == 0)
+		if (mnt_fs_match_fstype(fs, "cgroup2"))
+			mounted = mnt_fs_get_target(fs);
+	mnt_free_iter(at);
+	if (!mounted || !own_cgroup(mounted, own, sizeof(own))) {
+		findings_add(&d->findings, VERDICT_NOTE, "cgroup", NULL,
+			"no cgroup v2 is mounted: memory and processes cannot be limited by it");
+		return;
+	}
+	(void)snprintf(path, sizeof(path), "%s/cgroup.controllers", own);
+	int r = read_line(path, controllers, sizeof(controllers));
+	bool writable = access(own, W_OK) == 0;
+	findings_add(&d->findings, r >= 0 && writable && controllers[0] ? VERDICT_OK : VERDICT_NOTE,
+		"cgroup", own, "version 2, controllers: %s; %s", controllers[0] ? controllers : "none",
+		writable ? "delegated to the caller" : "not delegated to the caller");
+}
+
+void doctor_machine(struct doctor *d)
+{
+	struct libmnt_table *mounts = mnt_new_table_from_file("/proc/self/mountinfo");
+
+	check_sysctl(d, "user.max_user_namespaces", "/proc/sys/user/max_user_namespaces", "0",
+		"no user namespaces", "as root, `sysctl -w user.max_user_namespaces=15000`");
+	check_sysctl(d, "kernel.unprivileged_userns_clone",
+		"/proc/sys/kernel/unprivileged_userns_clone", "0",
+		"no user namespaces for ordinary users",
+		"as root, `sysctl -w kernel.unprivileged_userns_clone=1`");
+	check_sysctl(d, "kernel.apparmor_restrict_unprivileged_userns",
+		"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+		"user namespaces of ordinary users have no capabilities",
+		"install an AppArmor profile for carrel with `userns,`, or as root "
+		"`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`");
+	check_modules(d);
+	if (mounts)
+		check_cgroup(d, mounts);
+	mnt_unref_table(mounts);
+}
+
+/* --- the scratch base ------------------------------------------------------------------------- */
+
+static void check_mount(struct doctor *d)
+{
+	struct libmnt_table *mounts = mnt_new_table_from_file("/proc/self/mountinfo");
+	struct libmnt_fs *fs = mounts ?
+		mnt_table_find_mountpoint(mounts, d->base, MNT_ITER_BACKWARD) : NULL;
+	const char *options = fs ? mnt_fs_get_vfs_options(fs) : NULL;
+	struct statvfs space;
+	char size[32];
+
+	if (!fs || statvfs(d->base, &space) < 0) {
+		findings_add(&d->findings, VERDICT_FAIL, "scratch-base", d->base,
+			"cannot be looked at: %s", strerror(errno));
+		mnt_unref_table(mounts);
+		return;
+	}
+	bool noexec = options && mnt_optstr_get_option(options, "noexec", NULL, NULL) == 0;
+	uint64_t free_mib = (uint64_t)space.f_bavail * space.f_frsize >> 20;
+	text_format_size(free_mib << 20 ? free_mib << 20 : 1, size, sizeof(size));
+	bool tight = free_mib < 256;
+	findings_add(&d->findings, noexec || tight || mnt_fs_is_netfs(fs) ? VERDICT_WARN :
+		VERDICT_OK, "scratch-base", d->base, "%s, %s free%s%s%s", mnt_fs_get_fstype(fs),
+		free_mib ? size : "nothing", tight ? ": little for a build" : "",
+		noexec ? "; noexec: what tools build in their TMPDIR cannot be executed" : "",
+		mnt_fs_is_netfs(fs) ? "; a network file system: slow, and locks may not hold" : "");
+	if (noexec || tight || mnt_fs_is_netfs(fs))
+		findings_remedy(&d->findings, "name another place with --scratch-base");
+	mnt_unref_table(mounts);
+}
+
+static void check_use(struct doctor *d)
+{
+	struct stat st;
+	autofd int dir = d->directory ?
+		fd_open_at(AT_FDCWD, d->directory, O_RDONLY | O_DIRECTORY, 0) : -ENOENT;
+	int r = dir < 0 ? dir : flock(dir, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+
+	if (r < 0) {
+		findings_add(&d->findings, VERDICT_FAIL, "scratch-base", d->base,
+			"no session directory can be made and locked in it: %s", strerror(-r));
+		findings_remedy(&d->findings, "name a directory of your own with --scratch-base");
+		return;
+	}
+	if (stat(d->base, &st) == 0 && (st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX)) {
+		findings_add(&d->findings, VERDICT_FAIL, "scratch-base", d->base,
+			"everybody can rename what is made in it: it is not sticky");
+		findings_remedy(&d->findings, "as root, `chmod +t` it, or name another place with "
+			"--scratch-base");
+		return;
+	}
+	findings_add(&d->findings, VERDICT_OK, "scratch-base", d->base,
+		"session directories can be made and locked");
+}
+
+void doctor_scratch(struct doctor *d)
+{
+	check_mount(d);
+	check_use(d);
+}
