@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -189,20 +188,9 @@ static int apply_overlay(struct applier *a, const struct op *op)
 	number_path(work, "/proc/self/fd/", (unsigned)store, "/work");
 	const char *const options[] = { "lowerdir", lower, "upperdir", upper, "workdir", work,
 		"userxattr", NULL, NULL };
-	const struct facts *facts = a->box->plan->facts;
 
-	/* overlayfs works on the upper layer as whoever mounted it. Through an idmapped mount root
-	 * is nobody there, so the payload's ids it is. */
-	if (facts->privileged) {
-		(void)setfsgid(facts->kernel_gid);
-		(void)setfsuid(facts->kernel_uid);
-	}
-	int mount = new_mount("overlay", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-	if (facts->privileged) {
-		(void)setfsuid(0);
-		(void)setfsgid(0);
-	}
-	return slot_put(a, op->slot, mount);
+	return slot_put(a, op->slot,
+		new_mount("overlay", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
 }
 
 static int apply_proc(struct applier *a, const struct op *op)

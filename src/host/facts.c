@@ -116,6 +116,7 @@ static int find_workspace(struct facts *f, struct resolver *res, const struct po
 	f->workspace_ino = found.st.st_ino;
 	f->workspace_uid = found.st.st_uid;
 	f->workspace_gid = found.st.st_gid;
+	f->workspace_perm = found.st.st_mode & 0777;
 	return 0;
 }
 

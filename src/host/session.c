@@ -37,21 +37,30 @@ static int scratch_error(const struct session *s, int r, const char *what, struc
 	return r;
 }
 
+static int make_entry(int dir, const struct session_entry *entry, const struct facts *facts)
+{
+	if (entry->is_file) {
+		autofd int fd = fd_open_at(dir, entry->path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+		return fd < 0 ? fd : 0;
+	}
+	if (mkdirat(dir, entry->path, 0700) < 0)
+		return -errno;
+	if (!entry->owned)
+		return 0;
+	if (facts->privileged && fchownat(dir, entry->path, facts->kernel_uid,
+			facts->kernel_gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return fchmodat(dir, entry->path, entry->mode, 0) < 0 ? -errno : 0;
+}
+
 static int make_entries(int dir, const struct plan *plan)
 {
-	for (size_t i = 0; i < plan->entry_count; i++) {
-		const struct session_entry *entry = &plan->entries[i];
+	int r = 0;
 
-		if (!entry->is_file) {
-			if (mkdirat(dir, entry->path, 0700) < 0)
-				return -errno;
-			continue;
-		}
-		autofd int fd = fd_open_at(dir, entry->path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-		if (fd < 0)
-			return fd;
-	}
-	return 0;
+	for (size_t i = 0; i < plan->entry_count && r >= 0; i++)
+		r = make_entry(dir, &plan->entries[i], plan->facts);
+	return r;
 }
 
 /*

@@ -163,7 +163,8 @@ static int add_entry(struct builder *b, const char *path, bool is_file)
 	if (!entries)
 		return plan_full(b);
 	p->entries = entries;
-	p->entries[p->entry_count++] = (struct session_entry){ path, is_file };
+	p->entries[p->entry_count++] =
+		(struct session_entry){ .path = path, .is_file = is_file };
 	return 0;
 }
 
@@ -344,22 +345,33 @@ static int place_tmp(struct builder *b, struct node *n)
 	return r;
 }
 
+/*
+ * The upper layer is not idmapped: overlayfs works on it as whoever mounted it, and through an
+ * idmapped mount root would be nobody there. It belongs to the payload's kernel ids instead.
+ */
+static int add_overlay_entries(struct builder *b)
+{
+	struct plan *p = b->plan;
+	int r = add_entry(b, "overlay/upper", false);
+
+	if (r >= 0) {
+		p->entries[p->entry_count - 1].owned = true;
+		p->entries[p->entry_count - 1].mode = p->facts->workspace_perm;
+		r = add_entry(b, "overlay/work", false);
+	}
+	return r;
+}
+
 static int place_overlay(struct builder *b, struct node *n)
 {
-	const struct facts *facts = b->plan->facts;
-	struct node lower = *n, store = *n;
+	struct node lower = *n;
+	struct node store = { .path = n->path, .is_dir = true, .writable = true, .why = n->why,
+		.line = n->line };
 	uint16_t lower_slot = PLAN_NO_SLOT, store_slot = PLAN_NO_SLOT, slot = PLAN_NO_SLOT;
 
 	lower.writable = false;
-	store.source = arena_format(b->plan->arena, "%s/overlay", facts->session_dir);
-	store.checked = false;
-	store.uid = facts->uid;
-	store.gid = facts->gid;
-	int r = store.source ? choose_idmap(b, &store, NULL) : plan_full(b);
-	if (r >= 0)
-		r = add_entry(b, "overlay/upper", false);
-	if (r >= 0)
-		r = add_entry(b, "overlay/work", false);
+	store.source = arena_format(b->plan->arena, "%s/overlay", b->plan->facts->session_dir);
+	int r = store.source ? add_overlay_entries(b) : plan_full(b);
 	if (r >= 0)
 		r = new_slot(b, &lower_slot);
 	if (r >= 0)

@@ -108,6 +108,7 @@ struct facts {
 	ino_t workspace_ino;
 	uid_t workspace_uid;
 	gid_t workspace_gid;
+	mode_t workspace_perm; /* permission bits */
 	const char *scratch_base; /* canonical */
 	const char *session_name; /* carrel-<id> */
 	const char *session_dir;  /* scratch_base/session_name */
@@ -203,6 +204,8 @@ struct idmap {
 struct session_entry {
 	const char *path; /* relative to the session directory */
 	bool is_file;
+	bool owned;       /* belongs to the payload's kernel ids, with `mode` */
+	mode_t mode;
 };
 
 /* A protected path that did not exist: nothing may be there at the end. */
