@@ -38,7 +38,7 @@ int signals_block(struct signals *ret)
 	return 0;
 }
 
-void signals_stop_self(int signal)
+void signals_stop_self(int signal, bool whole_job)
 {
 	const struct sigaction dfl = { .sa_handler = SIG_DFL };
 	sigset_t one;
@@ -46,7 +46,7 @@ void signals_stop_self(int signal)
 	(void)sigaction(signal, &dfl, NULL);
 	(void)sigemptyset(&one);
 	(void)sigaddset(&one, signal);
-	(void)kill(0, signal);
+	(void)kill(whole_job ? 0 : getpid(), signal);
 	(void)sigprocmask(SIG_UNBLOCK, &one, NULL); /* it takes effect here */
 	(void)sigprocmask(SIG_BLOCK, &one, NULL);
 }

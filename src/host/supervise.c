@@ -124,11 +124,11 @@ static int begin_end(struct supervisor *v, int signal, bool everything)
 	return r < 0 ? r : set_timer(v, v->plan->policy->grace_ms.value);
 }
 
-static int stop_with_command(struct supervisor *v, int signal)
+static int stop_with_command(struct supervisor *v, int signal, bool whole_job)
 {
 	if (v->has_tty)
 		tty_suspend(&v->tty);
-	signals_stop_self(signal);
+	signals_stop_self(signal, whole_job);
 	int front = v->has_tty ? tty_resume(&v->tty) : 0;
 	return send_record(v, CHANNEL_CONTINUE, 0, front > 0);
 }
@@ -147,7 +147,7 @@ static int handle_stopped(struct supervisor *v, int signal)
 		if (r < 0)
 			return r;
 	}
-	return stop_with_command(v, signal == SIGSTOP ? SIGTSTP : signal);
+	return stop_with_command(v, signal == SIGSTOP ? SIGTSTP : signal, true);
 }
 
 static int handle_signal(struct supervisor *v, int signal)
@@ -160,16 +160,18 @@ static int handle_signal(struct supervisor *v, int signal)
 		return v->phase == PHASE_ENDING && (signal == SIGHUP || signal == SIGQUIT) ?
 			0 : begin_end(v, signal, false);
 	case SIGWINCH:
-		if (v->has_tty)
-			tty_resize(&v->tty);
+		if (!v->has_tty)
+			break;
+		tty_resize(&v->tty);
 		return 0;
 	case SIGTSTP:
+		/* Whoever sent it to our whole group has stopped the others already. */
 		if (v->has_tty || v->phase != PHASE_RUNNING)
-			return stop_with_command(v, SIGTSTP);
+			return stop_with_command(v, SIGTSTP, false);
 		/* Stop it, then ourselves; a SIGCONT to us continues both. */
 		if (send_record(v, CHANNEL_SIGNAL, SIGTSTP, false) < 0)
 			return 0;
-		return stop_with_command(v, SIGTSTP);
+		return stop_with_command(v, SIGTSTP, false);
 	case SIGCONT:
 		if (v->has_tty) {
 			int front = tty_resume(&v->tty);
@@ -178,9 +180,9 @@ static int handle_signal(struct supervisor *v, int signal)
 		}
 		return send_record(v, CHANNEL_SIGNAL, SIGCONT, false);
 	default:
-		return v->phase == PHASE_SETUP ? 0 :
-			send_record(v, CHANNEL_SIGNAL, signal, false);
+		break;
 	}
+	return v->phase == PHASE_SETUP ? 0 : send_record(v, CHANNEL_SIGNAL, signal, false);
 }
 
 static int read_signals(struct supervisor *v)
@@ -347,6 +349,10 @@ static int handle_channel(struct supervisor *v)
 	int fds[CHANNEL_FDS_MAX];
 	int r = channel_receive(v->launch->channel, &record, fds);
 
+	/* Init has ended with something of ours unread; what it said before that is queued behind
+	 * the error, which is told once: unix(7), unix_release_sock(). */
+	if (r == -ECONNRESET)
+		r = channel_receive(v->launch->channel, &record, fds);
 	if (r == 0 || r == -ECONNRESET) {
 		/* Init is gone without a last word: killed, or out of memory. */
 		v->phase = PHASE_OVER;
