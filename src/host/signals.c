@@ -38,10 +38,10 @@ int signals_block(struct signals *ret)
 	return 0;
 }
 
-void signals_stop_self(int signal, bool whole_job)
+bool signals_stop_self(int signal, bool whole_job)
 {
 	const struct sigaction dfl = { .sa_handler = SIG_DFL };
-	sigset_t one;
+	sigset_t one, pending;
 
 	(void)sigaction(signal, &dfl, NULL);
 	(void)sigemptyset(&one);
@@ -49,6 +49,8 @@ void signals_stop_self(int signal, bool whole_job)
 	(void)kill(whole_job ? 0 : getpid(), signal);
 	(void)sigprocmask(SIG_UNBLOCK, &one, NULL); /* it takes effect here */
 	(void)sigprocmask(SIG_BLOCK, &one, NULL);
+	/* What continued us is blocked, so it is still there to be read. */
+	return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
 }
 
 int signals_die_with_parent(void)

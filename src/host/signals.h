@@ -21,9 +21,10 @@ MUST_CHECK int signals_block(struct signals *ret);
 /*
  * signals_stop_self - let the default action of SIGTSTP, SIGTTIN or SIGTTOU take effect on us, or
  * with whole_job on our process group as a terminal does (with the kernel's rule for orphaned
- * groups); returns after SIGCONT.
+ * groups). Returns true after SIGCONT; false where the kernel discarded the signal, because our group
+ * is orphaned and nobody could continue it.
  */
-void signals_stop_self(int signal, bool whole_job);
+MUST_CHECK bool signals_stop_self(int signal, bool whole_job);
 
 /* signals_die_with - have the kernel send SIGHUP when the caller ends; 1 where it has ended already. */
 MUST_CHECK int signals_die_with_parent(void);

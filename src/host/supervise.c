@@ -128,7 +128,9 @@ static int stop_with_command(struct supervisor *v, int signal, bool whole_job)
 {
 	if (v->has_tty)
 		tty_suspend(&v->tty);
-	signals_stop_self(signal, whole_job);
+	/* An orphaned group cannot wait for the keyboard: what the kernel does to one is a hangup. */
+	if (!signals_stop_self(signal, whole_job) && signal != SIGTSTP)
+		return begin_end(v, SIGHUP, false);
 	int front = v->has_tty ? tty_resume(&v->tty) : 0;
 	return send_record(v, CHANNEL_CONTINUE, 0, front > 0);
 }
@@ -403,17 +405,33 @@ static int run_loop(struct supervisor *v)
 	return 0;
 }
 
+/* Whether a signal asks us to stop draining; others are read and mean nothing any more. */
+static bool asked_to_stop(struct supervisor *v)
+{
+	struct signalfd_siginfo info;
+
+	while (read(v->signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT ||
+			info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT)
+			return true;
+	return false;
+}
+
 /* All is dead; what lies in pipes and in the terminal still belongs to the caller. */
 static void drain(struct supervisor *v)
 {
 	int64_t deadline_ms = now_ns() / 1000000 + DRAIN_MS;
-	int r = 0;
+	bool stop = false;
+	int r;
 
-	if (v->has_tty)
-		r = tty_drain(&v->tty, deadline_ms, v->signals->fd);
+	do
+		r = v->has_tty ? tty_drain(&v->tty, deadline_ms, v->signals->fd) : 0;
+	while (r == -EINTR && !(stop = asked_to_stop(v)));
 	launch_kill(v->launch);
-	r = stdio_drain(v->stdio, deadline_ms, v->signals->fd);
-	(void)r; /* a reader that does not read, or a signal: the rest is lost, as with any pipe */
+	/* A reader that does not read, or a signal: the rest is lost, as with any pipe. */
+	do
+		r = stdio_drain(v->stdio, deadline_ms, v->signals->fd);
+	while (r == -EINTR && !stop && !(stop = asked_to_stop(v)));
 	if (v->has_tty)
 		tty_stop(&v->tty);
 }
