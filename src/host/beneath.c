@@ -50,7 +50,7 @@ int beneath_chmod(int fd, unsigned mode)
 		return -errno;
 	char path[32];
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return chmod(path, mode) < 0 ? -errno : 0;
+	return fchmodat(AT_FDCWD, path, mode, 0) < 0 ? -errno : 0;
 }
 
 /* The directory as an O_PATH descriptor, its mode already 0700. */

@@ -114,10 +114,21 @@ static int rename_once(int from_fd, const char *name, int to_fd, const char *new
 	return -errno;
 }
 
+/* Gives the directory @fd the owner's rights to change it; @ret_mode: what it had. */
+static int open_for_change(int fd, unsigned *ret_mode)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*ret_mode = st.st_mode & 07777;
+	return beneath_chmod(fd, *ret_mode | 0700);
+}
+
 /* The rename, also out of a directory, or of one, that its owner made read-only. */
 static int rename_unlocked(int from_fd, const char *name, int to_fd, const char *new_name)
 {
-	struct stat st;
+	unsigned mode;
 	int result = rename_once(from_fd, name, to_fd, new_name);
 
 	if (result != -EACCES)
@@ -127,13 +138,28 @@ static int rename_unlocked(int from_fd, const char *name, int to_fd, const char 
 		if (result != -EACCES)
 			return result;
 	}
-	if (fstat(from_fd, &st) < 0)
-		return -errno;
-	int changed = beneath_chmod(from_fd, (st.st_mode & 07777) | 0700);
+	int changed = open_for_change(from_fd, &mode);
 	if (changed < 0)
 		return changed;
 	result = rename_once(from_fd, name, to_fd, new_name);
-	changed = beneath_chmod(from_fd, st.st_mode & 07777);
+	changed = beneath_chmod(from_fd, mode);
+	return result < 0 ? result : changed;
+}
+
+/* The removal, also out of a directory that its owner made read-only. */
+static int remove_unlocked(int from_fd, const char *name)
+{
+	struct remove_result removed;
+	unsigned mode;
+	int result = remove_tree(from_fd, name, &removed, NULL);
+
+	if (result != -EACCES)
+		return result;
+	int changed = open_for_change(from_fd, &mode);
+	if (changed < 0)
+		return changed;
+	result = remove_tree(from_fd, name, &removed, NULL);
+	changed = beneath_chmod(from_fd, mode);
 	return result < 0 ? result : changed;
 }
 
@@ -144,15 +170,18 @@ static int move_by_copy(struct check *c, int from_fd, const char *name, const ch
 	struct remove_result removed;
 	int result = quarantine_copy(from_fd, name, c->fd, new_name, &m->dropped);
 
-	if (result < 0 && result != -EEXIST)
+	if (result < 0 && result != -EEXIST) {
 		/* A half copy is no evidence, and the original is still there. */
-		(void)!remove_tree(c->fd, new_name, &removed, NULL);
+		int dropped = remove_tree(c->fd, new_name, &removed, NULL);
+
+		return dropped < 0 ? dropped : result;
+	}
 	if (result < 0)
 		return result;
 	if (fsync(c->fd) < 0)
 		return -errno;
 	m->copied = true;
-	return remove_tree(from_fd, name, &removed, NULL);
+	return remove_unlocked(from_fd, name);
 }
 
 static int move_as(struct check *c, int from_fd, const char *name, const char *new_name,
