@@ -45,15 +45,14 @@ static int place_stdio(struct payload *p)
 /*
  * With a terminal init leads its session: the command gets a process group of its own in front, so
  * that its parent is in the session but not in the group and a stop (Ctrl-Z) takes effect. Without
- * one it leads a session of its own and has no controlling terminal.
+ * one it is the same, so that a SIGTSTP that is passed on stops it: the kernel drops one for an
+ * orphaned group. Init's session has no controlling terminal then.
  */
 static int become_group(struct payload *p)
 {
-	if (p->tty < 0)
-		return setsid() < 0 ? -errno : 0;
 	if (setpgid(0, 0) < 0)
 		return -errno;
-	if (!p->in_front)
+	if (p->tty < 0 || !p->in_front)
 		return 0;
 	pid_t self = getpid();
 	return ioctl(p->tty, TIOCSPGRP, &self) < 0 ? -errno : 0;
