@@ -151,7 +151,7 @@ static const char *const signal_names[] = {
 	NAME(SIGQUIT),
 	NAME(SIGILL),
 	NAME(SIGTRAP),
-	NAME(SIGIOT),
+	NAME(SIGABRT),
 	NAME(SIGBUS),
 	NAME(SIGFPE),
 	NAME(SIGKILL),
