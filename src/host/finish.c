@@ -96,6 +96,9 @@ static void report_session(struct finish *f)
 	if (f->outcome->ready)
 		for (int w = 0; w < WALL_COUNT; w++)
 			report_wall(r, (enum wall)w, plan->walls[w].state, plan->walls[w].why);
+	if (f->outcome->unwatched)
+		report_wall(r, WALL_MOUNTS, WALL_ON,
+			"not watched: /proc hides init (hidepid), or the command ended at once");
 	if (f->outcome->breached)
 		report_wall(r, WALL_MOUNTS, WALL_OFF, "a mount was removed from outside");
 	if (!f->outcome->confined)

@@ -57,7 +57,7 @@ int signals_die_with_parent(void)
 {
 	pid_t parent = getppid();
 
-	if (prctl(PR_SET_PDEATHSIG, SIGHUP, 0, 0, 0) < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0)
 		return -errno;
 	return getppid() != parent;
 }

@@ -26,5 +26,5 @@ MUST_CHECK int signals_block(struct signals *ret);
  */
 MUST_CHECK bool signals_stop_self(int signal, bool whole_job);
 
-/* signals_die_with - have the kernel send SIGHUP when the caller ends; 1 where it has ended already. */
+/* signals_die_with - have the kernel send SIGTERM when the caller ends (SIGHUP may be ignored); 1 where it has ended already. */
 MUST_CHECK int signals_die_with_parent(void);

@@ -234,8 +234,12 @@ static int handle_timer(struct supervisor *v)
 static int watch_mounts(struct supervisor *v)
 {
 	v->mounts = mountwatch_open(v->launch->status->init);
+	if (v->mounts == -ENOENT || v->mounts == -EACCES) {
+		v->out->unwatched = true; /* hidepid, or it has ended already: the report says so */
+		return 0;
+	}
 	if (v->mounts < 0)
-		return v->phase == PHASE_OVER || v->mounts == -ENOENT ? 0 : v->mounts;
+		return v->mounts;
 	return watch(v, v->mounts, EVENT_MOUNTS);
 }
 

@@ -22,6 +22,7 @@ struct outcome {
 	int op, errnum;        /* not started: operation or step, and why */
 	bool timed_out;
 	bool breached;         /* a mount was taken away from outside: ended by carrel */
+	bool unwatched;        /* the machine's /proc hides init: mounts cannot be watched */
 	bool ready;            /* every operation of the plan was applied */
 	bool confined;         /* the supervisor's own filter is in force */
 	uint64_t wall_us;
