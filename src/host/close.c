@@ -16,6 +16,7 @@
 #include "box/sys.h"
 #include "host/census.h"
 #include "host/gitdirs.h"
+#include "host/manifest.h"
 #include "host/quarantine.h"
 #include "host/remove.h"
 #include "plan/path.h"
@@ -228,6 +229,7 @@ int close_directory(const struct plan *plan, struct session *session, struct are
 	};
 	struct remove_result gone;
 
+	manifest_discard(session->dir);
 	if (plan->policy->keep.on || plan->policy->keep_for_ms.set)
 		return keep_directory(plan, session, report, e);
 	int r = remove_tree_with(session->base, session->name, &options, &gone, e);

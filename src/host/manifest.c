@@ -61,6 +61,11 @@ int manifest_write(int dir, const struct plan *plan)
 	return r < 0 ? r : fd_write_all(fd, buffer, at);
 }
 
+void manifest_discard(int dir)
+{
+	(void)unlinkat(dir, MANIFEST, 0); /* ENOENT: there was none */
+}
+
 /* The next text of the manifest, or NULL at its end (a torn one ends where it was torn). */
 static const char *next(const char **at, const char *end)
 {

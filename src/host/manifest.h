@@ -15,6 +15,9 @@
  */
 MUST_CHECK int manifest_write(int dir, const struct plan *plan);
 
+/* manifest_discard - the session is closed in the ordinary way: nothing is to be settled later. */
+void manifest_discard(int dir);
+
 /*
  * manifest_settle - quarantine what stands at the paths that the dead session @name noted.
  * @base: the scratch base; @dir: the session directory, locked by the caller.
