@@ -6,78 +6,18 @@
 #include "host/prepare.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "host/facts.h"
 #include "host/filter_cache.h"
-#include "host/resolve.h"
+#include "host/policy_file.h"
 #include "plan/embedded.h"
 #include "plan/path.h"
 
 enum { ARENA_SIZE = 64 << 20 }; /* address space; pages are taken as they are touched */
 #define SYSTEM_POLICY "/etc/carrel/policy"
-
-struct loader {
-	struct arena *arena;
-	const char **loaded; /* canonical paths of every policy file that was read */
-	size_t count;
-};
-
-static int note_loaded(struct loader *l, const char *path)
-{
-	const char **grown = arena_push(l->arena, (void *)l->loaded, l->count, sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	l->loaded = grown;
-	l->loaded[l->count++] = path;
-	return 0;
-}
-
-/* Only a regular file: a FIFO would wait, a device would not end. */
-static int read_policy(struct arena *a, const char *path, struct policy_file *ret)
-{
-	struct stat st;
-	autofd int fd = fd_open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
-
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	if (st.st_size > POLICY_SIZE_MAX)
-		return -EFBIG;
-	char *text = arena_alloc(a, POLICY_SIZE_MAX + 2);
-	if (!text)
-		return -ENOMEM;
-	ssize_t n = fd_read_file(fd, text, POLICY_SIZE_MAX);
-	if (n < 0)
-		return (int)n;
-	*ret = (struct policy_file){ .text = text, .size = (size_t)n, .path = path };
-	return 0;
-}
-
-static int load(void *context, const char *path, struct policy_file *ret, struct error *e)
-{
-	struct loader *l = context;
-	struct resolver res = { .arena = l->arena };
-	struct resolved found;
-	int r = resolve_path(&res, path, 0, &found);
-
-	if (r >= 0)
-		r = found.exists ? read_policy(l->arena, found.path, ret) : -ENOENT;
-	if (r >= 0)
-		r = note_loaded(l, found.path);
-	if (r < 0)
-		return error_set(e, ERROR_POLICY, "policy", -r, path, "cannot read the policy file");
-	return 0;
-}
 
 /* A layer that is there only where somebody made it. */
 static int add_layer(struct prepared *p, enum layer layer, const char *path,
@@ -87,7 +27,7 @@ static int add_layer(struct prepared *p, enum layer layer, const char *path,
 
 	if (!path || access(path, F_OK) < 0)
 		return 0;
-	int r = load(res->context, path, &file, e);
+	int r = policy_file_load(res->context, path, &file, e);
 	return r < 0 ? r :
 		policy_add_text(&p->policy, layer, file.path, file.text, file.size, res, e);
 }
@@ -106,7 +46,7 @@ static int add_environment(struct prepared *p, const char *const *environment,
 }
 
 /* The workspace is untrusted: what lies in it is never policy, however it was named. */
-static int check_loaded(const struct loader *l, const struct facts *facts, struct error *e)
+static int check_loaded(const struct policy_loader *l, const struct facts *facts, struct error *e)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (path_below(facts->workspace, l->loaded[i])) {
@@ -116,6 +56,21 @@ static int check_loaded(const struct loader *l, const struct facts *facts, struc
 			return r;
 		}
 	return 0;
+}
+
+/*
+ * For PREPARE_MERGED: where the workspace would be, whether there is one or not. A policy is asked
+ * for in the home, too, which is refused as a workspace, and where the user's own policy lies.
+ */
+static int place_workspace(struct prepared *p, const struct policy_resolver *res, struct error *e)
+{
+	const char *asked = p->policy.workspace.value ? p->policy.workspace.value : res->cwd;
+	const char *home = res->names->home;
+
+	p->facts.workspace = asked ? arena_copy(&p->arena, asked, strlen(asked)) : NULL;
+	if (!p->facts.workspace || (home && path_below(p->facts.workspace, home)))
+		return 0;
+	return check_loaded(res->context, &p->facts, e);
 }
 
 static int copy_command(struct prepared *p, int argc, const char *const *argv, struct error *e)
@@ -138,7 +93,7 @@ static int copy_command(struct prepared *p, int argc, const char *const *argv, s
 	return 0;
 }
 
-static int choose_filter(struct prepared *p, const char *const *environment,
+static int choose_filter(struct prepared *p, const char *const *cache_env,
 	const struct embedded_filter **ret, struct error *e)
 {
 	const struct policy *policy = &p->policy;
@@ -148,13 +103,14 @@ static int choose_filter(struct prepared *p, const char *const *environment,
 	if (policy->nested.on && !strcmp(name, "default"))
 		name = "nested";
 	if (policy->syscall_rule_count)
-		return filter_cache_load(&p->arena, policy, name, environment, ret, e);
+		return filter_cache_load(&p->arena, policy, name, cache_env, ret, e);
 	*ret = embedded_find_filter(name);
 	return *ret ? 0 : error_set(e, ERROR_POLICY, "policy", ENOENT, name,
 		"there is no such system-call filter");
 }
 
-static int make_plan(struct prepared *p, const char *const *environment, struct error *e)
+/* @cache_env: where the cache of compiled filters is; NULL: none is looked at or written. */
+static int make_plan(struct prepared *p, const char *const *cache_env, struct error *e)
 {
 	const struct embedded_filter *filter;
 	int r = facts_paths(&p->facts, &p->arena, &p->policy, e);
@@ -162,7 +118,7 @@ static int make_plan(struct prepared *p, const char *const *environment, struct 
 	if (r >= 0)
 		r = policy_check_facts(&p->policy, &p->facts, e);
 	if (r >= 0)
-		r = choose_filter(p, environment, &filter, e);
+		r = choose_filter(p, cache_env, &filter, e);
 	if (r >= 0)
 		r = plan_build(&p->plan, &p->arena, &p->policy, &p->facts, p->argv, filter->code,
 			filter->count, e);
@@ -234,7 +190,7 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 	int argc, const char *const *argv, int first, const char *const *environment,
 	struct policy_verb_flag *flags, size_t flag_count, struct error *e)
 {
-	struct loader loader = { .arena = &p->arena };
+	struct policy_loader loader = { .arena = &p->arena };
 	struct policy_names names;
 	char cwd[2048];
 	const struct policy_resolver res = {
@@ -244,7 +200,7 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 		.text_count = embedded_text_count,
 		.filters = embedded_filters,
 		.filter_count = embedded_filter_count,
-		.load = load,
+		.load = policy_file_load,
 		.context = &loader,
 	};
 
@@ -254,6 +210,8 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 	if (r != 0)
 		return r < 0 ? r : 0;
 	digest_policy(p);
+	if (until == PREPARE_MERGED)
+		return place_workspace(p, &res, e);
 	r = copy_command(p, argc, argv, e);
 	if (r >= 0)
 		r = facts_caller(&p->facts, &p->arena, &p->policy, identity, environment, e);
@@ -263,7 +221,7 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 		return r;
 	facts_names(&names, &p->arena, &p->facts, environment);
 	r = policy_expand(&p->policy, &names, e);
-	return r < 0 || until == PREPARE_POLICY ? r : make_plan(p, environment, e);
+	return r < 0 ? r : make_plan(p, until == PREPARE_DRY ? NULL : environment, e);
 }
 
 int prepare(struct prepared *ret, enum prepare_until until, int argc, const char *const *argv,

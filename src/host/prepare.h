@@ -23,7 +23,8 @@ struct prepared {
 };
 
 enum prepare_until {
-	PREPARE_POLICY, /* merged and expanded, for `policy show` */
+	PREPARE_MERGED, /* for `policy show`: paths as they were written, of the facts the workspace */
+	PREPARE_DRY,    /* for `plan`: no file is written, a cache of filters included */
 	PREPARE_PLAN,
 };
 

@@ -197,3 +197,43 @@ const char *plan_find_env(const struct plan *plan, const char *name)
 			return plan->envp[i] + length + 1;
 	return NULL;
 }
+
+/* What apply_own() set, which stands over every line of the policy. */
+static bool is_own(const struct plan *plan, const char *entry, size_t length)
+{
+	static const char *const own[] = { "CARREL_SESSION", "CARREL_WORKSPACE", "CARREL_SCRATCH",
+		"CARREL_TOOL_RESULTS", "TMPDIR", "PWD" };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (strlen(own[i]) == length && same_name(entry, own[i], length))
+			return true;
+	for (size_t i = 0; i < plan->policy->scratch_env_count; i++) {
+		const char *name = plan->policy->scratch_envs[i].word;
+
+		if (strlen(name) == length && same_name(entry, name, length))
+			return true;
+	}
+	return false;
+}
+
+const struct env_rule *plan_env_rule(const struct plan *plan, const char *entry)
+{
+	const struct policy *policy = plan->policy;
+	const char *const *caller = plan->facts->environ;
+	size_t length = name_length(entry);
+
+	if (is_own(plan, entry, length))
+		return NULL;
+	for (size_t i = policy->env_count; i > 0; i--) {
+		const struct env_rule *rule = &policy->envs[i - 1];
+
+		if (rule->unset || !name_matches(rule->name, entry, length))
+			continue;
+		if (rule->value)
+			return rule;
+		for (size_t j = 0; caller && caller[j]; j++)
+			if (same_name(caller[j], entry, length))
+				return rule;
+	}
+	return NULL;
+}

@@ -13,3 +13,9 @@
  * get in. Returns 0 or -errno with @e.
  */
 MUST_CHECK int plan_environment(struct plan *plan, struct error *e);
+
+/*
+ * plan_env_rule - the policy's line that put @entry (NAME=VALUE of plan->envp) there; its value is
+ * NULL where the caller's own was taken. NULL: carrel itself says it.
+ */
+const struct env_rule *plan_env_rule(const struct plan *plan, const char *entry);

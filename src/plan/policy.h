@@ -283,6 +283,9 @@ MUST_CHECK int policy_check_facts(
 void policy_format_source(
 	const struct source *source, const char *setting, char *ret_text, size_t size);
 
+/* policy_source_setting - the name of the setting that was read at @source, or NULL. */
+const char *policy_source_setting(const struct policy *p, const struct source *source);
+
 /*
  * policy_print - the effective policy as text that is a policy file again.
  * @sources: put the place of each line behind it as a comment. Without them the bytes depend on what

@@ -1,0 +1,429 @@
+/*
+ * plan_print.c - a plan as text; see plan_print.h.
+ *
+ * Runs in: carrel-policy. PURE.
+ */
+#include "plan/plan_print.h"
+
+#include <string.h>
+
+#include "plan/env.h"
+#include "plan/plan_printer.h"
+
+enum {
+	COLUMN_VALUE = 14,
+	COLUMN_STATE = 22,
+	COLUMN_WHAT = 22,
+	COLUMN_WHY = 72,
+	COLUMN_ENV = 28
+};
+
+/* --- the session ------------------------------------------------------------------------------ */
+
+static void put_field(struct printer *o, const char *name)
+{
+	printer_own(o, "  ");
+	printer_own(o, name);
+	printer_pad(o, COLUMN_VALUE);
+}
+
+static void put_identity(struct printer *o)
+{
+	const struct facts *f = o->plan->facts;
+
+	put_field(o, "identity");
+	if (f->privileged && o->view->session)
+		printer_format(o,
+			"privileged: uid %u and gid %u inside, to the host a uid and gid that "
+			"nobody else has",
+			f->uid, f->gid);
+	else if (f->privileged)
+		printer_format(o,
+			"privileged: uid %u and gid %u inside, to the host uid %u and gid %u",
+			f->uid, f->gid, f->kernel_uid, f->kernel_gid);
+	else
+		printer_format(o, "user: uid %u and gid %u, inside as outside", f->uid, f->gid);
+	printer_char(o, '\n');
+}
+
+static void put_scratch(struct printer *o)
+{
+	const struct policy *p = o->plan->policy;
+
+	put_field(o, "scratch");
+	printer_text(o, o->plan->facts->scratch_dir);
+	if (p->scratch_size.set) {
+		printer_own(o, ", in memory, at most ");
+		printer_size(o, p->scratch_size.value);
+		printer_source(o, &p->scratch_size.source);
+	}
+	if (p->keep.on) {
+		printer_own(o, ", kept at the end");
+		printer_source(o, &p->keep.source);
+	} else if (p->keep_for_ms.set) {
+		printer_own(o, ", kept for ");
+		printer_duration(o, p->keep_for_ms.value);
+		printer_source(o, &p->keep_for_ms.source);
+	} else {
+		printer_own(o, ", removed at the end");
+	}
+	printer_char(o, '\n');
+}
+
+static void put_time_limit(
+	struct printer *o, const char *name, const struct number_value *limit)
+{
+	if (!limit->set && !limit->value)
+		return;
+	put_field(o, name);
+	printer_duration(o, limit->value);
+	printer_source(o, &limit->source);
+	printer_char(o, '\n');
+}
+
+static void put_filter(struct printer *o)
+{
+	const struct policy *p = o->plan->policy;
+
+	put_field(o, "syscalls");
+	printer_text(o, p->syscalls.value ? p->syscalls.value : "default");
+	if (p->syscall_rule_count)
+		printer_format(o, " and %zu `syscall` lines", p->syscall_rule_count);
+	if (p->nested.on)
+		printer_own(o, ", nested");
+	printer_format(o, ", %u instructions", o->plan->filter_count);
+	printer_source(o, &p->syscalls.source);
+	printer_char(o, '\n');
+}
+
+static void put_switches(struct printer *o)
+{
+	const struct policy *p = o->plan->policy;
+	const struct {
+		const char *name;
+		const struct flag_value *flag;
+	} flags[] = {
+		{ "nested", &p->nested },
+		{ "degraded", &p->degraded },
+		{ "dies", &p->die_with_parent },
+	};
+	static const char *const text[] = { "namespaces can be made inside",
+		"accepted: walls may be missing", "with the process that started it" };
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (!flags[i].flag->on)
+			continue;
+		put_field(o, flags[i].name);
+		printer_own(o, text[i]);
+		printer_source(o, &flags[i].flag->source);
+		printer_char(o, '\n');
+	}
+}
+
+static void put_session(struct printer *o)
+{
+	const struct plan *plan = o->plan;
+	const struct policy *p = plan->policy;
+
+	printer_own(o, "session\n");
+	put_identity(o);
+	put_field(o, "profile");
+	printer_text(o, p->profile.value);
+	printer_source(o, &p->profile.source);
+	printer_own(o, "\n");
+	put_field(o, "workspace");
+	printer_text(o, plan->facts->workspace);
+	printer_format(o, " (%s)", plan_workspace_modes[p->workspace_mode]);
+	printer_source(o, &p->workspace.source);
+	printer_own(o, "\n");
+	put_scratch(o);
+	put_field(o, "cwd");
+	printer_text(o, plan->cwd);
+	printer_own(o, "\n");
+	put_field(o, "network");
+	printer_own(o, p->net == NET_NONE ? "none but the loopback" : "the host's");
+	printer_source(o, &p->net_source);
+	printer_char(o, '\n');
+	put_filter(o);
+	put_field(o, "terminal");
+	printer_own(o, plan_tty_modes[p->tty]);
+	printer_source(o, &p->tty_source);
+	printer_char(o, '\n');
+	put_time_limit(o, "timeout", &p->timeout_ms);
+	put_time_limit(o, "grace", &p->grace_ms);
+	put_switches(o);
+	if (p->report.value) {
+		put_field(o, "report");
+		printer_text(o, p->report.value);
+		printer_source(o, &p->report.source);
+		printer_char(o, '\n');
+	}
+}
+
+static void put_walls(struct printer *o)
+{
+	printer_own(o, "\nwalls\n");
+	for (int i = 0; i < WALL_COUNT; i++) {
+		const struct wall_fact *w = &o->plan->walls[i];
+
+		printer_format(o, "  %s", plan_wall_name((enum wall)i));
+		printer_pad(o, COLUMN_STATE);
+		printer_own(o, plan_wall_states[w->state]);
+		if (w->why) {
+			printer_own(o, ": ");
+			printer_text(o, w->why);
+		}
+		printer_char(o, '\n');
+	}
+}
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+static void put_flags(struct printer *o, const struct op *op)
+{
+	const char *before = " (";
+
+	for (const struct plan_flag_word *f = plan_flag_words; f->word; f++) {
+		if (!(op->flags & f->flag))
+			continue;
+		printer_own(o, before);
+		printer_own(o, f->word);
+		if (f->flag == OPF_IDMAP)
+			printer_format(o, " %u:%u", o->plan->idmaps[op->from].disk_uid,
+				o->plan->idmaps[op->from].disk_gid);
+		before = ", ";
+	}
+	if (*before == ',')
+		printer_char(o, ')');
+}
+
+static void put_rights(struct printer *o, const struct op *op)
+{
+	uint64_t handled = 0;
+	const char *before = "";
+
+	for (size_t i = 0; i < o->plan->op_count; i++)
+		if (o->plan->ops[i].kind == OP_LANDLOCK_NEW)
+			handled = o->plan->ops[i].value;
+	if (op->value == handled) {
+		printer_own(o, "everything");
+		return;
+	}
+	for (unsigned bit = 0; bit < 64; bit++) {
+		if (!(op->value & (UINT64_C(1) << bit)))
+			continue;
+		const char *word = plan_word_right(bit);
+		printer_own(o, before);
+		if (word)
+			printer_own(o, word);
+		else
+			printer_format(o, "right-%u", bit);
+		before = " ";
+	}
+}
+
+static void put_furniture(struct printer *o, const struct op *op)
+{
+	printer_format(o, "slot %u: ", op->slot);
+	printer_text(o, op->path);
+	if (op->kind == OP_SYMLINK) {
+		printer_own(o, " -> ");
+		printer_text(o, op->text);
+	} else {
+		printer_format(o, " (%04o)", (unsigned)op->value);
+	}
+}
+
+static void put_new_mount(struct printer *o, const struct op *op)
+{
+	printer_format(o, "slot %u", op->slot);
+	switch ((int)op->kind) {
+	case OP_CLONE:
+		printer_own(o, " <- ");
+		printer_text(o, op->path);
+		break;
+	case OP_PICK:
+		printer_format(o, " <- slot %u: ", op->from);
+		printer_text(o, op->path);
+		break;
+	case OP_OVERLAY:
+		printer_format(
+			o, " <- slot %u below, slot %u above", op->from, (unsigned)op->value);
+		break;
+	case OP_TMPFS:
+		if (op->value) {
+			printer_own(o, ", at most ");
+			printer_size(o, op->value);
+		}
+		break;
+	default:
+		break;
+	}
+	put_flags(o, op);
+}
+
+static void put_limit(struct printer *o, const struct op *op)
+{
+	printer_own(o, plan_word_rlimit(op->from));
+	printer_char(o, ' ');
+	if (op->source == &o->plan->policy->cpu_time_ms.source)
+		printer_duration(o, op->value * 1000);
+	else if (op->source == &o->plan->policy->file_size.source)
+		printer_size(o, op->value);
+	else
+		printer_format(o, "%llu", (unsigned long long)op->value);
+}
+
+static void put_what(struct printer *o, const struct op *op)
+{
+	const struct facts *f = o->plan->facts;
+
+	switch (op->kind) {
+	case OP_CLONE:
+	case OP_TMPFS:
+	case OP_PICK:
+	case OP_OVERLAY:
+	case OP_PROC:
+	case OP_DEVPTS:
+		put_new_mount(o, op);
+		return;
+	case OP_MKDIR:
+	case OP_MKFILE:
+	case OP_SYMLINK:
+		put_furniture(o, op);
+		return;
+	case OP_ATTACH:
+		printer_format(o, "slot %u -> ", op->slot);
+		printer_text(o, op->path);
+		return;
+	case OP_ROOT_SEAL:
+		printer_own(o, "/ (private, read-only, nosuid, nodev)");
+		return;
+	case OP_ROOT_NEW:
+	case OP_ROOT_PIVOT:
+		printer_format(o, "slot %u", op->slot);
+		return;
+	case OP_NO_NESTED:
+		printer_format(o, "user.max_user_namespaces = 0, through slot %u", op->slot);
+		return;
+	case OP_IDENTITY:
+		printer_format(o, "uid %u, gid %u", f->uid, f->gid);
+		return;
+	case OP_RLIMIT:
+		put_limit(o, op);
+		return;
+	case OP_LANDLOCK_NEW:
+		printer_format(o, "ABI %u", op->from);
+		return;
+	case OP_LANDLOCK_PATH:
+		printer_text(o, op->path);
+		printer_own(o, ": ");
+		put_rights(o, op);
+		return;
+	case OP_FILTER:
+		printer_format(o, "%u instructions", o->plan->filter_count);
+		return;
+	case OP_KEYRING:
+	case OP_ENTER_USER_NS:
+	case OP_CAPABILITIES:
+	case OP_NO_NEW_PRIVS:
+	case OP_LANDLOCK_ON:
+	case OP_HIDE_SELF:
+	case OP_KIND_COUNT:
+		return;
+	}
+}
+
+static void put_ops(struct printer *o)
+{
+	printer_own(o, "\noperations\n");
+	for (size_t i = 0; i < o->plan->op_count; i++) {
+		const struct op *op = &o->plan->ops[i];
+
+		printer_format(o, "  %3zu  %s", i, plan_op_name(op->kind));
+		printer_pad(o, COLUMN_WHAT);
+		put_what(o, op);
+		printer_pad(o, COLUMN_WHY);
+		printer_own(o, "# ");
+		if (op->why)
+			printer_text(o, op->why);
+		printer_source(o, op->source);
+		printer_char(o, '\n');
+	}
+}
+
+/* --- what is not done by operations ----------------------------------------------------------- */
+
+static void put_entries(struct printer *o)
+{
+	printer_own(o, "\nmade in the session directory\n");
+	for (size_t i = 0; i < o->plan->entry_count; i++) {
+		printer_own(o, "  ");
+		printer_text(o, o->plan->entries[i].path);
+		printer_own(o, o->plan->entries[i].is_file ? "\n" : "/\n");
+	}
+}
+
+static void put_absents(struct printer *o)
+{
+	if (o->plan->absent_count)
+		printer_own(o, "\nprotected and absent: moved to quarantine if it appears\n");
+	for (size_t i = 0; i < o->plan->absent_count; i++) {
+		printer_own(o, "  ");
+		printer_text(o, o->plan->absents[i].path);
+		printer_source(o, o->plan->absents[i].source);
+		printer_char(o, '\n');
+	}
+}
+
+static void put_environment(struct printer *o)
+{
+	printer_own(o, "\nenvironment\n");
+	for (size_t i = 0; i < o->plan->env_count; i++) {
+		const char *entry = o->plan->envp[i];
+		const struct env_rule *rule = plan_env_rule(o->plan, entry);
+		size_t length = strcspn(entry, "=");
+
+		printer_own(o, "  ");
+		if (rule && !rule->value) {
+			/* The caller's: its name alone, its value may be a secret. */
+			printer_bytes(o, entry, length, "\\");
+			printer_pad(o, COLUMN_ENV);
+			printer_own(o, "the caller's");
+		} else {
+			printer_text(o, entry);
+		}
+		if (rule)
+			printer_source(o, &rule->source);
+		printer_char(o, '\n');
+	}
+}
+
+static void put_command(struct printer *o)
+{
+	const char *const *argv = o->plan->argv;
+
+	if (!argv || !argv[0])
+		return;
+	printer_own(o, "\ncommand\n ");
+	for (; *argv; argv++) {
+		printer_char(o, ' ');
+		printer_word(o, *argv);
+	}
+	printer_char(o, '\n');
+}
+
+int plan_print(const struct plan_view *view)
+{
+	struct printer o = { .view = view, .plan = view->plan };
+
+	put_session(&o);
+	put_walls(&o);
+	put_ops(&o);
+	put_entries(&o);
+	put_absents(&o);
+	put_environment(&o);
+	put_command(&o);
+	printer_flush(&o);
+	return o.error;
+}
