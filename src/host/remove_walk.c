@@ -35,29 +35,16 @@ static struct walk_frame *top_frame(struct walk *w)
 
 /* --- what is left behind ------------------------------------------------------------------- */
 
-static size_t append(char *text, size_t size, size_t at, const char *part)
-{
-	size_t length = strlen(part);
-
-	if (at > 0 && at < size - 1 && part[0])
-		text[at++] = '/';
-	if (length > size - 1 - at)
-		length = size - 1 - at;
-	memcpy(text + at, part, length);
-	text[at + length] = '\0';
-	return at + length;
-}
-
 /* The path of @name in the current directory. True when it did not fit. */
 static bool path_of(
 	const struct walk *w, const char *base, const char *name, char *text, size_t size)
 {
-	size_t at = append(text, size, 0, base);
+	size_t at = walk_append(text, size, 0, base);
 
 	for (int i = 1; i <= w->depth; i++)
-		at = append(text, size, at, w->frames[i].name);
+		at = walk_append(text, size, at, w->frames[i].name);
 	if (name)
-		at = append(text, size, at, name);
+		at = walk_append(text, size, at, name);
 	return at >= size - 1;
 }
 
@@ -130,45 +117,6 @@ static bool is_read(const struct walk_frame *f)
 	return f->end && !f->full && !f->left && !f->again && !f->tried && !f->shards;
 }
 
-/*
- * Writes the place of the current directory (@name NULL) or of @name in it, relative to the whole
- * tree, into a job. False: too long.
- */
-static bool job_path(const struct walk *w, const char *name, struct pool_job *job)
-{
-	size_t at = 0;
-
-	job->path[0] = '\0';
-	at = append(job->path, POOL_PATH, at, w->prefix_parent);
-	at = append(job->path, POOL_PATH, at, w->prefix_name);
-	for (int i = 1; i <= w->depth; i++)
-		at = append(job->path, POOL_PATH, at, w->frames[i].name);
-	if (name)
-		at = append(job->path, POOL_PATH, at, name);
-	return at < POOL_PATH - 1;
-}
-
-/* Splits a flat directory among the workers that have nothing to do. */
-static void split_directory(struct walk *w, struct walk_frame *f)
-{
-	unsigned hungry = pool_hungry(w->pool);
-
-	for (unsigned i = 1; i <= hungry; i++) {
-		struct pool_job *job = pool_reserve(w->pool);
-
-		if (!job)
-			return;
-		if (!job_path(w, NULL, job)) {
-			pool_release(job);
-			return;
-		}
-		job->shards = (uint8_t)(hungry + 1);
-		job->shard = (uint8_t)i;
-		f->shards = job->shards; /* and class 0 is ours */
-		pool_post(w->pool, job);
-	}
-}
-
 static struct beneath_entry *next_entry(struct walk *w, struct walk_frame *f)
 {
 	for (;;) {
@@ -191,8 +139,8 @@ static struct beneath_entry *next_entry(struct walk *w, struct walk_frame *f)
 			}
 			return NULL;
 		}
-		if (w->pool && !f->shards && f->full && f->seen >= SHARD_SEEN)
-			split_directory(w, f);
+		if (w->pool && f->full)
+			walk_split(w, f);
 	}
 }
 
@@ -293,31 +241,10 @@ static bool shrink(struct walk *w)
 	return true;
 }
 
-/* Leaves the directory @name to whoever is free. */
-static bool give_away(struct walk *w, struct walk_frame *f, const char *name)
-{
-	/* The last entry is not given away: in a chain of directories it would wander about. */
-	if (!w->pool || (f->at >= f->end && !f->full))
-		return false;
-	if (w->is_worker ? !pool_hungry(w->pool) : !pool_has_room(w->pool))
-		return false;
-	struct pool_job *job = pool_reserve(w->pool);
-	if (!job)
-		return false;
-	job->shards = 0;
-	if (!job_path(w, name, job)) {
-		pool_release(job);
-		return false;
-	}
-	pool_post(w->pool, job);
-	f->left++;
-	return true;
-}
-
 /* The directory @name has entries: enter it, give it away, or raise it. */
 static void enter(struct walk *w, struct walk_frame *f, const char *name)
 {
-	if (give_away(w, f, name))
+	if (walk_give_away(w, f, name))
 		return;
 	int result = w->depth + 1 < w->limit ? beneath_open_dir(f->fd, name) : -EMLINK;
 	if (result >= 0) {

@@ -79,5 +79,22 @@ void walk_again(struct walk *w);
 /* walk_unlink - remove @name, no directory, from @dirfd. 0 or -errno. */
 MUST_CHECK int walk_unlink(struct walk *w, int dirfd, const char *name, uint8_t type);
 
+/*
+ * walk_give_away - leave the directory @name in the current frame @f to whoever is free. False
+ * where nobody needs it: then it is the caller's.
+ */
+bool walk_give_away(struct walk *w, struct walk_frame *f, const char *name);
+
+/*
+ * walk_split - leave shares of the large flat directory @f, the current frame, to the workers that
+ * have nothing to do. unlinkat(2) holds the directory's lock only for the entry; freeing the inode
+ * comes after it, and that is what is done side by side. Shares go by inode number, so that all
+ * agree on them without a word and inodes of one block stay together.
+ */
+void walk_split(struct walk *w, struct walk_frame *f);
+
+/* walk_append - add a component to a path that is @at long; returns the new length, cut to fit. */
+size_t walk_append(char *text, size_t size, size_t at, const char *part);
+
 /* walk_end - give the buffers back. */
 void walk_end(struct walk *w);
