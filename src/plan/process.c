@@ -49,9 +49,6 @@ static int emit_limits(struct emitter *m)
 	if (r >= 0)
 		r = emit_limit(m, RLIMIT_FSIZE, &policy->file_size, policy->file_size.value,
 			"file-size");
-	if (r >= 0)
-		r = emit_limit(m, RLIMIT_NOFILE, &policy->open_files, policy->open_files.value,
-			"open-files");
 	return r;
 }
 
@@ -224,6 +221,10 @@ int plan_process(struct plan *plan, const struct tree *tree, uint16_t proc_slot,
 			.why = "setuid bits and file capabilities are dead" });
 	if (r >= 0)
 		r = emit_landlock(&m, tree);
+	/* Last of the limits: the operations before need descriptors themselves. */
+	if (r >= 0)
+		r = emit_limit(&m, RLIMIT_NOFILE, &plan->policy->open_files,
+			plan->policy->open_files.value, "open-files");
 	if (r >= 0)
 		r = emit(&m, (struct op){ .kind = OP_FILTER, .why = "system-call filter",
 			.source = &plan->policy->syscalls.source });
