@@ -19,7 +19,7 @@
 #include "box/sys.h"
 
 struct applier {
-	const struct box *box;
+	struct box *box;
 	int root;                  /* later paths are relative to it */
 	int landlock;              /* the rule set being built, -1 before and after */
 	int slots[PLAN_SLOT_MAX];
@@ -109,6 +109,44 @@ static int new_mount(const char *type, const char *const *options, unsigned attr
 	return r;
 }
 
+static int make_tmpfs(const char *const *options)
+{
+	return new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+static int make_proc(void)
+{
+	const char *const options[] = { NULL };
+
+	return new_mount("proc", options,
+		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+}
+
+static int make_devpts(void)
+{
+	const char *const options[] = { "ptmxmode", "0666", "mode", "0620", NULL };
+
+	return new_mount("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+}
+
+void box_make_ahead(struct box_made *ret)
+{
+	const char *const options[] = { "mode", "0755", NULL };
+
+	ret->proc = make_proc();
+	ret->devpts = make_devpts();
+	ret->tmpfs = make_tmpfs(options);
+}
+
+/* What was made ahead, once; negative where there is nothing, and the operation makes it itself. */
+static int take_made(int *made)
+{
+	int fd = *made;
+
+	*made = -1;
+	return fd;
+}
+
 static int apply_tmpfs(struct applier *a, const struct op *op)
 {
 	char size[NUMBER_TEXT], uid[NUMBER_TEXT], gid[NUMBER_TEXT];
@@ -127,8 +165,8 @@ static int apply_tmpfs(struct applier *a, const struct op *op)
 		options[n++] = number_text(gid, a->box->plan->facts->kernel_gid);
 	}
 	options[n] = NULL;
-	return slot_put(a, op->slot,
-		new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+	int fd = n == 2 && !(op->flags & OPF_OWNED) ? take_made(&a->box->made.tmpfs) : -1;
+	return slot_put(a, op->slot, fd >= 0 ? fd : make_tmpfs(options));
 }
 
 static int apply_furniture(struct applier *a, const struct op *op)
@@ -195,18 +233,16 @@ static int apply_overlay(struct applier *a, const struct op *op)
 
 static int apply_proc(struct applier *a, const struct op *op)
 {
-	const char *const options[] = { NULL };
+	int fd = take_made(&a->box->made.proc);
 
-	return slot_put(a, op->slot, new_mount("proc", options,
-		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+	return slot_put(a, op->slot, fd >= 0 ? fd : make_proc());
 }
 
 static int apply_devpts(struct applier *a, const struct op *op)
 {
-	const char *const options[] = { "ptmxmode", "0666", "mode", "0620", NULL };
+	int fd = take_made(&a->box->made.devpts);
 
-	return slot_put(a, op->slot,
-		new_mount("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+	return slot_put(a, op->slot, fd >= 0 ? fd : make_devpts());
 }
 
 static int apply_root_seal(struct applier *a)
@@ -304,7 +340,7 @@ static int apply_op(struct applier *a, const struct op *op)
 	case OP_KEYRING:
 		return confine_keyring();
 	case OP_ENTER_USER_NS:
-		return confine_enter_user_ns(a->box->user_ns);
+		return confine_enter_user_ns(a->box->idmap_ns[0]);
 	case OP_NO_NESTED:
 		return confine_no_nested(slot_fd(a, op->slot));
 	case OP_IDENTITY:
@@ -329,7 +365,7 @@ static int apply_op(struct applier *a, const struct op *op)
 	return -ENOSYS;
 }
 
-int box_apply(const struct box *box, int *ret_op)
+int box_apply(struct box *box, int *ret_op)
 {
 	struct applier a = { .box = box, .root = -1, .landlock = -1 };
 	const struct plan *plan = box->plan;

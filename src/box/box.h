@@ -11,11 +11,18 @@
 
 #include "plan/plan.h"
 
+/* Init's descriptors from its beginning to its end. */
+enum { BOX_CHANNEL = 3, BOX_CHILDREN = 4 /* signalfd for SIGCHLD */ };
+
+/* File systems made while the plan was still being worked out; -1: none, or handed out. */
+struct box_made {
+	int proc, devpts, tmpfs;
+};
+
 struct box {
 	const struct plan *plan; /* sealed */
-	int channel;             /* init's end */
-	int user_ns;             /* privileged: the session's user namespace; else -1 */
-	int idmap_ns[PLAN_IDMAP_MAX];
+	int idmap_ns[PLAN_IDMAP_MAX]; /* privileged: for each idmap of the plan; the first is the session's */
+	struct box_made made;
 	bool want_pty;
 	mode_t umask;            /* the caller's, for the payload */
 	char *caller_args;       /* the caller's argv and environment block, wiped in init */
@@ -23,8 +30,11 @@ struct box {
 };
 
 /*
- * box_init - pid 1, from clone to the end of the session. Applies the plan, says READY, starts
+ * box_init - pid 1, from the plan to the end of the session. Applies it, says READY, starts
  * the command when told, reports how it ended. Never returns; any failure is reported as FAILED
  * with the operation number where the channel still works, and ends the session.
  */
 _Noreturn void box_init(const struct box *box);
+
+/* box_fail - tell the supervisor, as far as it still listens, and end: with init the session ends. */
+_Noreturn void box_fail(int op, int error);

@@ -15,7 +15,7 @@
 
 enum channel_kind {
 	/* supervisor -> init */
-	CHANNEL_GO = 1,     /* to the maker: maps are written, the plan stands; descriptors: one user
+	CHANNEL_GO = 1,     /* maps are written, the plan stands; descriptors: one user
 			     * namespace for each idmap of the plan, the session's own first */
 	CHANNEL_EXEC,       /* start the command, in front of its terminal with flag = 1; the streams
 			     * in `streams` come as descriptors, the others are the terminal */
@@ -40,6 +40,7 @@ enum channel_step {
 	STEP_CWD = -5,    /* the payload: working directory */
 	STEP_STDIO = -6,  /* the payload: descriptors */
 	STEP_EXEC = -7,   /* the payload: execve */
+	STEP_NAMESPACES = -8, /* init before the plan: the namespaces */
 };
 
 struct channel_record {

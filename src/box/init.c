@@ -9,15 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,72 +29,19 @@ enum { STACK_SIZE = 64 * 1024 };
 
 struct init {
 	const struct box *box;
-	int channel;
-	int children; /* signalfd for SIGCHLD */
 	int tty;      /* the terminal's slave, or -1 */
 	pid_t payload;
 	void *stack;
 	struct payload start;
 };
 
-/* Tell the supervisor, as far as it still listens, and end: with init the whole session ends. */
-static _Noreturn void fail(int channel, int op, int error)
+_Noreturn void box_fail(int op, int error)
 {
 	struct channel_record record = { .kind = CHANNEL_FAILED, .op = op, .errnum = -error };
+	int r = channel_send(BOX_CHANNEL, &record, NULL, 0);
 
-	int r = channel_send(channel, &record, NULL, 0);
 	(void)r; /* there is no other way to say it */
 	_exit(1);
-}
-
-/*
- * Every descriptor of the launcher goes, whatever its flags: the channel and the namespaces that the
- * plan needs are moved to the lowest numbers first, and the rest is closed.
- */
-static int keep_descriptors(struct box *box, int *ret_channel)
-{
-	int *kept[1 + PLAN_IDMAP_MAX];
-	size_t count = 0;
-
-	kept[count++] = &box->channel;
-	for (size_t i = 0; i < box->plan->idmap_count; i++)
-		kept[count++] = &box->idmap_ns[i];
-	/* Up first, out of each other's way, then down to 3, 4, 5, ... */
-	for (size_t i = 0; i < count; i++) {
-		*kept[i] = fcntl(*kept[i], F_DUPFD_CLOEXEC, (int)(3 + count));
-		if (*kept[i] < 0)
-			return -errno;
-	}
-	for (size_t i = 0; i < count; i++) {
-		if (dup3(*kept[i], (int)(3 + i), O_CLOEXEC) < 0)
-			return -errno;
-		*kept[i] = (int)(3 + i);
-	}
-	*ret_channel = box->channel;
-	box->user_ns = box->plan->idmap_count ? box->idmap_ns[0] : -1;
-	int r = sys_close_range((unsigned)(3 + count), ~0U);
-	return r < 0 ? r : sys_close_range(0, 2);
-}
-
-static int set_up(struct init *i)
-{
-	sigset_t child;
-
-	/* If the supervisor is gone already, the channel's end of file says so. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || setsid() < 0)
-		return -errno;
-	(void)umask(0);
-	if (sigemptyset(&child) < 0 || sigaddset(&child, SIGCHLD) < 0)
-		return -errno;
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
-	if (sigaction(SIGCHLD, &dfl, NULL) < 0) /* ignored, children would reap themselves */
-		return -errno;
-	i->children = signalfd(-1, &child, SFD_CLOEXEC);
-	if (i->children < 0)
-		return -errno;
-	i->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	return i->stack == MAP_FAILED ? -errno : 0;
 }
 
 /* The terminal of the session, from its own devpts; init leads its session. See: ioctl_tty(2). */
@@ -130,7 +74,7 @@ static int say_ready(struct init *i)
 		r = open_pty(i, &master);
 	if (r < 0)
 		return r;
-	r = channel_send(i->channel, &record, &master, master >= 0 ? 1 : 0);
+	r = channel_send(BOX_CHANNEL, &record, &master, master >= 0 ? 1 : 0);
 	if (master >= 0)
 		(void)close(master);
 	return r;
@@ -181,10 +125,10 @@ static _Noreturn void end_session(struct init *i, struct channel_record *record)
 			;
 		(void)close(i->tty);
 	}
-	int r = channel_send(i->channel, record, NULL, 0);
+	int r = channel_send(BOX_CHANNEL, record, NULL, 0);
 	if (r < 0)
 		_exit(1); /* the supervisor takes a missing record for an unknown outcome */
-	while (i->tty >= 0 && (read(i->channel, &byte, 1) > 0 || errno == EINTR))
+	while (i->tty >= 0 && (read(BOX_CHANNEL, &byte, 1) > 0 || errno == EINTR))
 		errno = 0;
 	_exit(0);
 }
@@ -198,13 +142,13 @@ static void payload_ended(struct init *i)
 
 	/* Look before reaping: a reaped process has no /proc entry. */
 	if (waitid(P_PID, (id_t)i->payload, &info, WEXITED | WNOWAIT) < 0)
-		fail(i->channel, STEP_LOOP, -errno);
+		box_fail(STEP_LOOP, -errno);
 	if (info.si_code != CLD_EXITED)
 		record.started = payload_started(i->payload, info.si_status & 0x7f);
 	else
 		record.started = STARTED_YES;
 	if (wait4(i->payload, &status, 0, &usage) != i->payload)
-		fail(i->channel, STEP_LOOP, -errno);
+		box_fail(STEP_LOOP, -errno);
 	record.wait_status = status;
 	record.user_us = (uint64_t)usage.ru_utime.tv_sec * 1000000 + (uint64_t)usage.ru_utime.tv_usec;
 	record.system_us =
@@ -218,13 +162,13 @@ static void payload_ended(struct init *i)
 	end_session(i, &record);
 }
 
-static void payload_stopped(struct init *i, int signal)
+static void payload_stopped(int signal)
 {
 	struct channel_record record = { .kind = CHANNEL_STOPPED, .op = -1, .number = signal };
-	int r = channel_send(i->channel, &record, NULL, 0);
+	int r = channel_send(BOX_CHANNEL, &record, NULL, 0);
 
 	if (r < 0)
-		fail(i->channel, STEP_LOOP, r);
+		box_fail(STEP_LOOP, r);
 }
 
 /* Reap everything that has ended; orphans come to pid 1. */
@@ -232,15 +176,15 @@ static void reap(struct init *i)
 {
 	struct signalfd_siginfo info;
 
-	if (read(i->children, &info, sizeof(info)) != (ssize_t)sizeof(info))
-		fail(i->channel, STEP_LOOP, -EIO);
+	if (read(BOX_CHILDREN, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		box_fail(STEP_LOOP, -EIO);
 	for (;;) {
 		siginfo_t child = { 0 };
 
 		if (waitid(P_ALL, 0, &child, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) < 0) {
 			if (errno == ECHILD)
 				return;
-			fail(i->channel, STEP_LOOP, -errno);
+			box_fail(STEP_LOOP, -errno);
 		}
 		if (child.si_pid == 0)
 			return;
@@ -248,9 +192,9 @@ static void reap(struct init *i)
 		if (child.si_pid == i->payload && !stopped)
 			payload_ended(i); /* does not return */
 		if (waitid(P_PID, (id_t)child.si_pid, &child, WEXITED | WSTOPPED | WNOHANG) < 0)
-			fail(i->channel, STEP_LOOP, -errno);
+			box_fail(STEP_LOOP, -errno);
 		if (stopped && child.si_pid == i->payload)
-			payload_stopped(i, child.si_status);
+			payload_stopped(child.si_status);
 	}
 }
 
@@ -265,7 +209,7 @@ static void start_payload(struct init *i, const struct channel_record *record,
 	int next = 0;
 
 	if (i->payload > 0)
-		fail(i->channel, STEP_LOOP, -EPROTO);
+		box_fail(STEP_LOOP, -EPROTO);
 	i->start = (struct payload){ .plan = i->box->plan, .tty = i->tty,
 		.in_front = record->flag != 0, .umask = i->box->umask };
 	for (int f = 0; f < CHANNEL_STREAMS; f++) {
@@ -275,14 +219,14 @@ static void start_payload(struct init *i, const struct channel_record *record,
 		int up = fcntl(from, F_DUPFD_CLOEXEC, 10);
 
 		if (up < 0)
-			fail(i->channel, STEP_STDIO, -errno);
+			box_fail(STEP_STDIO, -errno);
 		if (sent)
 			(void)close(fds[next++]);
 		i->start.stdio[f] = up;
 	}
 	i->payload = payload_start(&i->start, (char *)i->stack + STACK_SIZE);
 	if (i->payload < 0)
-		fail(i->channel, STEP_EXEC, i->payload);
+		box_fail(STEP_EXEC, i->payload);
 	for (int f = 0; f < CHANNEL_STREAMS; f++)
 		(void)close(i->start.stdio[f]);
 }
@@ -304,7 +248,7 @@ static void continue_payload(struct init *i, const struct channel_record *record
 		int r = take_front(i, record->flag ? i->payload : getpid());
 
 		if (r < 0 && r != -ESRCH && r != -EPERM)
-			fail(i->channel, STEP_LOOP, r);
+			box_fail(STEP_LOOP, r);
 	}
 	(void)kill(-i->payload, SIGCONT);
 }
@@ -313,12 +257,12 @@ static void handle_record(struct init *i)
 {
 	struct channel_record record;
 	int fds[CHANNEL_FDS_MAX];
-	int r = channel_receive(i->channel, &record, fds);
+	int r = channel_receive(BOX_CHANNEL, &record, fds);
 
 	if (r == 0)
 		_exit(1); /* the supervisor is gone, and the session with it */
 	if (r < 0)
-		fail(i->channel, STEP_LOOP, r);
+		box_fail(STEP_LOOP, r);
 	switch ((enum channel_kind)record.kind) {
 	case CHANNEL_EXEC:
 		start_payload(i, &record, fds);
@@ -336,21 +280,21 @@ static void handle_record(struct init *i)
 	case CHANNEL_ENDED:
 		break;
 	}
-	fail(i->channel, STEP_LOOP, -EPROTO);
+	box_fail(STEP_LOOP, -EPROTO);
 }
 
 static _Noreturn void event_loop(struct init *i)
 {
 	struct pollfd events[] = {
-		{ .fd = i->channel, .events = POLLIN },
-		{ .fd = i->children, .events = POLLIN },
+		{ .fd = BOX_CHANNEL, .events = POLLIN },
+		{ .fd = BOX_CHILDREN, .events = POLLIN },
 	};
 
 	for (;;) {
 		if (poll(events, 2, -1) < 0) {
 			if (errno == EINTR)
 				continue;
-			fail(i->channel, STEP_LOOP, -errno);
+			box_fail(STEP_LOOP, -errno);
 		}
 		if (events[1].revents)
 			reap(i);
@@ -362,27 +306,22 @@ static _Noreturn void event_loop(struct init *i)
 _Noreturn void box_init(const struct box *box)
 {
 	struct box own = *box;
-	struct init i = { .box = &own, .channel = box->channel, .children = -1, .tty = -1 };
+	struct init i = { .box = &own, .tty = -1 };
 	int op = STEP_SETUP;
-	int r = keep_descriptors(&own, &i.channel);
 
-	if (r >= 0)
-		r = set_up(&i);
-	if (r >= 0)
-		r = box_apply(&own, &op);
+	i.stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	int r = i.stack == MAP_FAILED ? -errno : box_apply(&own, &op);
 	if (r < 0)
-		fail(i.channel, op, r);
+		box_fail(op, r);
 	/* Slots, namespaces: nothing of the host's stays open. */
-	r = fcntl(i.children, F_DUPFD_CLOEXEC, 4);
-	if (r >= 0 && i.children != 4)
-		r = dup3(i.children, 4, O_CLOEXEC);
-	if (r < 0)
-		fail(i.channel, STEP_SETUP, -errno);
-	i.children = 4;
-	r = sys_close_range(5, ~0U);
+	r = sys_close_range(0, BOX_CHANNEL - 1);
 	if (r >= 0)
-		r = say_ready(&i);
+		r = sys_close_range(BOX_CHILDREN + 1, ~0U);
 	if (r < 0)
-		fail(i.channel, STEP_PTY, r);
+		box_fail(STEP_SETUP, r);
+	r = say_ready(&i);
+	if (r < 0)
+		box_fail(STEP_PTY, r);
 	event_loop(&i);
 }

@@ -22,18 +22,6 @@
 
 enum { EXEC_PATH_MAX = 3072 }; /* the stack is small */
 
-static int reset_signals(void)
-{
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
-	sigset_t none;
-
-	for (int s = 1; s <= SIGRTMAX; s++)
-		(void)sigaction(s, &dfl, NULL); /* KILL, STOP and libc's own refuse; they are default */
-	if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
-		return -errno;
-	return 0;
-}
-
 static int place_stdio(struct payload *p)
 {
 	for (int i = 0; i < CHANNEL_STREAMS; i++)
@@ -109,12 +97,14 @@ static int exec_searched(struct payload *p)
 static int payload_main(void *arg)
 {
 	struct payload *p = arg;
+	sigset_t none;
 	int step = STEP_STDIO, r = become_group(p);
 
 	if (r >= 0)
 		r = place_stdio(p);
-	if (r >= 0)
-		r = reset_signals();
+	/* Dispositions are the default ones since init began. */
+	if (sigemptyset(&none) < 0 || (r >= 0 && sigprocmask(SIG_SETMASK, &none, NULL) < 0))
+		r = -errno;
 	if (r >= 0) {
 		(void)umask(p->umask);
 		step = STEP_CWD;

@@ -99,6 +99,8 @@ static void hint_op(const struct op *op, int errnum, struct error *e)
 
 int explain_op(const struct plan *plan, int op, int errnum, struct error *e)
 {
+	if (op == STEP_NAMESPACES)
+		return explain_clone(errnum, e);
 	if (op < 0 || (size_t)op >= plan->op_count) {
 		int r = error_set(e, ERROR_APPLY, "launch", errnum,
 			op == STEP_CWD ? plan->cwd : NULL, "%s", step_text(op));

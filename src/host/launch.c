@@ -1,7 +1,7 @@
 /*
  * launch.c - see launch.h.
  *
- * Runs in: the launcher, outside; maker_main() and box_init() take over in the children.
+ * Runs in: the launcher, outside; begin_main() takes over in the child.
  */
 #include "host/launch.h"
 
@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "box/begin.h"
 #include "box/channel.h"
 #include "box/sys.h"
 #include "host/explain.h"
@@ -97,7 +98,7 @@ static void close_all(int *fds, size_t count)
 		fd_close(&fds[i]);
 }
 
-/* The word to the maker, with a user namespace for each owner that is idmapped. */
+/* The word to init, with a user namespace for each owner that is idmapped. */
 static int send_go(struct launch *l, const struct plan *plan)
 {
 	struct channel_record record = { .kind = CHANNEL_GO };
@@ -128,64 +129,34 @@ static int send_go(struct launch *l, const struct plan *plan)
 	return r;
 }
 
-static int maker_fault(const struct launch *l, int r, struct error *e)
+static int start_init(struct launch *l, const struct identity *id, struct error *e)
 {
-	const struct maker_status *s = l->status;
-	int errnum = s->errnum ? s->errnum : -r;
-
-	if (s->step == MAKER_NAMESPACES || s->step == MAKER_CLONE || s->step == MAKER_LOOPBACK)
-		return explain_clone(errnum ? errnum : EIO, e);
-	return error_set(e, ERROR_INTERNAL, "launch", errnum, NULL,
-		"the namespaces could not be made");
-}
-
-/* Init is cloned when the maker has ended well; it is our child, so its pid cannot be another's. */
-static int await_maker(struct launch *l, struct error *e)
-{
-	int status = 0;
-	pid_t maker = l->maker;
-
-	while (waitpid(maker, &status, 0) < 0)
-		if (errno != EINTR)
-			return maker_fault(l, -errno, e);
-	l->maker = 0;
-	if (l->status->init > 0) {
-		l->pidfd = (int)sys_result(syscall(SYS_pidfd_open, l->status->init, 0));
-		if (l->pidfd < 0)
-			return error_set(e, ERROR_INTERNAL, "launch", -l->pidfd, NULL,
-				"cannot hold on to init");
-	}
-	if (!WIFEXITED(status) || WEXITSTATUS(status) || l->status->step != MAKER_DONE)
-		return maker_fault(l, -ECHILD, e);
-	return 0;
-}
-
-static int start_maker(struct launch *l, const struct identity *id, struct error *e)
-{
-	int pair[2];
-	struct clone_args args = { .flags = l->flags & CLONE_NEWUSER, .exit_signal = SIGCHLD };
-	struct maker maker = { .status = l->status, .box = l->box, .arena = l->arena->base,
-		.arena_size = l->arena->size, .flags = l->flags & ~(unsigned long)CLONE_NEWUSER,
-		.launcher = getpid() };
+	int pair[2], pidfd = -1;
+	struct clone_args args = {
+		.flags = (l->flags & CLONE_NEWUSER) | CLONE_NEWPID | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	struct begin begin = { .box = l->box, .arena = l->arena->base,
+		.arena_size = l->arena->size, .flags = l->flags & ~(unsigned long)CLONE_NEWUSER };
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_set(e, ERROR_LIMIT, "launch", errno, NULL, "cannot make the channel");
-	maker.channel = pair[1];
-	maker.launcher_end = pair[0];
-	*l->status = (struct maker_status){ 0 };
+	begin.channel = pair[1];
 	long pid = sys_clone3(&args);
 	if (pid == 0)
-		maker_main(&maker);
+		begin_main(&begin);
 	(void)close(pair[1]);
 	l->channel = pair[0];
 	if (pid < 0) {
 		fd_close(&l->channel);
 		return explain_clone((int)-pid, e);
 	}
-	l->maker = (pid_t)pid;
+	l->pidfd = pidfd;
+	l->init = (pid_t)pid;
 	if (!(l->flags & CLONE_NEWUSER))
 		return 0;
-	int r = write_maps(l->maker, true, id->uid, id->uid, id->gid, id->gid);
+	int r = write_maps(l->init, true, id->uid, id->uid, id->gid, id->gid);
 	if (r < 0) {
 		launch_kill(l);
 		r = error_set(e, ERROR_NAMESPACES, "launch", -r, NULL,
@@ -209,13 +180,10 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 	if (!identity->privileged)
 		l.flags |= CLONE_NEWUSER;
 	l.box = arena_alloc(arena, sizeof(*l.box));
-	/* Not in the arena: the maker still writes here when that is sealed. */
-	l.status = mmap(NULL, sizeof(*l.status), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	/* Ignored by a caller, children would vanish without a status: wait(2). */
-	if (!l.box || l.status == MAP_FAILED || sigaction(SIGCHLD, &dfl, NULL) < 0)
+	if (!l.box || sigaction(SIGCHLD, &dfl, NULL) < 0)
 		return error_set(e, ERROR_LIMIT, "launch", ENOMEM, NULL, "no memory");
-	int r = start_maker(&l, identity, e);
+	int r = start_init(&l, identity, e);
 	if (r >= 0)
 		*ret = l;
 	return r;
@@ -229,7 +197,7 @@ static int begin_again(struct launch *l, const struct plan *plan, struct error *
 
 	launch_kill(l);
 	l->flags = plan->clone_flags & ~(unsigned long)CLONE_NEWPID;
-	return start_maker(l, &id, e);
+	return start_init(l, &id, e);
 }
 
 int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *args,
@@ -241,29 +209,24 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 		r = begin_again(l, plan, e);
 	if (r < 0)
 		return r;
-	*l->box = (struct box){ .plan = plan, .channel = -1, .user_ns = -1, .want_pty = want_pty,
-		.caller_args = args, .caller_args_size = args_size, .umask = umask(0) };
+	*l->box = (struct box){ .plan = plan, .want_pty = want_pty, .caller_args = args,
+		.caller_args_size = args_size, .umask = umask(0) };
 	(void)umask(l->box->umask);
 	r = arena_seal(l->arena);
 	if (r >= 0)
 		r = send_go(l, plan);
-	r = r < 0 ? maker_fault(l, r, e) : await_maker(l, e);
-	if (r < 0)
-		launch_kill(l);
-	return r;
+	/* Init has ended before it was told anything: why is on the channel, for the supervisor. */
+	if (r >= 0 || r == -EPIPE)
+		return 0;
+	launch_kill(l);
+	return error_set(e, ERROR_INTERNAL, "launch", -r, NULL,
+		"the session's user namespace could not be made");
 }
 
 void launch_kill(struct launch *l)
 {
 	siginfo_t info;
 
-	if (l->maker > 0) {
-		(void)kill(l->maker, SIGKILL);
-		reap_one(l->maker);
-		l->maker = 0;
-		if (l->status->init > 0 && l->pidfd < 0)
-			l->pidfd = (int)sys_result(syscall(SYS_pidfd_open, l->status->init, 0));
-	}
 	if (l->pidfd >= 0) {
 		/* Ends everything in the pid namespace; waitid returns when the last one is dead. */
 		(void)sys_pidfd_send_signal(l->pidfd, SIGKILL);

@@ -233,8 +233,8 @@ static int handle_timer(struct supervisor *v)
 /* From here on nobody may take a mount away; what is missing already is seen at once. */
 static int watch_mounts(struct supervisor *v)
 {
-	v->mounts = mountwatch_open(v->launch->status->init);
-	if (v->mounts == -ENOENT || v->mounts == -EACCES) {
+	v->mounts = mountwatch_open(v->launch->init);
+	if (v->mounts == -ENOENT || v->mounts == -EINVAL || v->mounts == -EACCES) {
 		v->out->unwatched = true; /* hidepid, or it has ended already: the report says so */
 		return 0;
 	}

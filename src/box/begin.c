@@ -1,0 +1,112 @@
+/*
+ * begin.c - see begin.h.
+ *
+ * Runs in: init. No heap, no stdio. It ends with the launcher (PR_SET_PDEATHSIG and the end of the
+ * channel). What is made in advance is only handed out by the operation of the plan that asks for
+ * it, and what could not be made in advance fails there, under that operation's number.
+ */
+#include "box/begin.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "box/apply.h"
+#include "box/channel.h"
+#include "box/confine.h"
+#include "box/sys.h"
+
+/* Every descriptor of the launcher goes, whatever its flags, but the channel. */
+static int keep_channel(int channel)
+{
+	if (channel != BOX_CHANNEL && dup3(channel, BOX_CHANNEL, O_CLOEXEC) < 0)
+		return -errno;
+	int r = sys_close_range(0, BOX_CHANNEL - 1);
+	return r < 0 ? r : sys_close_range(BOX_CHANNEL + 1, ~0U);
+}
+
+/* All are blocked here and the payload unblocks them; those the caller ignored would stay ignored. */
+static int reset_signals(void)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t all;
+
+	if (sigfillset(&all) < 0 || sigprocmask(SIG_SETMASK, &all, NULL) < 0)
+		return -errno;
+	for (int s = 1; s <= SIGRTMAX; s++)
+		(void)sigaction(s, &dfl, NULL); /* KILL, STOP and libc's own refuse; they are default */
+	return 0;
+}
+
+static int set_up(const struct begin *b)
+{
+	sigset_t child;
+	int r = keep_channel(b->channel);
+
+	if (r >= 0)
+		r = reset_signals();
+	if (r < 0)
+		return r;
+	/* If the launcher is gone already, the channel's end of file says so. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || setsid() < 0)
+		return -errno;
+	(void)umask(0);
+	if (sigemptyset(&child) < 0 || sigaddset(&child, SIGCHLD) < 0)
+		return -errno;
+	int fd = signalfd(-1, &child, SFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (dup3(fd, BOX_CHILDREN, O_CLOEXEC) < 0)
+		return -errno;
+	return close(fd) < 0 ? -errno : 0;
+}
+
+static int make_namespaces(const struct begin *b)
+{
+	if (unshare((int)b->flags) < 0)
+		return -errno;
+	return b->flags & CLONE_NEWNET ? confine_loopback() : 0;
+}
+
+static int wait_for_word(const struct begin *b, struct box *ret)
+{
+	struct channel_record record;
+	int fds[CHANNEL_FDS_MAX];
+	int r = channel_receive(BOX_CHANNEL, &record, fds);
+
+	if (r <= 0)
+		return r < 0 ? r : -EPIPE;
+	if (record.kind != CHANNEL_GO)
+		return -EPROTO;
+	*ret = *b->box;
+	memcpy(ret->idmap_ns, fds, sizeof(ret->idmap_ns));
+	return mprotect(b->arena, b->arena_size, PROT_READ) < 0 ? -errno : 0;
+}
+
+_Noreturn void begin_main(const struct begin *begin)
+{
+	struct box box;
+	struct box_made made = { .proc = -1, .devpts = -1, .tmpfs = -1 };
+	int step = STEP_SETUP;
+	int r = set_up(begin);
+
+	if (r >= 0) {
+		step = STEP_NAMESPACES;
+		r = make_namespaces(begin);
+	}
+	if (r >= 0) {
+		box_make_ahead(&made);
+		step = STEP_SETUP;
+		r = wait_for_word(begin, &box);
+	}
+	if (r < 0)
+		box_fail(step, r);
+	box.made = made;
+	box_init(&box);
+}

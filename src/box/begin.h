@@ -1,0 +1,24 @@
+/*
+ * begin.h - init before the plan is known: the namespaces, and what every plan asks for.
+ *
+ * Runs in: init, on another processor while the launcher works out the plan. A new network namespace
+ * alone costs more than the whole rest of the preparation. Nothing of the caller's is used here but
+ * the channel, and nothing is started.
+ */
+#pragma once
+
+#include "box/box.h"
+
+struct begin {
+	const struct box *box;   /* in the shared arena; filled in before the word is given */
+	void *arena;             /* sealed here as well before the plan is applied */
+	size_t arena_size;
+	int channel;             /* init's end */
+	unsigned long flags;     /* CLONE_NEW* to unshare; the user and pid namespaces are there already */
+};
+
+/*
+ * begin_main - pid 1 from its first instruction: make the namespaces, wait for CHANNEL_GO, go on as
+ * box_init(). Never returns. A failure is reported as CHANNEL_FAILED with a step.
+ */
+_Noreturn void begin_main(const struct begin *begin);
