@@ -18,13 +18,21 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "box/sys.h"
 
-enum { LOOK_AGAIN_MS = 5, STATUS_TEXT = 3072, FORKED_NOT_EXECUTED = 0x40 };
+enum {
+	LOOK_AGAIN_MS = 5,
+	START_MS = 60000,  /* for a command that never becomes one */
+	ANSWER_MS = 5000,  /* it runs: then it is also found */
+	END_MS = 20000,    /* more than the grace that a command has by default */
+	STATUS_TEXT = 3072,
+	FORKED_NOT_EXECUTED = 0x40,
+};
 
 ssize_t attest_read(pid_t pid, const char *name, char *ret_text, size_t size)
 {
@@ -165,7 +173,15 @@ static bool find_processes(struct attest_session *s)
 	return is_executed(s->payload);
 }
 
-/* Until the probe answers, the command runs, or the launcher has ended. */
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	return clock_gettime(CLOCK_MONOTONIC, &t) < 0 ? INT64_MAX :
+		(int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Until the probe answers and is found, the command runs, or the launcher has ended. */
 static int await(struct attest_session *s)
 {
 	struct pollfd events[] = {
@@ -173,15 +189,18 @@ static int await(struct attest_session *s)
 		{ .fd = s->out, .events = POLLIN },
 	};
 	bool may_run = s->out < 0;
+	int64_t deadline = now_ms() + START_MS;
 	char byte;
 
-	for (;;) {
-		int n = poll(events, 2, may_run ? LOOK_AGAIN_MS : -1);
+	while (now_ms() < deadline) {
+		int n = poll(events, 2, may_run ? LOOK_AGAIN_MS : START_MS);
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (n > 0 && (events[1].revents & POLLIN) && read(s->out, &byte, 1) == 1)
+		if (n > 0 && (events[1].revents & POLLIN) && read(s->out, &byte, 1) == 1) {
 			may_run = true; /* or its terminal has answered for it */
+			deadline = now_ms() + ANSWER_MS;
+		}
 		if (n > 0 && events[1].revents)
 			events[1].fd = -1; /* where it closed without a word, an end is next */
 		if (may_run && find_processes(s))
@@ -189,6 +208,26 @@ static int await(struct attest_session *s)
 		if (n > 0 && events[0].revents)
 			return -ESRCH;
 	}
+	return -ETIMEDOUT;
+}
+
+static int explain(int r, int status, const char *command, struct error *e)
+{
+	int code = status < 0 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) :
+							  128 + WTERMSIG(status);
+
+	if (r == -ETIMEDOUT)
+		return error_set(e, ERROR_PROTOCOL, "launch", 0, command,
+			"no session is found with this command in it");
+	if (r != -ESRCH || code < 0)
+		return error_set(e, ERROR_INTERNAL, "launch", -r, command,
+			"cannot start a session");
+	r = error_set(e, ERROR_PROTOCOL, "launch", 0, command,
+		"the session ended (status %d) before it could be looked at", code);
+	/* From 125 to 127 the launcher has said why itself. */
+	if (code < 125 || code > 127)
+		error_hint(e, "name a command that goes on until it is ended");
+	return r;
 }
 
 int attest_session_start(struct attest_session *ret, const char *launcher,
@@ -196,6 +235,11 @@ int attest_session_start(struct attest_session *ret, const char *launcher,
 {
 	struct attest_session s = { .launcher = -1, .pidfd = -1, .in = -1, .out = -1, .init = -1,
 		.payload = -1 };
+	const char *command = argv[0];
+
+	for (size_t i = 0; argv[i] && command == argv[0]; i++)
+		if (!strcmp(argv[i], "--") && argv[i + 1])
+			command = argv[i + 1];
 	int r = probe ? spawn_probe(&s, launcher, argv, environment) :
 			spawn_command(&s, launcher, argv, environment);
 
@@ -205,21 +249,12 @@ int attest_session_start(struct attest_session *ret, const char *launcher,
 		*ret = s;
 		return 0;
 	}
-	int status = attest_session_end(&s);
-	if (status >= 0 && r == -ESRCH) {
-		r = error_set(e, ERROR_PROTOCOL, "launch", 0, launcher,
-			"the session ended (status %d) before it could be looked at",
-			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-		error_hint(e, probe ? "the probe is cat(1); where the policy shows none, name a "
-				      "command that waits" :
-				      "name a command that goes on until it is ended");
-		return r;
-	}
-	return error_set(e, ERROR_INTERNAL, "launch", -r, launcher, "cannot start a session");
+	return explain(r, attest_session_end(&s), command, e);
 }
 
 int attest_session_end(struct attest_session *s)
 {
+	struct pollfd ended = { .fd = s->pidfd, .events = POLLIN };
 	int status = -ECHILD;
 
 	fd_close(&s->in);
@@ -227,6 +262,8 @@ int attest_session_end(struct attest_session *s)
 		/* Not reaped yet, so the pid is still ours. A probe ends by itself. */
 		if (s->out < 0)
 			(void)kill(s->launcher, SIGTERM);
+		if (poll(&ended, 1, END_MS) == 0)
+			(void)kill(s->launcher, SIGKILL);
 		while (waitpid(s->launcher, &status, 0) < 0 && errno == EINTR)
 			;
 	}

@@ -143,7 +143,7 @@ static bool own_cgroup(const char *mounted, char *ret_path, size_t size)
 	if (!line)
 		return false;
 	line = strstr(line, "::") + 2;
-	int length = (int)strcspn(line, "\n");
+	int length = !strncmp(line, "/\n", 2) ? 0 : (int)strcspn(line, "\n");
 	n = snprintf(ret_path, size, "%s%.*s", mounted, length, line);
 	return n > 0 && (size_t)n < size;
 }

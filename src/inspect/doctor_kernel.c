@@ -141,16 +141,18 @@ static int try_devpts(const struct probe *p)
 	return devpts < 0 ? devpts : 0;
 }
 
-/* In the first process of a new pid namespace. @seal: and then no more user namespaces. */
-static int use_procfs(const struct probe *p, bool seal)
+/*
+ * In the first process of a new pid namespace. @seal: then no more user
+ * namespaces in @user, or where that is -1 in the one it is in.
+ */
+static int use_procfs(bool seal, int user)
 {
-	autofd int user = p->privileged && seal ? probe_make_user_ns(p, p->uid, p->gid) : -1;
 	autofd int proc = new_mount("proc",
 		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 
 	if (proc < 0 || !seal)
 		return proc < 0 ? proc : 0;
-	int r = !p->privileged ? 0 : user < 0 ? user : confine_enter_user_ns(user);
+	int r = user < 0 ? 0 : confine_enter_user_ns(user);
 	if (r >= 0)
 		r = confine_no_nested(proc);
 	if (r >= 0 && unshare(CLONE_NEWUSER) == 0)
@@ -160,10 +162,14 @@ static int use_procfs(const struct probe *p, bool seal)
 
 static int with_procfs(const struct probe *p, bool seal)
 {
-	pid_t child = unshare(CLONE_NEWPID) < 0 ? -1 : fork();
+	/* Before the pid namespace: its maps are found by a pid of the /proc that is there now. */
+	autofd int user = seal && p->privileged ? probe_make_user_ns(p, p->uid, p->gid) : -1;
 
+	if (seal && p->privileged && user < 0)
+		return user;
+	pid_t child = unshare(CLONE_NEWPID) < 0 ? -1 : fork();
 	if (child == 0)
-		_exit(-use_procfs(p, seal));
+		_exit(-use_procfs(seal, user));
 	return child < 0 ? -errno : wait_for(child);
 }
 

@@ -74,6 +74,15 @@ static int add_mount(struct mount_table *t, struct libmnt_fs *fs)
 	return 0;
 }
 
+/* libmount would pass over a line that it cannot read, and a mount would be missed. */
+static int refuse_line(struct libmnt_table *table, const char *file, int line)
+{
+	(void)table;
+	(void)file;
+	(void)line;
+	return -EIO;
+}
+
 int mount_table_read(struct mount_table *t, const char *path, struct error *e)
 {
 	struct libmnt_table *table = mnt_new_table();
@@ -82,9 +91,11 @@ int mount_table_read(struct mount_table *t, const char *path, struct error *e)
 	int r = table && at ? 0 : -ENOMEM;
 
 	if (r == 0)
+		r = mnt_table_set_parser_errcb(table, refuse_line);
+	if (r == 0)
 		r = mnt_table_parse_file(table, path);
 	if (r > 0)
-		r = -EIO; /* lines that libmount could not read */
+		r = -EIO;
 	while (r == 0 && mnt_table_next_fs(table, at, &fs) == 0)
 		r = add_mount(t, fs);
 	mnt_free_iter(at);
