@@ -22,12 +22,12 @@ static const char *argument_special(const struct setting *s)
 	case KIND_PATH_RULE:
 	case KIND_DEVICE:
 	case KIND_POLICY_FILE:
-	case KIND_REPORT:
 		return "$~";
 	case KIND_GLOB_RULE:
 		return "$~*?[";
 	case KIND_BIND:
 	case KIND_TMPFS:
+	case KIND_REPORT: /* fd:N */
 		return "$~:";
 	case KIND_ENV:
 		return "$";
