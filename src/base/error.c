@@ -30,6 +30,18 @@ static const char *const code_names[] = {
 	[ERROR_INTERNAL] = "internal",
 };
 
+void error_below(struct error *e, const char *dir)
+{
+	size_t front = strlen(dir) + 1;
+
+	if (!e || !e->on[0] || front >= sizeof(e->on))
+		return;
+	memmove(e->on + front, e->on, sizeof(e->on) - front);
+	memcpy(e->on, dir, front - 1);
+	e->on[front - 1] = '/';
+	e->on[sizeof(e->on) - 1] = '\0';
+}
+
 const char *error_code_name(enum error_code code)
 {
 	if ((size_t)code >= sizeof(code_names) / sizeof(code_names[0]))

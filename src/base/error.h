@@ -56,6 +56,9 @@ int error_set(struct error *e, enum error_code code, const char *stage, int errn
 void error_hint(struct error *e, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* error_below - `on`, if there is one, is relative to the directory @dir: make it whole. */
+void error_below(struct error *e, const char *dir);
+
 /* error_code_name - the stable word for a code, e.g. "namespaces". Never NULL. */
 const char *error_code_name(enum error_code code);
 

@@ -242,5 +242,7 @@ int close_directory(const struct plan *plan, struct session *session, struct are
 	if (gone.remained)
 		report->teardown_path = arena_format(arena, "%s/%s", plan->facts->scratch_base,
 			gone.first);
+	if (r < 0)
+		error_below(e, plan->facts->scratch_base);
 	return r;
 }

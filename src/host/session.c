@@ -233,5 +233,7 @@ int session_sweep(const char *base_path, bool dry_run,
 		if (entry->d_name[0] == '.' || entry->d_name[0] == 'c')
 			sweep_one(dirfd(dir), entry->d_name, dry_run, ret, each, context, e);
 	(void)closedir(dir);
+	if (ret->failed)
+		error_below(e, base_path);
 	return 0;
 }
