@@ -51,7 +51,7 @@ struct channel_record {
 	int32_t number;       /* signal */
 	int32_t wait_status;  /* ENDED: as wait(2) gives it */
 	uint32_t started;     /* ENDED: enum channel_started */
-	uint32_t flag;        /* EXEC, SIGNAL, CONTINUE */
+	uint32_t flag;        /* EXEC, SIGNAL, CONTINUE; ENDED: 1 = nothing but init is left */
 	uint32_t streams;     /* EXEC: bit N = descriptor N was sent */
 	uint32_t reserved;
 	uint64_t user_us;     /* ENDED: CPU time of the command and its waited-for children */

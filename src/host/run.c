@@ -175,6 +175,21 @@ static int explain_exec(struct run *run)
 	return missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
+/* Killed from outside, or ended by a signal to carrel, before execve: nobody else says so. */
+static int explain_end_before_start(struct run *run)
+{
+	const struct outcome *o = &run->outcome;
+	const char *name = run->p->argv[0];
+	int signal = o->ready && WIFSIGNALED(o->wait_status) ? WTERMSIG(o->wait_status) : 0;
+	int r = signal ? error_set(&run->error, ERROR_EXEC, "launch", 0, name,
+				 "the command was killed by signal %d before it began", signal) :
+			 error_set(&run->error, ERROR_EXEC, "launch", 0, name,
+				 "the session was ended before the command began");
+
+	(void)r;
+	return STATUS_CARREL;
+}
+
 static int exit_status(struct run *run, int r)
 {
 	const struct outcome *o = &run->outcome;
@@ -188,7 +203,7 @@ static int exit_status(struct run *run, int r)
 						     WEXITSTATUS(o->wait_status);
 	if (r >= 0 && o->ready && o->started == STARTED_NO && o->errnum)
 		return explain_exec(run);
-	return STATUS_CARREL;
+	return r < 0 ? STATUS_CARREL : explain_end_before_start(run);
 }
 
 /* Close and report: on every way out, whatever stage was reached. */
@@ -206,6 +221,7 @@ static int finish(struct run *run, int status)
 	};
 
 	status = finish_session(&f);
+	launch_kill(&run->launch);
 	if (run->error.code != ERROR_NONE)
 		say(&run->error);
 	prepare_free(run->p);
@@ -247,7 +263,9 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 	if (r >= 0)
 		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep, run,
 			&run->outcome, &run->error);
-	launch_kill(&run->launch);
+	/* Where only init is left, the kernel takes it down while the directory is cleared. */
+	if (!run->outcome.alone)
+		launch_kill(&run->launch);
 	int status = exit_status(run, r);
 	fd_close(&run->signals.fd);
 	return finish(run, status);
@@ -258,8 +276,13 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 {
 	struct run *run = calloc(1, sizeof(*run));
 
-	if (!run)
+	if (!run) {
+		const struct error e = { .code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1,
+			.what = "cannot begin" };
+
+		say(&e);
 		return STATUS_CARREL;
+	}
 	run->launch = (struct launch){ .pidfd = -1, .channel = -1 };
 	run->session = (struct session){ .base = -1, .dir = -1 };
 	run->signals.fd = -1;

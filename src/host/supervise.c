@@ -312,11 +312,14 @@ static void take_outcome(struct supervisor *v, const struct channel_record *reco
 	o->op = record->op;
 	o->errnum = record->errnum;
 	o->ended = record->started != STARTED_NO;
+	o->alone = record->flag != 0;
 	o->wait_status = record->wait_status;
 	o->user_us = record->user_us;
 	o->system_us = record->system_us;
 	o->max_rss_kib = record->max_rss_kib;
 	o->usage_known = o->ended;
+	/* An open view would keep the mounts alive, and their end would be ours to wait for. */
+	fd_close(&v->mounts);
 	v->phase = PHASE_OVER;
 }
 
@@ -431,7 +434,8 @@ static void drain(struct supervisor *v)
 	do
 		r = v->has_tty ? tty_drain(&v->tty, deadline_ms, v->signals->fd) : 0;
 	while (r == -EINTR && !(stop = asked_to_stop(v)));
-	launch_kill(v->launch);
+	if (!v->out->alone)
+		launch_kill(v->launch);
 	/* A reader that does not read, or a signal: the rest is lost, as with any pipe. */
 	do
 		r = stdio_drain(v->stdio, deadline_ms, v->signals->fd);

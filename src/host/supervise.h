@@ -17,6 +17,7 @@
 /* What is known when the session's processes are all dead. */
 struct outcome {
 	enum channel_started started;
+	bool alone;            /* nothing but init was left then: @l is still to be killed */
 	bool ended;            /* the command ended and wait_status says how */
 	int wait_status;
 	int op, errnum;        /* not started: operation or step, and why */
@@ -33,7 +34,8 @@ struct outcome {
 
 /*
  * supervise - run the session until all of its processes are dead.
- * @l: from launch_init(); ended and closed in any case. @s: from stdio_prepare(); drained, not closed.
+ * @l: from launch_init(); ended and closed, unless @ret->alone: then only init is left, which does nothing
+ * but end, and the caller kills it when it has used that time. @s: from stdio_prepare(); drained, not closed.
  * @at_start: called once, right after the command has been told to start: time that is free.
  * Returns 0 with @ret filled, or -errno with @e where the supervisor itself failed (then too
  * everything is dead, and @ret says what is known).
