@@ -228,8 +228,10 @@ int remove_tree_with(int parent_fd, const char *name, const struct remove_option
 	ret->remained = w.remained;
 	ret->errnum = w.errnum;
 	ret->first_cut = w.first_cut;
-	if (!w.remained)
+	if (!w.remained) {
+		ret->first[0] = '\0'; /* noted in an earlier pass, and gone since */
 		return 0;
+	}
 	return error_set(e, ERROR_TEARDOWN, "close", w.errnum, ret->first,
 		"cannot remove all of the tree (%llu entries remain)",
 		(unsigned long long)w.remained);

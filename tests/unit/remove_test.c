@@ -43,6 +43,7 @@ static struct remove_result removes(int at, const char *name, unsigned workers)
 	assert_false(exists(at, name));
 	assert_int_equal(result.remained, 0);
 	assert_int_equal(result.errnum, 0);
+	assert_string_equal(result.first, "");
 	return result;
 }
 
