@@ -31,9 +31,9 @@ struct attest {
 	struct arena arena;
 	struct findings findings;
 	struct attest_session session;
-	const char *name;          /* of the session, carrel-<id> */
-	const char *secret;        /* a variable that only the launcher gets */
-	const char *const *argv;   /* the launcher's */
+	const char *name;        /* of the session, carrel-<id> */
+	const char *secret;      /* a variable that only the launcher gets */
+	const char *const *argv; /* the launcher's */
 	const char *const *environ;
 	bool json, probe;
 	char launcher[2048];
@@ -142,8 +142,10 @@ static int look_at_processes(struct attest *a, struct error *e)
 {
 	const struct facts *facts = &a->p.facts;
 	char value[32];
-	struct status_expected x = { .privileged = facts->privileged, .uid = facts->uid,
-		.gid = facts->gid, .own_status = a->own_status };
+	struct status_expected x = { .privileged = facts->privileged,
+		.uid = facts->uid,
+		.gid = facts->gid,
+		.own_status = a->own_status };
 	pid_t pids[] = { a->session.init, a->session.payload };
 	ssize_t n = attest_read(getpid(), "status", a->own_status, sizeof(a->own_status));
 
@@ -172,8 +174,8 @@ static void judge_end(struct attest *a, int status)
 {
 	const struct policy *policy = &a->p.policy;
 	bool kept = policy->keep.on || policy->keep_for_ms.set;
-	const char *dir = attest_rename(&a->arena, a->p.facts.session_dir,
-		a->p.facts.session_name, a->name);
+	const char *dir = attest_rename(
+		&a->arena, a->p.facts.session_dir, a->p.facts.session_name, a->name);
 	struct stat st;
 
 	if (a->probe && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
@@ -197,7 +199,8 @@ static int look(struct attest *a, struct error *e)
 			"the launcher is not where it was installed");
 	r = mount_table_read(&host, "/proc/self/mountinfo", e);
 	if (r >= 0)
-		r = attest_session_start(&a->session, a->launcher, a->argv, a->environ, a->probe, e);
+		r = attest_session_start(
+			&a->session, a->launcher, a->argv, a->environ, a->probe, e);
 	if (r < 0)
 		return r;
 	r = find_name(a, e);

@@ -24,16 +24,17 @@ struct judge {
 	const struct plan *plan;
 	const char *session;
 	const struct mount_table *host, *seen;
-	const struct op **planned;     /* per mount of `seen`: its attach operation, or NULL */
-	struct slot_seen *furnished;   /* per slot: the device of what was picked from it */
-	bool sealed;                   /* "/" is the host's own */
+	const struct op **planned;   /* per mount of `seen`: its attach operation, or NULL */
+	struct slot_seen *furnished; /* per slot: the device of what was picked from it */
+	bool sealed;                 /* "/" is the host's own */
 	size_t host_mounts, below;
 };
 
 static const char *rename_path(struct judge *j, const char *path)
 {
-	const char *renamed = path ? attest_rename(j->f->arena, path,
-		j->plan->facts->session_name, j->session) : NULL;
+	const char *renamed = path
+		? attest_rename(j->f->arena, path, j->plan->facts->session_name, j->session)
+		: NULL;
 
 	if (path && !renamed)
 		j->f->overflow = true;
@@ -58,8 +59,8 @@ static const struct op *find_maker(const struct plan *plan, uint16_t slot)
 	for (size_t i = 0; i < plan->op_count; i++) {
 		const struct op *op = &plan->ops[i];
 		bool makes = op->kind == OP_CLONE || op->kind == OP_TMPFS ||
-			op->kind == OP_PICK || op->kind == OP_OVERLAY ||
-			op->kind == OP_PROC || op->kind == OP_DEVPTS;
+			op->kind == OP_PICK || op->kind == OP_OVERLAY || op->kind == OP_PROC ||
+			op->kind == OP_DEVPTS;
 
 		if (makes && op->slot == slot)
 			return op;
@@ -112,7 +113,8 @@ static const char *flags_wrong(struct judge *j, const struct mount *m, unsigned 
 		return NULL;
 	/* "rw" comes first where read-only is no part of what is missing. */
 	mount_flags_text(lacks, missing, sizeof(missing));
-	(void)snprintf(text, sizeof(text), "it lacks %s", missing + (lacks & MOUNT_RDONLY ? 0 : 3));
+	(void)snprintf(
+		text, sizeof(text), "it lacks %s", missing + (lacks & MOUNT_RDONLY ? 0 : 3));
 	const char *copy = arena_copy(j->f->arena, text, strlen(text));
 	if (!copy)
 		j->f->overflow = true;
@@ -156,8 +158,8 @@ static bool dev_of_host(const struct judge *j, dev_t dev)
 	return false;
 }
 
-static const char *new_wrong(const struct judge *j, const struct mount *m, const char *type,
-	const char *root)
+static const char *new_wrong(
+	const struct judge *j, const struct mount *m, const char *type, const char *root)
 {
 	if (strcmp(m->type, type) != 0)
 		return "its file system is of another type";
@@ -231,8 +233,9 @@ static void judge_planned(struct judge *j, const struct op *attach, const char *
 		return;
 	}
 	mount_flags_text(m->flags, flags, sizeof(flags));
-	findings_add(j->f, VERDICT_OK, "mount", path, "%s, %s (operation %d: %s)", m->type, flags,
-		op_number(j, attach), maker->why ? maker->why : plan_op_name(maker->kind));
+	findings_add(j->f, VERDICT_OK, "mount", path, "%s, %s (operation %d: %s)", m->type,
+		flags, op_number(j, attach),
+		maker->why ? maker->why : plan_op_name(maker->kind));
 }
 
 /* The planned mount that @m stands on, some steps up; NULL where it stands on the host's. */
@@ -268,8 +271,9 @@ static void judge_below(struct judge *j, const struct mount *m, const struct mou
 		return;
 	}
 	const char *source = rename_path(j, maker->path);
-	const char *there = *rest ? arena_format(j->f->arena, "%s/%s",
-		strcmp(source, "/") ? source : "", rest) : source;
+	const char *there = *rest
+		? arena_format(j->f->arena, "%s/%s", strcmp(source, "/") ? source : "", rest)
+		: source;
 	if (!there)
 		j->f->overflow = true;
 	const char *bad = flags_wrong(j, m, flags_demanded(maker));
@@ -321,8 +325,9 @@ static void judge_rest(struct judge *j)
 void attest_mounts(struct findings *f, const struct plan *plan, const char *session,
 	const struct mount_table *host, const struct mount_table *seen)
 {
-	struct judge j = { .f = f, .plan = plan, .session = session, .host = host,
-		.seen = seen };
+	struct judge j = {
+		.f = f, .plan = plan, .session = session, .host = host, .seen = seen
+	};
 
 	j.planned = arena_array(f->arena, seen->count + 1, sizeof(*j.planned));
 	j.furnished = arena_array(f->arena, PLAN_SLOT_MAX, sizeof(*j.furnished));

@@ -60,8 +60,8 @@ static void check_one(struct findings *f, pid_t payload, const char *name, bool 
 }
 
 /* Who owns a namespace has all rights over it: the session's own only where nobody else can. */
-static void check_owner(struct findings *f, const struct plan *plan, pid_t payload,
-	const char *name)
+static void check_owner(
+	struct findings *f, const struct plan *plan, pid_t payload, const char *name)
 {
 	autofd int ns = open_ns(payload, name);
 	autofd int user = open_ns(plan->facts->privileged ? 0 : payload, "user");
@@ -70,7 +70,8 @@ static void check_owner(struct findings *f, const struct plan *plan, pid_t paylo
 
 	if (same != 1)
 		findings_add(f, VERDICT_FAIL, "namespaces", name, "%s",
-			same < 0 ? strerror(-same) : "owned by another user namespace than planned");
+			same < 0 ? strerror(-same)
+				 : "owned by another user namespace than planned");
 }
 
 static void check_level(struct findings *f, pid_t payload)
@@ -82,13 +83,14 @@ static void check_level(struct findings *f, pid_t payload)
 	if (same == 1)
 		findings_add(f, VERDICT_OK, "user-namespace", NULL, "exactly one below ours");
 	else
-		findings_add(f, VERDICT_FAIL, "user-namespace", NULL, "not exactly one below ours%s%s",
-			same < 0 ? ": " : "", same < 0 ? strerror(-same) : "");
+		findings_add(f, VERDICT_FAIL, "user-namespace", NULL,
+			"not exactly one below ours%s%s", same < 0 ? ": " : "",
+			same < 0 ? strerror(-same) : "");
 }
 
 /* @file maps exactly one id: @inside to the one that Uid or Gid of the status says. */
-static void check_map(struct findings *f, const char *file, const char *field, unsigned inside,
-	pid_t payload)
+static void check_map(
+	struct findings *f, const char *file, const char *field, unsigned inside, pid_t payload)
 {
 	char status[3072], value[64], text[512];
 	unsigned long first, outside, count;
@@ -106,8 +108,8 @@ static void check_map(struct findings *f, const char *file, const char *field, u
 	bool right = first == inside && outside == strtoul(value, NULL, 10) && count == 1 &&
 		strspn(at, " \n") == strlen(at);
 	findings_add(f, right ? VERDICT_OK : VERDICT_FAIL, "user-namespace", file,
-		"%s%lu inside is %lu outside, %lu in all", right ? "" : "not as planned: ", first,
-		outside, count);
+		"%s%lu inside is %lu outside, %lu in all",
+		right ? "" : "not as planned: ", first, outside, count);
 }
 
 /* The first byte of user.max_user_namespaces as seen in that namespace, or -errno. */
@@ -142,7 +144,8 @@ static void check_nested(struct findings *f, bool nested, pid_t payload)
 			"the caller may not enter the session's user namespace to look");
 	else if ((none == 0) == !nested)
 		findings_add(f, VERDICT_OK, "nested-namespaces", NULL, "%s",
-			nested ? "allowed, as planned" : "user.max_user_namespaces is 0 inside");
+			nested ? "allowed, as planned"
+			       : "user.max_user_namespaces is 0 inside");
 	else
 		findings_add(f, VERDICT_FAIL, "nested-namespaces", NULL, "%s",
 			nested ? "refused" : "user.max_user_namespaces is not 0 inside");

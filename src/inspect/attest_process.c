@@ -88,7 +88,8 @@ void attest_descriptors(struct findings *f, pid_t payload, bool exact)
 	(void)closedir(dir);
 	if (right)
 		findings_add(f, VERDICT_OK, "descriptors", "payload", "%s",
-			exact ? "0, 1 and 2 only" : "0, 1, 2 and what the command itself opened");
+			exact ? "0, 1 and 2 only"
+			      : "0, 1, 2 and what the command itself opened");
 }
 
 /* --- environment ------------------------------------------------------------------------------ */
@@ -101,14 +102,14 @@ static const char *find_variable(const char *block, size_t size, const char *wan
 	return NULL;
 }
 
-static bool is_planned(struct findings *f, const struct plan *plan, const char *session,
-	const char *text)
+static bool is_planned(
+	struct findings *f, const struct plan *plan, const char *session, const char *text)
 {
 	const char *own = plan->facts->session_name, *dash = "carrel-";
 
 	for (size_t i = 0; i < plan->env_count; i++) {
-		const char *planned = attest_rename(f->arena, plan->envp[i], own + strlen(dash),
-			session + strlen(dash));
+		const char *planned = attest_rename(
+			f->arena, plan->envp[i], own + strlen(dash), session + strlen(dash));
 
 		if (planned && !strcmp(planned, text))
 			return true;
@@ -132,8 +133,8 @@ static void check_variables(struct findings *f, const struct plan *plan, const c
 		findings_add(f, VERDICT_FAIL, "environment", "payload",
 			"%zu variables, %zu were planned", count, plan->env_count);
 	else if (!wrong)
-		findings_add(f, VERDICT_OK, "environment", "payload", "%zu variables, as planned",
-			count);
+		findings_add(f, VERDICT_OK, "environment", "payload",
+			"%zu variables, as planned", count);
 }
 
 /* Nothing of the caller's may be found in pid 1: it is the launcher's copy. */
@@ -168,7 +169,8 @@ void attest_environment(struct findings *f, const struct plan *plan, const char 
 	if (n < 0)
 		findings_add(f, VERDICT_FAIL, "environment", "payload", "cannot be read: %s",
 			strerror((int)-n));
-	else if (find_variable(block, (size_t)n, secret) && !is_planned(f, plan, session, secret))
+	else if (find_variable(block, (size_t)n, secret) &&
+		!is_planned(f, plan, session, secret))
 		findings_add(f, VERDICT_FAIL, "environment", "payload",
 			"a variable of the caller's got in");
 	else
@@ -235,8 +237,8 @@ static long stop_and_get(pid_t pid, unsigned index, struct sock_filter *ret_code
 	return n;
 }
 
-void attest_filter(struct findings *f, const struct plan *plan, pid_t payload,
-	unsigned own_filters)
+void attest_filter(
+	struct findings *f, const struct plan *plan, pid_t payload, unsigned own_filters)
 {
 	struct sock_filter *code = calloc(BPF_MAXINSNS, sizeof(*code));
 	long n = code ? stop_and_get(payload, own_filters, code, BPF_MAXINSNS) : -ENOMEM;

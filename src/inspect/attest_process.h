@@ -11,9 +11,9 @@
 #include "plan/plan.h"
 
 struct status_expected {
-	const char *who;  /* "payload" or "init" */
-	bool privileged;  /* an unprivileged kernel uid, and no group */
-	uid_t uid;        /* otherwise these */
+	const char *who; /* "payload" or "init" */
+	bool privileged; /* an unprivileged kernel uid, and no group */
+	uid_t uid;       /* otherwise these */
 	gid_t gid;
 	const char *own_status; /* the text of our own /proc/self/status */
 };
@@ -47,5 +47,5 @@ void attest_limits(struct findings *f, const struct plan *plan, pid_t payload);
  * attest_filter - the program that the kernel runs, against the plan's, instruction by instruction;
  * a note where the kernel does not show it (it does to root only). See: ptrace(2).
  */
-void attest_filter(struct findings *f, const struct plan *plan, pid_t payload,
-	unsigned own_filters);
+void attest_filter(
+	struct findings *f, const struct plan *plan, pid_t payload, unsigned own_filters);

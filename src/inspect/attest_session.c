@@ -27,9 +27,9 @@
 
 enum {
 	LOOK_AGAIN_MS = 5,
-	START_MS = 60000,  /* for a command that never becomes one */
-	ANSWER_MS = 5000,  /* it runs: then it is also found */
-	END_MS = 20000,    /* more than the grace that a command has by default */
+	START_MS = 60000, /* for a command that never becomes one */
+	ANSWER_MS = 3000, /* it runs: then it is also found */
+	END_MS = 20000,   /* more than the grace that a command has by default */
 	STATUS_TEXT = 3072,
 	FORKED_NOT_EXECUTED = 0x40,
 };
@@ -109,8 +109,8 @@ static int spawn_probe(struct attest_session *s, const char *launcher, const cha
 	return r < 0 ? r : fd_write_all(s->in, word, sizeof(word) - 1);
 }
 
-static int spawn_command(struct attest_session *s, const char *launcher, const char *const *argv,
-	const char *const *environment)
+static int spawn_command(struct attest_session *s, const char *launcher,
+	const char *const *argv, const char *const *environment)
 {
 	autofd int null = fd_open_at(AT_FDCWD, "/dev/null", O_RDWR, 0);
 
@@ -136,7 +136,8 @@ static pid_t find_child(pid_t parent)
 			text_parse_count(entry->d_name, &pid) < 0 ||
 			attest_read((pid_t)pid, "status", text, sizeof(text)) < 0)
 			continue;
-		if (!attest_field(text, "PPid", value, sizeof(value)) || strcmp(value, wanted) != 0)
+		if (!attest_field(text, "PPid", value, sizeof(value)) ||
+			strcmp(value, wanted) != 0)
 			continue;
 		if (!attest_field(text, "NSpid", value, sizeof(value)))
 			continue;
@@ -177,8 +178,9 @@ static int64_t now_ms(void)
 {
 	struct timespec t;
 
-	return clock_gettime(CLOCK_MONOTONIC, &t) < 0 ? INT64_MAX :
-		(int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return clock_gettime(CLOCK_MONOTONIC, &t) < 0
+		? INT64_MAX
+		: (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* Until the probe answers and is found, the command runs, or the launcher has ended. */
@@ -213,15 +215,16 @@ static int await(struct attest_session *s)
 
 static int explain(int r, int status, const char *command, struct error *e)
 {
-	int code = status < 0 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) :
-							  128 + WTERMSIG(status);
+	int code = status < 0       ? -1
+		: WIFEXITED(status) ? WEXITSTATUS(status)
+				    : 128 + WTERMSIG(status);
 
 	if (r == -ETIMEDOUT)
 		return error_set(e, ERROR_PROTOCOL, "launch", 0, command,
 			"no session is found with this command in it");
 	if (r != -ESRCH || code < 0)
-		return error_set(e, ERROR_INTERNAL, "launch", -r, command,
-			"cannot start a session");
+		return error_set(
+			e, ERROR_INTERNAL, "launch", -r, command, "cannot start a session");
 	r = error_set(e, ERROR_PROTOCOL, "launch", 0, command,
 		"the session ended (status %d) before it could be looked at", code);
 	/* From 125 to 127 the launcher has said why itself. */
@@ -233,15 +236,16 @@ static int explain(int r, int status, const char *command, struct error *e)
 int attest_session_start(struct attest_session *ret, const char *launcher,
 	const char *const *argv, const char *const *environment, bool probe, struct error *e)
 {
-	struct attest_session s = { .launcher = -1, .pidfd = -1, .in = -1, .out = -1, .init = -1,
-		.payload = -1 };
+	struct attest_session s = {
+		.launcher = -1, .pidfd = -1, .in = -1, .out = -1, .init = -1, .payload = -1
+	};
 	const char *command = argv[0];
 
 	for (size_t i = 0; argv[i] && command == argv[0]; i++)
 		if (!strcmp(argv[i], "--") && argv[i + 1])
 			command = argv[i + 1];
-	int r = probe ? spawn_probe(&s, launcher, argv, environment) :
-			spawn_command(&s, launcher, argv, environment);
+	int r = probe ? spawn_probe(&s, launcher, argv, environment)
+		      : spawn_command(&s, launcher, argv, environment);
 
 	if (r >= 0)
 		r = await(&s);

@@ -12,10 +12,10 @@
 
 struct attest_session {
 	pid_t launcher;
-	int pidfd;     /* the launcher's */
-	int in;        /* a probe's stdin: closing it ends the probe; -1 for another command */
-	int out;       /* a probe's stdout; -1 */
-	pid_t init;    /* both as seen from outside */
+	int pidfd;  /* the launcher's */
+	int in;     /* a probe's stdin: closing it ends the probe; -1 for another command */
+	int out;    /* a probe's stdout; -1 */
+	pid_t init; /* both as seen from outside */
 	pid_t payload;
 };
 

@@ -26,7 +26,8 @@ static bool field(const struct status *s, const char *name, char *ret_value, siz
 {
 	if (attest_field(s->text, name, ret_value, size))
 		return true;
-	findings_add(s->f, VERDICT_FAIL, "status", s->x->who, "the kernel does not tell %s", name);
+	findings_add(
+		s->f, VERDICT_FAIL, "status", s->x->who, "the kernel does not tell %s", name);
 	return false;
 }
 
@@ -51,12 +52,12 @@ static void check_set(const struct status *s, const char *name)
 		at += n > 0 ? (size_t)n : 0;
 		(void)cap_free(word);
 	}
-	findings_add(s->f, VERDICT_FAIL, "capabilities", s->x->who, "%s holds%s (%s)", name, names,
-		value);
+	findings_add(s->f, VERDICT_FAIL, "capabilities", s->x->who, "%s holds%s (%s)", name,
+		names, value);
 }
 
-static void check_equal(const struct status *s, const char *name, const char *wanted,
-	const char *check)
+static void check_equal(
+	const struct status *s, const char *name, const char *wanted, const char *check)
 {
 	char value[512];
 
@@ -84,8 +85,8 @@ static void check_kernel_uid(const struct status *s)
 		findings_add(s->f, VERDICT_FAIL, "uid", s->x->who,
 			"the kernel's uids are %s: not one, unprivileged", value);
 	else if (user)
-		findings_add(s->f, VERDICT_FAIL, "uid", s->x->who, "the kernel's uid %lu is %s's",
-			uid, user->pw_name);
+		findings_add(s->f, VERDICT_FAIL, "uid", s->x->who,
+			"the kernel's uid %lu is %s's", uid, user->pw_name);
 	else
 		findings_add(s->f, VERDICT_OK, "uid", s->x->who,
 			"the kernel's uid is %lu, which is nobody's", uid);
@@ -101,7 +102,8 @@ static void check_kernel_gid(const struct status *s)
 	(void)snprintf(same, sizeof(same), "%lu %lu %lu %lu", gid, gid, gid, gid);
 	bool right = gid != 0 && !strcmp(value, same);
 	findings_add(s->f, right ? VERDICT_OK : VERDICT_FAIL, "gid", s->x->who,
-		right ? "the kernel's gid is %s" : "the kernel's gids are %s: not one, unprivileged",
+		right ? "the kernel's gid is %s"
+		      : "the kernel's gids are %s: not one, unprivileged",
 		right ? strrchr(value, ' ') + 1 : value);
 }
 
@@ -161,7 +163,8 @@ static void check_pid_levels(const struct status *s)
 	bool right = count_words(value) == count_words(own) + 1 && inner &&
 		!strcmp(inner + 1, wanted);
 	findings_add(s->f, right ? VERDICT_OK : VERDICT_FAIL, "pid-namespace", s->x->who,
-		right ? "pid %s of its own namespace" : "not pid %s one pid namespace below ours: %s",
+		right ? "pid %s of its own namespace"
+		      : "not pid %s one pid namespace below ours: %s",
 		wanted, value);
 }
 

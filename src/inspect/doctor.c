@@ -52,8 +52,18 @@ static int plan_with(struct doctor *d, const char *workspace, struct error *e)
 		NULL };
 	const char *const plain[] = { "carrel", "run", "--", "true", NULL };
 
-	return workspace ? prepare(&d->p, PREPARE_PLAN, 6, argv, 2, d->environ, NULL, 0, e) :
-			   prepare(&d->p, PREPARE_PLAN, 4, plain, 2, d->environ, NULL, 0, e);
+	return workspace ? prepare(&d->p, PREPARE_PLAN, 6, argv, 2, d->environ, NULL, 0, e)
+			 : prepare(&d->p, PREPARE_PLAN, 4, plain, 2, d->environ, NULL, 0, e);
+}
+
+/* Where the facts are missing, the base that they would have been about. */
+static const char *guess_base(const struct doctor *d)
+{
+	const char *tmp = facts_env(d->environ, "TMPDIR");
+
+	if (d->p.policy.scratch_base.value)
+		return d->p.policy.scratch_base.value;
+	return tmp && tmp[0] == '/' ? tmp : "/tmp";
 }
 
 /* The home directory is where people call this from: that it is no workspace is no fault. */
@@ -63,10 +73,10 @@ static void find_workspace(struct doctor *d)
 	int r = plan_with(d, NULL, e);
 
 	if (r < 0 && e->code == ERROR_WORKSPACE) {
-		const char *tmp = facts_env(d->environ, "TMPDIR");
-
-		d->base = tmp && tmp[0] == '/' ? tmp : "/tmp";
-		if (make_directory(d) >= 0) {
+		/* Copied: the policy it may come from is freed. */
+		const char *base = guess_base(d);
+		d->base = arena_copy(&d->arena, base, strlen(base));
+		if (d->base && make_directory(d) >= 0) {
 			prepare_free(&d->p);
 			*e = (struct error){ 0 };
 			d->own_workspace = true;
@@ -84,8 +94,9 @@ static void say_plan(struct doctor *d)
 		findings_add(&d->findings, VERDICT_OK, "plan", NULL,
 			"the policy can be planned here: %zu operations", d->p.plan.op_count);
 	else
-		findings_add(&d->findings, VERDICT_FAIL, "plan", e->on[0] ? e->on : NULL, "%s%s%s",
-			e->what, e->errnum ? ": " : "", e->errnum ? strerror(e->errnum) : "");
+		findings_add(&d->findings, VERDICT_FAIL, "plan", e->on[0] ? e->on : NULL,
+			"%s%s%s", e->what, e->errnum ? ": " : "",
+			e->errnum ? strerror(e->errnum) : "");
 	if (!d->planned && e->hint[0])
 		findings_remedy(&d->findings, "%s", e->hint);
 }
@@ -99,13 +110,16 @@ static void gather(struct doctor *d)
 	/* The facts may be missing; who we are is found out in any case. */
 	if (identity_choose(&who, &d->error) < 0)
 		who.privileged = false;
-	d->probe = (struct probe){ .privileged = who.privileged, .uid = who.uid, .gid = who.gid,
-		.kernel_uid = who.kernel_uid, .kernel_gid = who.kernel_gid };
+	d->probe = (struct probe){ .privileged = who.privileged,
+		.uid = who.uid,
+		.gid = who.gid,
+		.kernel_uid = who.kernel_uid,
+		.kernel_gid = who.kernel_gid };
 	d->workspace = d->own_workspace ? d->directory : d->p.facts.workspace;
 	if (d->p.facts.scratch_base)
 		d->base = d->p.facts.scratch_base;
 	else if (!d->base)
-		d->base = "/tmp";
+		d->base = guess_base(d);
 	if (!d->directory && make_directory(d) < 0)
 		d->directory = NULL; /* doctor_scratch says so */
 }
@@ -196,7 +210,8 @@ void doctor_sessions(struct doctor *d)
 
 static int usage(void)
 {
-	static const char text[] = "usage: carrel doctor [--json]\n\n"
+	static const char text[] =
+		"usage: carrel doctor [--json]\n\n"
 		"Tries what sessions need and says what this machine allows, and what to change.\n";
 
 	return fd_write_all(STDOUT_FILENO, text, sizeof(text) - 1) < 0 ? INSPECT_BROKEN : 0;
@@ -204,7 +219,7 @@ static int usage(void)
 
 static int examine(struct doctor *d)
 {
-	static void (*const groups[])(struct doctor *d) = { doctor_caller, doctor_namespaces,
+	static void (*const groups[])(struct doctor * d) = { doctor_caller, doctor_namespaces,
 		doctor_mounts, doctor_walls, doctor_machine, doctor_scratch, doctor_sessions };
 
 	d->findings.arena = &d->arena;
@@ -237,7 +252,8 @@ static int read_options(int argc, const char *const *argv, bool *ret_json, struc
 			return 1;
 		if (strcmp(argv[i], "--json") != 0 || *ret_json) {
 			int r = error_set(e, ERROR_USAGE, "options", 0, argv[i],
-				*ret_json ? "there is one option, once" : "there is no such option");
+				*ret_json ? "there is one option, once"
+					  : "there is no such option");
 			error_hint(e, "carrel doctor [--json]");
 			return r;
 		}

@@ -11,20 +11,20 @@
 #include "inspect/probe.h"
 
 struct doctor {
-	struct prepared p;      /* facts and plan as far as they could be worked out */
-	bool planned;           /* all of it */
+	struct prepared p; /* facts and plan as far as they could be worked out */
+	bool planned;      /* all of it */
 	struct arena arena;
 	struct findings findings;
 	struct probe probe;
-	const char *base;       /* the scratch base */
-	const char *directory;  /* a directory of ours in it, or NULL */
-	const char *workspace;  /* the caller's, or the directory where its own is refused */
-	bool own_workspace;     /* the second */
+	const char *base;      /* the scratch base */
+	const char *directory; /* a directory of ours in it, or NULL */
+	const char *workspace; /* the caller's, or the directory where its own is refused */
+	bool own_workspace;    /* the second */
 	const char *const *environ;
 	bool json;
-	struct error error;     /* why there is no plan */
+	struct error error; /* why there is no plan */
 	char launcher[2048];
-	char said[4096];        /* what the launcher wrote to stderr */
+	char said[4096]; /* what the launcher wrote to stderr */
 };
 
 /* doctor_namespaces - each namespace, and all at once as the launcher makes them. */

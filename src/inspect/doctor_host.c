@@ -69,13 +69,16 @@ static void check_identity(struct doctor *d)
 	if (d->probe.privileged) {
 		findings_add(&d->findings, VERDICT_OK, "unprivileged-uid", NULL,
 			"root with all that is needed: the command gets a kernel uid of its own "
-			"(%u this time)", d->probe.kernel_uid);
+			"(%u this time)",
+			d->probe.kernel_uid);
 		return;
 	}
 	size_t n = list_missing(missing, sizeof(missing));
 	findings_add(&d->findings, VERDICT_FAIL, "unprivileged-uid", NULL, "%s%s",
-		n ? "this root lacks" : "only one uid is mapped in this user namespace", missing);
-	findings_remedy(&d->findings, "run carrel as an ordinary user; or give the container "
+		n ? "this root lacks" : "only one uid is mapped in this user namespace",
+		missing);
+	findings_remedy(&d->findings,
+		"run carrel as an ordinary user; or give the container "
 		"these; or accept with --degraded that commands read what only root can");
 }
 
@@ -112,8 +115,8 @@ static void check_sysctl(struct doctor *d, const char *name, const char *path, c
 	bool refuses = !strcmp(value, bad);
 	/* Root in the first user namespace is not bound by those about unprivileged callers. */
 	bool matters = refuses && !(d->probe.privileged && strncmp(name, "user.", 5) != 0);
-	findings_add(&d->findings, matters ? VERDICT_FAIL : VERDICT_OK, "sysctl", name, "%s%s%s",
-		value, refuses ? ": " : "", refuses ? costs : "");
+	findings_add(&d->findings, matters ? VERDICT_FAIL : VERDICT_OK, "sysctl", name,
+		"%s%s%s", value, refuses ? ": " : "", refuses ? costs : "");
 	if (matters)
 		findings_remedy(&d->findings, "%s", remedy);
 }
@@ -168,8 +171,9 @@ static void check_cgroup(struct doctor *d, struct libmnt_table *mounts)
 	(void)snprintf(path, sizeof(path), "%s/cgroup.controllers", own);
 	int r = read_line(path, controllers, sizeof(controllers));
 	bool writable = access(own, W_OK) == 0;
-	findings_add(&d->findings, r >= 0 && writable && controllers[0] ? VERDICT_OK : VERDICT_NOTE,
-		"cgroup", own, "version 2, controllers: %s; %s", controllers[0] ? controllers : "none",
+	findings_add(&d->findings,
+		r >= 0 && writable && controllers[0] ? VERDICT_OK : VERDICT_NOTE, "cgroup", own,
+		"version 2, controllers: %s; %s", controllers[0] ? controllers : "none",
 		writable ? "delegated to the caller" : "not delegated to the caller");
 }
 
@@ -199,8 +203,8 @@ void doctor_machine(struct doctor *d)
 static void check_mount(struct doctor *d)
 {
 	struct libmnt_table *mounts = mnt_new_table_from_file("/proc/self/mountinfo");
-	struct libmnt_fs *fs = mounts ?
-		mnt_table_find_mountpoint(mounts, d->base, MNT_ITER_BACKWARD) : NULL;
+	struct libmnt_fs *fs =
+		mounts ? mnt_table_find_mountpoint(mounts, d->base, MNT_ITER_BACKWARD) : NULL;
 	const char *options = fs ? mnt_fs_get_vfs_options(fs) : NULL;
 	struct statvfs space;
 	char size[32];
@@ -215,11 +219,13 @@ static void check_mount(struct doctor *d)
 	uint64_t free_mib = (uint64_t)space.f_bavail * space.f_frsize >> 20;
 	text_format_size(free_mib << 20 ? free_mib << 20 : 1, size, sizeof(size));
 	bool tight = free_mib < 256;
-	findings_add(&d->findings, noexec || tight || mnt_fs_is_netfs(fs) ? VERDICT_WARN :
-		VERDICT_OK, "scratch-base", d->base, "%s, %s free%s%s%s", mnt_fs_get_fstype(fs),
+	findings_add(&d->findings,
+		noexec || tight || mnt_fs_is_netfs(fs) ? VERDICT_WARN : VERDICT_OK,
+		"scratch-base", d->base, "%s, %s free%s%s%s", mnt_fs_get_fstype(fs),
 		free_mib ? size : "nothing", tight ? ": little for a build" : "",
 		noexec ? "; noexec: what tools build in their TMPDIR cannot be executed" : "",
-		mnt_fs_is_netfs(fs) ? "; a network file system: slow, and locks may not hold" : "");
+		mnt_fs_is_netfs(fs) ? "; a network file system: slow, and locks may not hold"
+				    : "");
 	if (noexec || tight || mnt_fs_is_netfs(fs))
 		findings_remedy(&d->findings, "name another place with --scratch-base");
 	mnt_unref_table(mounts);
@@ -228,20 +234,23 @@ static void check_mount(struct doctor *d)
 static void check_use(struct doctor *d)
 {
 	struct stat st;
-	autofd int dir = d->directory ?
-		fd_open_at(AT_FDCWD, d->directory, O_RDONLY | O_DIRECTORY, 0) : -ENOENT;
+	autofd int dir = d->directory
+		? fd_open_at(AT_FDCWD, d->directory, O_RDONLY | O_DIRECTORY, 0)
+		: -ENOENT;
 	int r = dir < 0 ? dir : flock(dir, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 
 	if (r < 0) {
 		findings_add(&d->findings, VERDICT_FAIL, "scratch-base", d->base,
 			"no session directory can be made and locked in it: %s", strerror(-r));
-		findings_remedy(&d->findings, "name a directory of your own with --scratch-base");
+		findings_remedy(
+			&d->findings, "name a directory of your own with --scratch-base");
 		return;
 	}
 	if (stat(d->base, &st) == 0 && (st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX)) {
 		findings_add(&d->findings, VERDICT_FAIL, "scratch-base", d->base,
 			"everybody can rename what is made in it: it is not sticky");
-		findings_remedy(&d->findings, "as root, `chmod +t` it, or name another place with "
+		findings_remedy(&d->findings,
+			"as root, `chmod +t` it, or name another place with "
 			"--scratch-base");
 		return;
 	}

@@ -147,8 +147,8 @@ static int try_devpts(const struct probe *p)
  */
 static int use_procfs(bool seal, int user)
 {
-	autofd int proc = new_mount("proc",
-		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	autofd int proc =
+		new_mount("proc", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 
 	if (proc < 0 || !seal)
 		return proc < 0 ? proc : 0;
@@ -228,12 +228,12 @@ void doctor_namespaces(struct doctor *d)
 	};
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)
-		say_namespace(d, tries[i].check,
-			probe_run(&d->probe, tries[i].place, tries[i].try));
+		say_namespace(
+			d, tries[i].check, probe_run(&d->probe, tries[i].place, tries[i].try));
 }
 
-static void say_mount(struct doctor *d, const char *check, int r, const char *good,
-	const char *remedy)
+static void say_mount(
+	struct doctor *d, const char *check, int r, const char *good, const char *remedy)
 {
 	if (r >= 0) {
 		findings_add(&d->findings, VERDICT_OK, check, NULL, "%s", good);
@@ -259,12 +259,14 @@ static void check_idmap(struct doctor *d, const char *path, const char *what)
 	findings_add(&d->findings, VERDICT_FAIL, "idmapped-mounts", path,
 		"the file system of the %s has none: %s", what, strerror(-r));
 	findings_remedy(&d->findings,
-		"run carrel as an ordinary user, or put the %s on ext4, xfs, btrfs or tmpfs", what);
+		"run carrel as an ordinary user, or put the %s on ext4, xfs, btrfs or tmpfs",
+		what);
 }
 
 void doctor_mounts(struct doctor *d)
 {
-	static const char filter[] = "in a container, allow the calls open_tree, move_mount, "
+	static const char filter[] =
+		"in a container, allow the calls open_tree, move_mount, "
 		"mount_setattr, fsopen, fsconfig and fsmount: `--security-opt seccomp=unconfined` "
 		"or a profile with them; the kernel has them since 5.12";
 	const struct probe *p = &d->probe;
@@ -272,14 +274,16 @@ void doctor_mounts(struct doctor *d)
 	say_mount(d, "mount-api", probe_run(p, PROBE_MOUNTS, try_mount_api),
 		"mounts can be cloned, made read-only as a tree, and moved", filter);
 	say_mount(d, "tmpfs", probe_run(p, PROBE_MOUNTS, try_tmpfs), "can be mounted", filter);
-	say_mount(d, "devpts", probe_run(p, PROBE_MOUNTS, try_devpts), "can be mounted", filter);
+	say_mount(
+		d, "devpts", probe_run(p, PROBE_MOUNTS, try_devpts), "can be mounted", filter);
 	say_mount(d, "procfs", probe_run(p, PROBE_MOUNTS, try_procfs),
 		"a new one can be mounted in a new pid namespace",
 		"this container masks parts of /proc, and then the kernel refuses a new one: "
 		"`--security-opt unmask=/proc/*` (podman), `--security-opt "
 		"systempaths=unconfined` (docker)");
 	say_mount(d, "nested-namespaces", probe_run(p, PROBE_MOUNTS, try_no_nested),
-		"can be refused inside", "see procfs; a kernel without user.max_user_namespaces "
+		"can be refused inside",
+		"see procfs; a kernel without user.max_user_namespaces "
 		"(before 4.9) cannot do it");
 	if (!p->privileged) {
 		findings_add(&d->findings, VERDICT_OK, "idmapped-mounts", NULL,

@@ -40,8 +40,9 @@ static int try_filter(const struct probe *p)
 
 static const char *arch_name(uint32_t arch)
 {
-	return arch == SCMP_ARCH_X86_64 ? "x86_64" : arch == SCMP_ARCH_AARCH64 ? "aarch64" :
-		"an architecture without shipped filters";
+	return arch == SCMP_ARCH_X86_64     ? "x86_64"
+		: arch == SCMP_ARCH_AARCH64 ? "aarch64"
+					    : "an architecture without shipped filters";
 }
 
 static void check_filter(struct doctor *d)
@@ -53,22 +54,24 @@ static void check_filter(struct doctor *d)
 	if (r >= 0) {
 		findings_add(&d->findings, VERDICT_OK, "syscalls", NULL,
 			"the default filter (%u instructions, %s) can be loaded and holds; "
-			"libseccomp %u.%u.%u, API level %u", filter->count,
-			arch_name(seccomp_arch_native()), version->major, version->minor,
-			version->micro, seccomp_api_get());
+			"libseccomp %u.%u.%u, API level %u",
+			filter->count, arch_name(seccomp_arch_native()), version->major,
+			version->minor, version->micro, seccomp_api_get());
 		return;
 	}
 	findings_add(&d->findings, VERDICT_FAIL, "syscalls", NULL,
-		"the default filter cannot be loaded (%s, %s)", arch_name(seccomp_arch_native()),
-		strerror(-r));
-	findings_remedy(&d->findings, "the kernel needs CONFIG_SECCOMP_FILTER; where a filter "
+		"the default filter cannot be loaded (%s, %s)",
+		arch_name(seccomp_arch_native()), strerror(-r));
+	findings_remedy(&d->findings,
+		"the kernel needs CONFIG_SECCOMP_FILTER; where a filter "
 		"around carrel refuses seccomp(2), allow it");
 }
 
 /* A rule set that allows nothing: then a directory cannot be read any more. */
 static int try_landlock(const struct probe *p)
 {
-	const struct op make = { .kind = OP_LANDLOCK_NEW, .value = LANDLOCK_ACCESS_FS_READ_DIR };
+	const struct op make = { .kind = OP_LANDLOCK_NEW,
+		.value = LANDLOCK_ACCESS_FS_READ_DIR };
 	const struct op on = { .kind = OP_LANDLOCK_ON };
 	int ruleset = -1;
 	int r = confine_no_new_privs();
@@ -101,8 +104,8 @@ static void list_missing(int abi, char *ret_text, size_t size)
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		if (abi >= steps[i].abi || at >= size)
 			continue;
-		int n = snprintf(ret_text + at, size - at, "%s%s", at ? "; " : "",
-			steps[i].without);
+		int n = snprintf(
+			ret_text + at, size - at, "%s%s", at ? "; " : "", steps[i].without);
 		at += n > 0 ? (size_t)n : 0;
 	}
 }
@@ -110,14 +113,17 @@ static void list_missing(int abi, char *ret_text, size_t size)
 static void check_landlock(struct doctor *d)
 {
 	char missing[512];
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	long abi =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	int r = abi > 0 ? probe_run(&d->probe, PROBE_HERE, try_landlock) : -errno;
 
 	if (r < 0) {
 		findings_add(&d->findings, VERDICT_WARN, "landlock", NULL,
 			"cannot be had (%s): the file rules hold by the mounts alone, and unix "
-			"sockets outside the hidden places can be reached by path", strerror(-r));
-		findings_remedy(&d->findings, "a kernel of 5.13 or later with "
+			"sockets outside the hidden places can be reached by path",
+			strerror(-r));
+		findings_remedy(&d->findings,
+			"a kernel of 5.13 or later with "
 			"CONFIG_SECURITY_LANDLOCK and `landlock` in the lsm= list");
 		return;
 	}
@@ -145,14 +151,17 @@ void doctor_walls(struct doctor *d)
 	check_filter(d);
 	check_landlock(d);
 	int r = probe_run(&d->probe, PROBE_USER, try_capabilities);
-	findings_add(&d->findings, r < 0 ? VERDICT_FAIL : VERDICT_OK, "capabilities", NULL, "%s%s",
-		r < 0 ? "cannot be dropped in a new user namespace: " :
-			"can be dropped in a new user namespace", r < 0 ? strerror(-r) : "");
+	findings_add(&d->findings, r < 0 ? VERDICT_FAIL : VERDICT_OK, "capabilities", NULL,
+		"%s%s",
+		r < 0 ? "cannot be dropped in a new user namespace: "
+		      : "can be dropped in a new user namespace",
+		r < 0 ? strerror(-r) : "");
 	r = probe_run(&d->probe, PROBE_HERE, try_keyring);
 	findings_add(&d->findings, r < 0 ? VERDICT_FAIL : VERDICT_OK, "keyring", NULL, "%s%s",
 		r < 0 ? "no new session keyring: " : "the caller's keys stay out",
 		r < 0 ? strerror(-r) : "");
 	if (r < 0)
-		findings_remedy(&d->findings, "in a container, allow keyctl(2): docker's default "
+		findings_remedy(&d->findings,
+			"in a container, allow keyctl(2): docker's default "
 			"filter refuses it");
 }

@@ -20,7 +20,8 @@ static const char *const verdict_words[] = {
 	[VERDICT_FAIL] = "FAIL",
 };
 
-static const char *format_text(struct findings *f, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static const char *format_text(
+	struct findings *f, const char *format, va_list args)
 {
 	char text[1024];
 
@@ -44,7 +45,8 @@ void findings_add(struct findings *f, enum verdict verdict, const char *check, c
 	f->items = items;
 	struct finding *last = &items[f->count++];
 	va_start(args, format);
-	*last = (struct finding){ .verdict = verdict, .check = check,
+	*last = (struct finding){ .verdict = verdict,
+		.check = check,
 		.on = on ? arena_copy(f->arena, on, strlen(on)) : NULL,
 		.text = format_text(f, format, args) };
 	va_end(args);
@@ -113,8 +115,8 @@ int findings_print(const struct findings *f, int fd)
 	for (size_t i = 0; i < f->count && r >= 0; i++) {
 		const struct finding *item = &f->items[i];
 		const char *const line[] = { verdict_words[item->verdict],
-			&"     "[strlen(verdict_words[item->verdict])], item->check,
-			item->on ? " " : "", item->on, ": ", item->text };
+			&"     "[strlen(verdict_words[item->verdict])], item -> check,
+			item -> on ? " " : "", item->on, ": ", item->text };
 		const char *const remedy[] = { "       remedy: ", item->remedy };
 
 		r = print_parts(fd, line, sizeof(line) / sizeof(line[0]));

@@ -27,8 +27,7 @@ int inspect_complain(const struct error *e)
 int inspect_print(const struct findings *f, bool json)
 {
 	struct error e = { 0 };
-	int r = json ? findings_print_json(f, STDOUT_FILENO) :
-		       findings_print(f, STDOUT_FILENO);
+	int r = json ? findings_print_json(f, STDOUT_FILENO) : findings_print(f, STDOUT_FILENO);
 
 	if (r >= 0 && !f->overflow)
 		return 0;

@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 
 	for (size_t i = 0; word && i < LENGTH(verbs); i++)
 		if (!strcmp(verbs[i].name, word))
-			return verbs[i].run(argc, (const char *const *)argv,
-				(const char *const *)environ);
+			return verbs[i].run(
+				argc, (const char *const *)argv, (const char *const *)environ);
 	return no_such_verb(word);
 }

@@ -100,8 +100,9 @@ int mount_table_read(struct mount_table *t, const char *path, struct error *e)
 		r = add_mount(t, fs);
 	mnt_free_iter(at);
 	mnt_unref_table(table);
-	return r < 0 ? error_set(e, ERROR_INTERNAL, "facts", -r, path, "cannot read the mount table")
-		     : 0;
+	return r < 0
+		? error_set(e, ERROR_INTERNAL, "facts", -r, path, "cannot read the mount table")
+		: 0;
 }
 
 const struct mount *mount_table_parent(const struct mount_table *t, const struct mount *m)
@@ -121,8 +122,8 @@ static const struct mount *find_root(const struct mount_table *t)
 }
 
 /* Where a walk along @path leaves @from: at the shallowest mount point on the way. */
-static const struct mount *next_step(const struct mount_table *t, const struct mount *from,
-	const char *path)
+static const struct mount *next_step(
+	const struct mount_table *t, const struct mount *from, const char *path)
 {
 	const struct mount *next = NULL;
 
@@ -153,6 +154,7 @@ void mount_flags_text(unsigned flags, char *ret_text, size_t size)
 {
 	(void)snprintf(ret_text, size, "%s%s%s%s%s%s", flags & MOUNT_RDONLY ? "ro" : "rw",
 		flags & MOUNT_NOSUID ? " nosuid" : "", flags & MOUNT_NODEV ? " nodev" : "",
-		flags & MOUNT_NOEXEC ? " noexec" : "", flags & MOUNT_IDMAPPED ? " idmapped" : "",
+		flags & MOUNT_NOEXEC ? " noexec" : "",
+		flags & MOUNT_IDMAPPED ? " idmapped" : "",
 		flags & MOUNT_SHARED ? " shared" : "");
 }

@@ -12,17 +12,17 @@
 
 /* What a try is made with. */
 struct probe {
-	bool privileged;      /* as the launcher would: namespaces as root, and a user namespace apart */
+	bool privileged; /* as the launcher would: namespaces as root, and a user namespace apart */
 	uid_t uid, kernel_uid; /* inside, and as this namespace knows it */
 	gid_t gid, kernel_gid;
-	const char *path;     /* what the try is about, or NULL */
+	const char *path; /* what the try is about, or NULL */
 	const char *other;
 };
 
 /* What has to be there before the try. */
 enum probe_place {
-	PROBE_HERE,   /* nothing */
-	PROBE_USER,   /* a user namespace of its own with one id */
+	PROBE_HERE, /* nothing */
+	PROBE_USER, /* a user namespace of its own with one id */
 	PROBE_MOUNTS, /* where mounts are made: as PROBE_USER where not privileged; a mount namespace */
 };
 
@@ -30,8 +30,8 @@ enum probe_place {
  * probe_run - do @try in a child. @try returns 0 or positive, or -errno; it may change itself as it
  * likes: the child is gone afterwards. Returns what it returned (at most 2^30), or -errno.
  */
-MUST_CHECK int probe_run(const struct probe *p, enum probe_place place,
-	int (*try)(const struct probe *p));
+MUST_CHECK int probe_run(
+	const struct probe *p, enum probe_place place, int (*try)(const struct probe *p));
 
 /*
  * probe_make_user_ns - a user namespace that maps these ids to the kernel ids of @p.

@@ -26,14 +26,13 @@
 #define PLANNED_NAME "carrel-aaaaaaaaaaaaaaaaaaaa"
 #define SESSION_NAME "carrel-bbbbbbbbbbbbbbbbbbbb"
 
-static const char host_text[] =
-	"1 0 8:1 / / rw,relatime shared:1 - ext4 /dev/sda rw\n"
-	"2 1 0:5 / /proc rw shared:2 - proc proc rw\n"
-	"3 1 0:6 / /dev rw shared:3 - devtmpfs dev rw\n"
-	"4 3 0:7 / /dev/pts rw shared:4 - devpts devpts rw\n"
-	"5 1 8:2 / /srv rw shared:5 - xfs /dev/sdb rw\n"
-	"6 5 8:3 / /srv/ws/data rw shared:6 - ext4 /dev/sdc rw\n"
-	"7 1 8:4 / /mnt/my\\040disk ro - ext4 /dev/sdd ro\n";
+static const char host_text[] = "1 0 8:1 / / rw,relatime shared:1 - ext4 /dev/sda rw\n"
+				"2 1 0:5 / /proc rw shared:2 - proc proc rw\n"
+				"3 1 0:6 / /dev rw shared:3 - devtmpfs dev rw\n"
+				"4 3 0:7 / /dev/pts rw shared:4 - devpts devpts rw\n"
+				"5 1 8:2 / /srv rw shared:5 - xfs /dev/sdb rw\n"
+				"6 5 8:3 / /srv/ws/data rw shared:6 - ext4 /dev/sdc rw\n"
+				"7 1 8:4 / /mnt/my\\040disk ro - ext4 /dev/sdd ro\n";
 
 /* What the session sees: its root is the host's, then what the plan attaches. */
 static const char *const session_lines[] = {
@@ -58,17 +57,30 @@ static const char *const session_lines[] = {
 
 static struct op planned_ops[] = {
 	{ .kind = OP_TMPFS, .slot = 0, .why = "furniture" },
-	{ .kind = OP_PICK, .slot = 1, .from = 0, .path = "0", .flags = OPF_RDONLY | OPF_NOEXEC },
-	{ .kind = OP_CLONE, .slot = 2, .path = "/dev/null",
+	{ .kind = OP_PICK,
+		.slot = 1,
+		.from = 0,
+		.path = "0",
+		.flags = OPF_RDONLY | OPF_NOEXEC },
+	{ .kind = OP_CLONE,
+		.slot = 2,
+		.path = "/dev/null",
 		.flags = OPF_RDONLY | OPF_DEV | OPF_NOEXEC },
 	{ .kind = OP_DEVPTS, .slot = 3 },
 	{ .kind = OP_PICK, .slot = 4, .from = 0, .path = "shm" },
 	{ .kind = OP_PROC, .slot = 5 },
-	{ .kind = OP_CLONE, .slot = 6, .path = "/srv/ws", .flags = OPF_RECURSIVE | OPF_IDMAP,
+	{ .kind = OP_CLONE,
+		.slot = 6,
+		.path = "/srv/ws",
+		.flags = OPF_RECURSIVE | OPF_IDMAP,
 		.why = "workspace" },
-	{ .kind = OP_CLONE, .slot = 7, .path = "/srv/ws/.git/config",
+	{ .kind = OP_CLONE,
+		.slot = 7,
+		.path = "/srv/ws/.git/config",
 		.flags = OPF_RDONLY | OPF_IDMAP },
-	{ .kind = OP_CLONE, .slot = 8, .path = "/tmp/" PLANNED_NAME "/scratch",
+	{ .kind = OP_CLONE,
+		.slot = 8,
+		.path = "/tmp/" PLANNED_NAME "/scratch",
 		.flags = OPF_RECURSIVE | OPF_IDMAP },
 	{ .kind = OP_ROOT_SEAL, .path = "/" },
 	{ .kind = OP_ATTACH, .slot = 1, .path = "/dev" },
@@ -181,8 +193,10 @@ static void test_each_difference(void **state)
 		{ 0, "11 10 8:1 / / rw,nosuid,nodev - ext4 /dev/sda rw", "/", "lacks ro" },
 		{ 0, "11 10 8:1 / / ro,nodev - ext4 /dev/sda rw", "/", "lacks nosuid" },
 		{ 0, "11 10 8:1 / / ro,nosuid - ext4 /dev/sda rw", "/", "lacks nodev" },
-		{ 0, "11 10 8:1 / / ro,nosuid,nodev shared:9 - ext4 /dev/sda rw", "/", "private" },
-		{ 0, "11 10 8:1 / / ro,nosuid,nodev master:1 - ext4 /dev/sda rw", "/", "private" },
+		{ 0, "11 10 8:1 / / ro,nosuid,nodev shared:9 - ext4 /dev/sda rw", "/",
+			"private" },
+		{ 0, "11 10 8:1 / / ro,nosuid,nodev master:1 - ext4 /dev/sda rw", "/",
+			"private" },
 		/* read-only by the file system alone is no seal of ours */
 		{ 0, "11 10 8:1 / / rw,nosuid,nodev - ext4 /dev/sda ro", "/", "lacks ro" },
 		{ 4, "15 11 8:2 / /srv rw,nosuid,nodev - xfs /dev/sdb rw", "/srv", "lacks ro" },
@@ -196,29 +210,33 @@ static void test_each_difference(void **state)
 			"another type" },
 		{ 7, "21 13 0:50 /1 /dev ro,nosuid,nodev,noexec - tmpfs none rw", "/dev",
 			"another part" },
-		{ 8, "22 21 0:6 /zero /dev/null ro,nosuid,noexec - devtmpfs dev rw", "/dev/null",
-			"something else than its source" },
+		{ 8, "22 21 0:6 /zero /dev/null ro,nosuid,noexec - devtmpfs dev rw",
+			"/dev/null", "something else than its source" },
 		{ 9, "23 21 0:7 / /dev/pts rw,nosuid,noexec - devpts none rw", "/dev/pts",
 			"one of the host's" },
 		{ 10, "24 21 0:53 /shm /dev/shm rw,nosuid,nodev - tmpfs none rw", "/dev/shm",
 			"not of the session's furniture" },
 		{ 11, "25 12 0:5 / /proc rw,nosuid,nodev,noexec - proc none rw", "/proc",
 			"one of the host's" },
-		{ 11, "25 12 0:52 / /proc rw,nosuid,nodev - proc none rw", "/proc", "lacks noexec" },
+		{ 11, "25 12 0:52 / /proc rw,nosuid,nodev - proc none rw", "/proc",
+			"lacks noexec" },
 		{ 12, "26 15 8:2 /ws /srv/ws rw,nosuid,nodev - xfs /dev/sdb rw", "/srv/ws",
 			"lacks idmapped" },
 		{ 12, "26 15 8:2 /other /srv/ws rw,nosuid,nodev,idmapped - xfs /dev/sdb rw",
 			"/srv/ws", "something else than its source" },
-		{ 12, "26 15 8:2 /ws /srv/ws ro,nosuid,nodev,idmapped - xfs /dev/sdb rw", "/srv/ws",
-			"planned writable" },
+		{ 12, "26 15 8:2 /ws /srv/ws ro,nosuid,nodev,idmapped - xfs /dev/sdb rw",
+			"/srv/ws", "planned writable" },
 		{ 13, "27 26 8:3 / /srv/ws/data rw,nodev,idmapped - ext4 /dev/sdc rw",
 			"/srv/ws/data", "lacks nosuid" },
 		{ 13, "27 26 8:9 / /srv/ws/data rw,nosuid,nodev,idmapped - ext4 /dev/sdc rw",
 			"/srv/ws/data", "no such mount below the source" },
-		{ 14, "28 26 8:2 /ws/.git/config /srv/ws/.git/config rw,nosuid,nodev,idmapped - "
-		      "xfs /dev/sdb rw", "/srv/ws/.git/config", "lacks ro" },
-		{ 15, "29 11 8:1 /tmp/" PLANNED_NAME "/scratch /tmp/" SESSION_NAME "/scratch "
-		      "rw,nosuid,nodev,idmapped - ext4 /dev/sda rw",
+		{ 14,
+			"28 26 8:2 /ws/.git/config /srv/ws/.git/config rw,nosuid,nodev,idmapped - "
+			"xfs /dev/sdb rw",
+			"/srv/ws/.git/config", "lacks ro" },
+		{ 15,
+			"29 11 8:1 /tmp/" PLANNED_NAME "/scratch /tmp/" SESSION_NAME "/scratch "
+			"rw,nosuid,nodev,idmapped - ext4 /dev/sda rw",
 			"/tmp/" SESSION_NAME "/scratch", "something else than its source" },
 	};
 	const char *lines[COUNT(session_lines)];
@@ -324,8 +342,15 @@ static void test_lookup(void **state)
 		const char *path;
 		int id;
 	} cases[] = {
-		{ "/", 1 }, { "/etc", 1 }, { "/proc", 2 }, { "/proc/1", 2 }, { "/dev/pts/0", 4 },
-		{ "/srv/ws", 5 }, { "/srv/ws/data/x", 6 }, { "/srv2", 1 }, { "/mnt/my disk", 7 },
+		{ "/", 1 },
+		{ "/etc", 1 },
+		{ "/proc", 2 },
+		{ "/proc/1", 2 },
+		{ "/dev/pts/0", 4 },
+		{ "/srv/ws", 5 },
+		{ "/srv/ws/data/x", 6 },
+		{ "/srv2", 1 },
+		{ "/mnt/my disk", 7 },
 	};
 	struct mount_table t;
 
@@ -366,11 +391,12 @@ static void test_rename(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_string_equal(attest_rename(&f->arena, "/tmp/carrel-a/x/carrel-a", "carrel-a",
-		"carrel-b"), "/tmp/carrel-b/x/carrel-b");
+	assert_string_equal(
+		attest_rename(&f->arena, "/tmp/carrel-a/x/carrel-a", "carrel-a", "carrel-b"),
+		"/tmp/carrel-b/x/carrel-b");
 	assert_string_equal(attest_rename(&f->arena, "/tmp", "carrel-a", "carrel-b"), "/tmp");
-	assert_string_equal(attest_rename(&f->arena, "/carrel-a", "carrel-a", "longer-b-b"),
-		"/carrel-a");
+	assert_string_equal(
+		attest_rename(&f->arena, "/carrel-a", "carrel-a", "longer-b-b"), "/carrel-a");
 }
 
 /* --- statuses --------------------------------------------------------------------------------- */
@@ -385,10 +411,15 @@ static const char user_status[] =
 	"CapAmb:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n";
 
 static const struct status_expected user_expected = {
-	.who = "payload", .uid = 1001, .gid = 1001, .own_status = own_status,
+	.who = "payload",
+	.uid = 1001,
+	.gid = 1001,
+	.own_status = own_status,
 };
 static const struct status_expected root_expected = {
-	.who = "payload", .privileged = true, .own_status = own_status,
+	.who = "payload",
+	.privileged = true,
+	.own_status = own_status,
 };
 
 /* The status with @old replaced by @new. */
@@ -416,10 +447,12 @@ static void test_status_each_difference(void **state)
 	static const struct {
 		const char *old, *new, *what;
 	} cases[] = {
-		{ "Uid:\t1001\t1001\t1001\t1001", "Uid:\t1001\t0\t1001\t1001", "Uid is 1001 0" },
+		{ "Uid:\t1001\t1001\t1001\t1001", "Uid:\t1001\t0\t1001\t1001",
+			"Uid is 1001 0" },
 		{ "Gid:\t1001\t1001\t1001\t1001", "Gid:\t0\t0\t0\t0", "Gid is 0" },
 		{ "Groups:\t27 1001 ", "Groups:\t0 27 1001 ", "Groups is 0 27 1001" },
-		{ "CapInh:\t0000000000000000", "CapInh:\t0000000000000001", "CapInh holds cap_chown" },
+		{ "CapInh:\t0000000000000000", "CapInh:\t0000000000000001",
+			"CapInh holds cap_chown" },
 		{ "CapPrm:\t0000000000000000", "CapPrm:\t0000000000200000",
 			"CapPrm holds cap_sys_admin" },
 		{ "CapEff:\t0000000000000000", "CapEff:\t0000000000000003",
@@ -465,8 +498,8 @@ static void test_status_of_roots_session(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		(void)set_up(state);
 		struct fixture *f = *state;
-		(void)snprintf(text, sizeof(text), "%s", changed(user_status,
-			"Uid:\t1001\t1001\t1001\t1001", cases[i].uids));
+		(void)snprintf(text, sizeof(text), "%s",
+			changed(user_status, "Uid:\t1001\t1001\t1001\t1001", cases[i].uids));
 		attest_status(&f->findings, changed(text, "Groups:\t27 1001 ", cases[i].groups),
 			&root_expected);
 		if (cases[i].what)
@@ -535,7 +568,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rename, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_status_as_planned, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_status_each_difference, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_status_of_roots_session, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_status_of_roots_session, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_field, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_printed, set_up, tear_down),
 	};
