@@ -90,8 +90,12 @@ int main(int argc, char **argv)
 	const char *const *args = (const char *const *)argv;
 	unsigned closed = 0;
 
-	if (stdio_sanitize(&closed) < 0)
-		return STATUS_CARREL; /* there is nowhere to say it */
+	if (stdio_sanitize(&closed) < 0) {
+		static const char *const lost[] = { "carrel: cannot look at descriptors 0 to 2\n" };
+
+		(void)print(STDERR_FILENO, lost, 1); /* where stderr is closed, nobody hears it */
+		return STATUS_CARREL;
+	}
 	if (argc < 2 || !strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
 		int status = verb_help(argc, args, 1, (const char *const *)environ, closed);
 
