@@ -88,39 +88,15 @@ static int wait_for_word(const struct begin *b, struct box *ret)
 	if (record.kind != CHANNEL_GO)
 		return -EPROTO;
 	*ret = *b->box;
+	memcpy(ret->idmap_ns, fds, sizeof(ret->idmap_ns));
 	return mprotect(b->arena, b->arena_size, PROT_READ) < 0 ? -errno : 0;
-}
-
-/* The maps are written through the new procfs: without one, that is what failed. */
-static _Noreturn void fail_proc(const struct plan *plan, int error)
-{
-	size_t i = 0;
-
-	while (i < plan->op_count && plan->ops[i].kind != OP_PROC)
-		i++;
-	box_fail(i < plan->op_count ? (int)i : STEP_NAMESPACES, error);
-}
-
-/* A namespace for every further owner; the first is the session's own, and there already. */
-static int make_idmaps(const struct begin *b, const struct box_made *made, struct box *box)
-{
-	const struct plan *plan = box->plan;
-
-	if (plan->idmap_count && made->proc < 0)
-		fail_proc(plan, made->proc);
-	for (size_t i = 1; i < plan->idmap_count; i++) {
-		box->idmap_ns[i] = userns_make(made->proc, &plan->idmaps[i], &b->owner);
-		if (box->idmap_ns[i] < 0)
-			return box->idmap_ns[i];
-	}
-	return 0;
 }
 
 _Noreturn void begin_main(const struct begin *begin)
 {
 	struct box box;
-	struct box_made made;
-	int step = STEP_SETUP, session = -1;
+	struct box_made made = { .proc = -1, .devpts = -1, .tmpfs = -1 };
+	int step = STEP_SETUP;
 	int r = set_up(begin);
 
 	if (r >= 0) {
@@ -129,20 +105,11 @@ _Noreturn void begin_main(const struct begin *begin)
 	}
 	if (r >= 0) {
 		box_make_ahead(&made);
-		if (begin->privileged && made.proc >= 0)
-			r = session = userns_make(made.proc, &begin->session, &begin->owner);
-	}
-	if (r >= 0) {
 		step = STEP_SETUP;
 		r = wait_for_word(begin, &box);
 	}
-	if (r >= 0) {
-		step = STEP_NAMESPACES;
-		box.made = made;
-		box.idmap_ns[0] = session;
-		r = make_idmaps(begin, &made, &box);
-	}
 	if (r < 0)
 		box_fail(step, r);
+	box.made = made;
 	box_init(&box);
 }

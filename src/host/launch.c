@@ -24,6 +24,8 @@
 #include "box/sys.h"
 #include "host/explain.h"
 
+enum { HOLDER_STACK = 16 * 1024 };
+
 static int write_text(int dir, const char *name, const char *text)
 {
 	autofd int fd = fd_open_at(dir, name, O_WRONLY, 0);
@@ -31,8 +33,9 @@ static int write_text(int dir, const char *name, const char *text)
 	return fd < 0 ? fd : fd_write_all(fd, text, strlen(text));
 }
 
-/* User mode: the caller's ids onto themselves; see user_namespaces(7). */
-static int write_maps(pid_t pid, uid_t uid, gid_t gid)
+/* One id inside for one outside; see user_namespaces(7). */
+static int write_maps(pid_t pid, bool deny_setgroups, uint32_t uid, uint32_t kernel_uid,
+	uint32_t gid, uint32_t kernel_gid)
 {
 	char text[64];
 
@@ -40,12 +43,98 @@ static int write_maps(pid_t pid, uid_t uid, gid_t gid)
 	autofd int dir = fd_open_at(AT_FDCWD, text, O_PATH | O_DIRECTORY, 0);
 	if (dir < 0)
 		return dir;
-	int r = write_text(dir, "setgroups", "deny");
-	(void)snprintf(text, sizeof(text), "%u %u 1\n", gid, gid);
+	int r = deny_setgroups ? write_text(dir, "setgroups", "deny") : 0;
+	(void)snprintf(text, sizeof(text), "%u %u 1\n", gid, kernel_gid);
 	if (r >= 0)
 		r = write_text(dir, "gid_map", text);
-	(void)snprintf(text, sizeof(text), "%u %u 1\n", uid, uid);
+	(void)snprintf(text, sizeof(text), "%u %u 1\n", uid, kernel_uid);
 	return r < 0 ? r : write_text(dir, "uid_map", text);
+}
+
+/* Lives until its namespace has a descriptor; shares our memory and touches none of it. */
+static int hold(void *parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != *(pid_t *)parent)
+		_exit(1);
+	for (;;)
+		(void)pause();
+}
+
+/* A user namespace that maps @map's owner to the payload's kernel ids. A descriptor or -errno. */
+static int make_user_ns(struct launch *l, const struct facts *facts, const struct idmap *map,
+	char *stack)
+{
+	char path[64];
+	pid_t parent = getpid();
+	pid_t pid = clone(hold, stack + HOLDER_STACK, CLONE_NEWUSER | CLONE_VM | SIGCHLD, &parent);
+
+	if (pid < 0)
+		return -errno;
+	l->holders[l->holder_count++] = pid;
+	int r = write_maps(pid, false, map->disk_uid, facts->kernel_uid, map->disk_gid,
+		facts->kernel_gid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	if (r >= 0)
+		r = fd_open_at(AT_FDCWD, path, O_RDONLY, 0);
+	/* Not reaped yet, so the pid is still ours. One that lives is not waited for: it ends with us. */
+	if (kill(pid, SIGKILL) < 0) {
+		int fault = -errno;
+
+		l->holder_count--;
+		if (r >= 0)
+			(void)close(r);
+		r = fault;
+	}
+	return r;
+}
+
+static void reap_one(pid_t pid)
+{
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static void reap_holders(struct launch *l)
+{
+	while (l->holder_count)
+		reap_one(l->holders[--l->holder_count]);
+}
+
+static void close_all(int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		fd_close(&fds[i]);
+}
+
+/* The word to init, with a user namespace for each owner that is idmapped. */
+static int send_go(struct launch *l, const struct plan *plan)
+{
+	struct channel_record record = { .kind = CHANNEL_GO };
+	int fds[PLAN_IDMAP_MAX];
+	size_t count = 0;
+	char *stack = MAP_FAILED;
+	int r = 0;
+
+	if (plan->idmap_count) {
+		stack = mmap(NULL, HOLDER_STACK * PLAN_IDMAP_MAX, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+		if (stack == MAP_FAILED)
+			return -errno;
+	}
+	for (; count < plan->idmap_count && r >= 0; count++) {
+		/* A stack each: the one before may still be on its way out. */
+		r = make_user_ns(l, plan->facts, &plan->idmaps[count],
+			stack + count * HOLDER_STACK);
+		fds[count] = r;
+	}
+	if (r >= 0)
+		r = channel_send(l->channel, &record, fds, (unsigned)count);
+	close_all(fds, count);
+	if (stack != MAP_FAILED) {
+		reap_holders(l);
+		(void)munmap(stack, HOLDER_STACK * PLAN_IDMAP_MAX);
+	}
+	return r;
 }
 
 static int start_init(struct launch *l, const struct identity *id, struct error *e)
@@ -57,9 +146,7 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 		.exit_signal = SIGCHLD,
 	};
 	struct begin begin = { .box = l->box, .arena = l->arena->base,
-		.arena_size = l->arena->size, .privileged = id->privileged,
-		.session = { id->uid, id->gid }, .owner = { id->kernel_uid, id->kernel_gid },
-		.flags = l->flags & ~(unsigned long)CLONE_NEWUSER };
+		.arena_size = l->arena->size, .flags = l->flags & ~(unsigned long)CLONE_NEWUSER };
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_set(e, ERROR_LIMIT, "launch", errno, NULL, "cannot make the channel");
@@ -77,7 +164,7 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 	l->init = (pid_t)pid;
 	if (!(l->flags & CLONE_NEWUSER))
 		return 0;
-	int r = write_maps(l->init, id->uid, id->gid);
+	int r = write_maps(l->init, true, id->uid, id->uid, id->gid, id->gid);
 	if (r < 0) {
 		launch_kill(l);
 		r = error_set(e, ERROR_NAMESPACES, "launch", -r, NULL,
@@ -114,8 +201,7 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 static int begin_again(struct launch *l, const struct plan *plan, struct error *e)
 {
 	const struct facts *f = plan->facts;
-	const struct identity id = { .uid = f->uid, .gid = f->gid, .privileged = f->privileged,
-		.kernel_uid = f->kernel_uid, .kernel_gid = f->kernel_gid };
+	const struct identity id = { .uid = f->uid, .gid = f->gid, .privileged = f->privileged };
 
 	launch_kill(l);
 	l->flags = plan->clone_flags & ~(unsigned long)CLONE_NEWPID;
@@ -125,7 +211,6 @@ static int begin_again(struct launch *l, const struct plan *plan, struct error *
 int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *args,
 	size_t args_size, struct error *e)
 {
-	const struct channel_record go = { .kind = CHANNEL_GO };
 	int r = 0;
 
 	if (l->flags != (plan->clone_flags & ~(unsigned long)CLONE_NEWPID))
@@ -137,13 +222,13 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 	(void)umask(l->box->umask);
 	r = arena_seal(l->arena);
 	if (r >= 0)
-		r = channel_send(l->channel, &go, NULL, 0);
+		r = send_go(l, plan);
 	/* Init has ended before it was told anything: why is on the channel, for the supervisor. */
 	if (r >= 0 || r == -EPIPE)
 		return 0;
 	launch_kill(l);
 	return error_set(e, ERROR_INTERNAL, "launch", -r, NULL,
-		"init cannot be given the plan");
+		"the session's user namespace could not be made");
 }
 
 void launch_kill(struct launch *l)
@@ -156,6 +241,7 @@ void launch_kill(struct launch *l)
 		while (waitid(P_PIDFD, (id_t)l->pidfd, &info, WEXITED) < 0 && errno == EINTR)
 			;
 	}
+	reap_holders(l);
 	fd_close(&l->pidfd);
 	fd_close(&l->channel);
 }
