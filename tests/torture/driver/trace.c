@@ -1,0 +1,406 @@
+/*
+ * trace.c - see trace.h.
+ *
+ * Runs in: the torture driver. Everything that the launcher starts is attached from its first
+ * instruction on (PTRACE_O_TRACE*), and dies with the driver (PTRACE_O_EXITKILL).
+ */
+#include "trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "view.h"
+
+#define SYSCALL_STOP (SIGTRAP | 0x80)
+#define OPTIONS \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | \
+		PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)
+
+struct tracer {
+	const struct trace_setup *setup;
+	const struct trace_point *point;
+	struct trace_result *result;
+	bool counting; /* still on the way to the point, or there is none: stop at every call */
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail with a valid clock */
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void trace_result_reset(struct trace_result *result)
+{
+	char *view = result->view;
+
+	/* Of the calls only the counts need be forgotten: this is done for every point. */
+	for (unsigned i = 0; i < TRACE_PROCESSES; i++) {
+		struct trace_process *p = &result->processes[i];
+
+		p->pid = 0;
+		p->count = p->children = 0;
+		p->kind = KIND_HELPER;
+		p->path[0] = '\0';
+		p->alive = p->held = p->executed = p->failing = false;
+		p->begun = p->beyond = false;
+		p->status = 0;
+	}
+	result->process_count = result->survivors = 0;
+	result->reached = result->hung = result->overflow = false;
+	result->command_started = result->command_ended = result->view_torn = false;
+	result->command_status = result->launcher_status = -1;
+	result->view = view;
+	view[0] = '\0';
+}
+
+static struct trace_process *find(struct tracer *t, pid_t pid)
+{
+	for (unsigned i = 0; i < t->result->process_count; i++)
+		if (t->result->processes[i].pid == pid && t->result->processes[i].alive)
+			return &t->result->processes[i];
+	return NULL;
+}
+
+static struct trace_process *add(struct tracer *t, pid_t pid)
+{
+	if (t->result->process_count == TRACE_PROCESSES) {
+		t->result->overflow = true;
+		return NULL;
+	}
+	struct trace_process *p = &t->result->processes[t->result->process_count++];
+	p->pid = pid;
+	p->alive = true;
+	p->kind = KIND_HELPER;
+	return p;
+}
+
+/* --- registers ------------------------------------------------------------------------------ */
+
+#if defined(__x86_64__)
+static int set_call(pid_t pid, long number)
+{
+	long r = ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, regs.orig_rax), number);
+
+	return r < 0 ? -errno : 0;
+}
+
+static int set_result(pid_t pid, long value)
+{
+	return ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, regs.rax), value) < 0 ? -errno
+											: 0;
+}
+#elif defined(__aarch64__)
+enum { NT_PRSTATUS_SET = 1, NT_ARM_SYSTEM_CALL_SET = 0x404 };
+
+static int set_call(pid_t pid, long number)
+{
+	int value = (int)number;
+	struct iovec io = { &value, sizeof(value) };
+
+	return ptrace(PTRACE_SETREGSET, pid, NT_ARM_SYSTEM_CALL_SET, &io) < 0 ? -errno : 0;
+}
+
+static int set_result(pid_t pid, long value)
+{
+	struct user_regs_struct regs;
+	struct iovec io = { &regs, sizeof(regs) };
+
+	if (ptrace(PTRACE_GETREGSET, pid, NT_PRSTATUS_SET, &io) < 0)
+		return -errno;
+	regs.regs[0] = (unsigned long long)value;
+	return ptrace(PTRACE_SETREGSET, pid, NT_PRSTATUS_SET, &io) < 0 ? -errno : 0;
+}
+#else
+#error "the torture driver does not know this machine's registers"
+#endif
+
+/* --- stops ---------------------------------------------------------------------------------- */
+
+static void go_on(struct tracer *t, const struct trace_process *p, int signal)
+{
+	bool each_call = (t->counting || p->failing) && !p->executed && !p->beyond;
+
+	/* ESRCH: it was killed meanwhile, and its end is about to be read. */
+	(void)ptrace(each_call ? PTRACE_SYSCALL : PTRACE_CONT, p->pid, NULL, (long)signal);
+}
+
+static bool is_point(struct tracer *t, const struct trace_process *p, unsigned index)
+{
+	return t->counting && t->point->path[0] && index == t->point->index &&
+		!strcmp(p->path, t->point->path);
+}
+
+/* Returns false where the process has been killed and must not be resumed. */
+static bool at_entry(
+	struct tracer *t, struct trace_process *p, unsigned number, uint64_t argument)
+{
+	unsigned index = p->count;
+
+	if (!p->begun || p->executed || p->beyond)
+		return true;
+	if (index < TRACE_CALLS)
+		p->calls[p->count++] = (uint16_t)number;
+	else
+		t->result->overflow = true;
+	if (!is_point(t, p, index))
+		return true;
+	t->counting = false;
+	t->result->reached = true;
+	t->result->argument = argument;
+	if (!t->point->error) {
+		(void)kill(p->pid, SIGKILL);
+		return false;
+	}
+	/*
+	 * The call is replaced by one that does nothing. Not by -1, which a filter may take for a
+	 * foreign ABI and kill the process.
+	 */
+	p->failing = set_call(p->pid, SYS_getppid) >= 0;
+	return true;
+}
+
+static bool at_call(struct tracer *t, struct trace_process *p)
+{
+	struct __ptrace_syscall_info info = { 0 };
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, p->pid, sizeof(info), &info) < 0)
+		return true;
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+		return at_entry(t, p, (unsigned)info.entry.nr, info.entry.args[1]);
+	if (info.op == PTRACE_SYSCALL_INFO_EXIT && p->failing) {
+		(void)set_result(p->pid, -t->point->error);
+		p->failing = false;
+	}
+	return true;
+}
+
+static void at_birth(struct tracer *t, struct trace_process *parent)
+{
+	unsigned long pid = 0;
+
+	if (ptrace(PTRACE_GETEVENTMSG, parent->pid, NULL, &pid) < 0)
+		return;
+	struct trace_process *child = find(t, (pid_t)pid);
+	if (!child)
+		child = add(t, (pid_t)pid);
+	if (!child)
+		return;
+	(void)snprintf(
+		child->path, sizeof(child->path), "%.12s.%u", parent->path, ++parent->children);
+	child->begun = true;
+	child->beyond = parent->executed || parent->beyond;
+	child->kind = view_is_pid1(child->pid) ? KIND_INIT
+		: parent->kind == KIND_INIT    ? KIND_PAYLOAD
+					       : KIND_HELPER;
+	if (child->held) {
+		child->held = false;
+		go_on(t, child, 0);
+	}
+}
+
+static void at_exec(struct tracer *t, struct trace_process *p)
+{
+	p->begun = true;
+	if (p->kind == KIND_LAUNCHER || p->executed || p->beyond)
+		return;
+	p->executed = true;
+	p->kind = KIND_PAYLOAD;
+	t->result->command_started = true;
+	view_take(p->pid, t->result->view, TRACE_VIEW);
+	t->result->view_torn = !view_is_stopped(p->pid);
+}
+
+static void at_stop(struct tracer *t, pid_t pid, int status)
+{
+	struct trace_process *p = find(t, pid);
+	int signal = WSTOPSIG(status), event = status >> 16, deliver = 0;
+
+	if (!p) {
+		/* Born, but its parent has not said so yet: it waits for its name. */
+		p = add(t, pid);
+		if (p)
+			p->held = true;
+		return;
+	}
+	if (!p->path[0])
+		return;
+	if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
+		event == PTRACE_EVENT_CLONE)
+		at_birth(t, p);
+	else if (event == PTRACE_EVENT_EXEC)
+		at_exec(t, p);
+	else if (signal == SYSCALL_STOP && !at_call(t, p))
+		return;
+	else if (!event && signal != SYSCALL_STOP)
+		deliver = signal;
+	go_on(t, p, deliver);
+}
+
+static void at_end(struct tracer *t, pid_t pid, int status)
+{
+	struct trace_process *p = find(t, pid);
+
+	if (!p)
+		return;
+	p->alive = false;
+	p->status = status;
+	if (p->kind == KIND_LAUNCHER)
+		t->result->launcher_status = status;
+	if (p->executed) {
+		t->result->command_ended = true;
+		t->result->command_status = status;
+	}
+}
+
+/* --- one run -------------------------------------------------------------------------------- */
+
+static _Noreturn void become(const struct trace_setup *setup)
+{
+	const struct rlimit no_core = { 0, 0 };
+	sigset_t none;
+
+	for (int i = 0; i < 3; i++)
+		if (dup2(setup->stdio[i], i) < 0)
+			_exit(120);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	/* A start that is made to fail may crash, and that is one way to run nothing. */
+	(void)setrlimit(RLIMIT_CORE, &no_core);
+	if (chdir(setup->cwd) < 0 || raise(SIGSTOP) != 0)
+		_exit(121);
+	(void)execve(setup->argv[0], (char *const *)setup->argv, (char *const *)setup->envp);
+	_exit(122);
+}
+
+static int start(struct tracer *t)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		become(t->setup);
+	if (pid < 0)
+		return -errno;
+	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
+		return -ECHILD;
+	if (ptrace(PTRACE_SEIZE, pid, NULL, (long)OPTIONS) < 0) {
+		int r = -errno;
+
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, &status, 0);
+		return r;
+	}
+	struct trace_process *p = add(t, pid);
+	if (!p)
+		return -ENOMEM;
+	p->kind = KIND_LAUNCHER;
+	(void)snprintf(p->path, sizeof(p->path), "0");
+	(void)kill(pid, SIGCONT);
+	return 0;
+}
+
+static unsigned alive(const struct tracer *t)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < t->result->process_count; i++)
+		n += t->result->processes[i].alive;
+	return n;
+}
+
+static void kill_rest(struct tracer *t)
+{
+	for (unsigned i = 0; i < t->result->process_count; i++)
+		if (t->result->processes[i].alive)
+			(void)kill(t->result->processes[i].pid, SIGKILL);
+}
+
+static void note_survivors(struct tracer *t)
+{
+	t->result->survivors = alive(t);
+	for (unsigned i = 0; i < t->result->process_count; i++)
+		if (t->result->processes[i].alive)
+			(void)snprintf(t->result->survivor, TRACE_PATH, "%s",
+				t->result->processes[i].path);
+}
+
+/* Too late: in the launcher's time the run hangs, after its end the others have outlived it. */
+static void time_is_up(struct tracer *t, bool launcher_ended)
+{
+	if (launcher_ended)
+		note_survivors(t);
+	else
+		t->result->hung = true;
+	kill_rest(t);
+}
+
+static void await_event(int children, int64_t deadline_ms)
+{
+	struct pollfd event = { .fd = children, .events = POLLIN };
+	struct signalfd_siginfo room;
+	int64_t left = deadline_ms - now_ms();
+
+	if (poll(&event, 1, left > 0 ? (int)left : 0) > 0) {
+		ssize_t n = read(children, &room, sizeof(room));
+
+		(void)n; /* it only woke us up */
+	}
+}
+
+static void follow(struct tracer *t, int children)
+{
+	int64_t deadline = now_ms() + t->setup->time_limit_ms;
+	bool launcher_ended = false, killed = false;
+
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, __WALL | WNOHANG);
+
+		if (pid < 0)
+			return;
+		if (pid == 0) {
+			if (!killed && now_ms() >= deadline) {
+				time_is_up(t, launcher_ended);
+				killed = true;
+			}
+			await_event(children, killed ? now_ms() + 100 : deadline);
+			continue;
+		}
+		if (WIFSTOPPED(status)) {
+			at_stop(t, pid, status);
+			continue;
+		}
+		at_end(t, pid, status);
+		if (pid == t->result->processes[0].pid && !killed) {
+			launcher_ended = true;
+			deadline = now_ms() + t->setup->grace_ms;
+		}
+	}
+}
+
+int trace_run(const struct trace_setup *setup, const struct trace_point *point, int children,
+	struct trace_result *ret)
+{
+	struct tracer t = { .setup = setup, .point = point, .result = ret, .counting = true };
+
+	trace_result_reset(ret);
+	int r = start(&t);
+	if (r < 0)
+		return r;
+	follow(&t, children);
+	return 0;
+}

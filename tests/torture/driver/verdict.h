@@ -1,0 +1,40 @@
+/*
+ * verdict.h - whether a run with an injected failure was safe, true and clean.
+ *
+ * Runs in: the torture driver.
+ */
+#pragma once
+
+#include "trace.h"
+#include "world.h"
+
+enum outcome {
+	OUTCOME_SAME,      /* as without the injection: it was retried, or did not matter */
+	OUTCOME_REFUSED,   /* the command did not run, and the launcher said so */
+	OUTCOME_TOLD,      /* it ran, and the launcher reported what went wrong later */
+	OUTCOME_CRASHED,   /* the launcher died of it before the command ran */
+	OUTCOME_KILLED,    /* the launcher was killed, as wanted */
+	OUTCOME_UNREACHED, /* this run did not come to the point */
+	OUTCOME_VIOLATION,
+	OUTCOME_COUNT,
+};
+
+/* What a run without injection gave. */
+struct reference {
+	char *view;   /* TRACE_VIEW bytes */
+	char *output; /* WORLD_TEXT bytes */
+	char *workspace;
+};
+
+/*
+ * verdict_good - whether a run without injection really has every wall: nothing else may serve
+ * as a reference. Returns NULL, or what is missing.
+ */
+const char *verdict_good(const struct trace_result *r, const struct world_left *left);
+
+/*
+ * verdict - judge one run. May run gc. @ret_why: filled in for a violation.
+ */
+enum outcome verdict(struct world *w, const struct trace_point *point,
+	const struct trace_result *r, struct world_left *left, const struct reference *good,
+	char *ret_why, size_t size);

@@ -1,0 +1,295 @@
+/*
+ * world.c - see world.h.
+ *
+ * Runs in: the torture driver.
+ */
+#include "world.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int make_file(const char *directory, const char *name, mode_t mode)
+{
+	char path[WORLD_PATH + 64];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	int r = write(fd, "text\n", 5) != 5 || fchmod(fd, mode) < 0 ? -EIO : 0;
+	(void)close(fd);
+	return r;
+}
+
+static int copy_file(const char *from, const char *to)
+{
+	char block[65536];
+	ssize_t n = -1;
+	int in = open(from, O_RDONLY | O_CLOEXEC);
+	int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+
+	while (in >= 0 && out >= 0 && (n = read(in, block, sizeof(block))) > 0)
+		if (write(out, block, (size_t)n) != n)
+			n = -1;
+	int r = n == 0 && fchmod(out, 0755) == 0 ? 0 : -EIO;
+	if (in >= 0)
+		(void)close(in);
+	if (out >= 0)
+		(void)close(out);
+	return r;
+}
+
+static int make_directories(struct world *w)
+{
+	char report_dir[WORLD_PATH];
+
+	(void)snprintf(report_dir, sizeof(report_dir), "%.400s/report", w->root);
+	const char *const names[] = { w->root, w->workspace, w->base, w->host, w->home,
+		report_dir };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (mkdir(names[i], 0755) < 0)
+			return -errno;
+	int r = make_file(w->host, "secret", 0644);
+	if (r >= 0)
+		r = make_file(w->host, "file", 0666);
+	if (r >= 0)
+		r = make_file(w->workspace, "project", 0644);
+	(void)snprintf(report_dir, sizeof(report_dir), "%.400s/fifo", w->host);
+	if (r >= 0 && (mkfifo(report_dir, 0600) < 0 || chmod(report_dir, 0666) < 0))
+		r = -errno;
+	return r;
+}
+
+static void make_command_line(struct world *w, const char *const *settings)
+{
+	static const char *const words[] = { "run", "--report", NULL, "--scratch-base", NULL,
+		"--read", NULL, "--hide", NULL };
+	const char *const values[] = { w->report, w->base, w->host, w->hidden };
+	size_t n = 0, value = 0;
+
+	(void)snprintf(w->hidden, sizeof(w->hidden), "%.400s/secret", w->host);
+	w->argv[n++] = w->carrel;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		w->argv[n++] = words[i] ? words[i] : values[value++];
+	while (*settings && n < WORLD_ARGS - 6)
+		w->argv[n++] = *settings++;
+	w->argv[n++] = "--";
+	w->argv[n++] = w->marker;
+	w->argv[n++] = w->host;
+	w->argv[n++] = w->protected_name;
+	w->argv[n] = NULL;
+	(void)snprintf(w->env_home, sizeof(w->env_home), "HOME=%s", w->home);
+	w->envp[0] = "PATH=/usr/bin:/bin";
+	w->envp[1] = w->env_home;
+	w->envp[2] = "TORTURE_SECRET=yes";
+	w->envp[3] = "LANG=C.UTF-8";
+	w->envp[4] = NULL;
+}
+
+int world_make(struct world *w, const char *root, const char *name, const char *carrel,
+	const char *marker, const char *protected_name, const char *const *settings)
+{
+	*w = (struct world){ .carrel = carrel, .protected_name = protected_name };
+	(void)snprintf(w->root, sizeof(w->root), "%.300s/%s", root, name);
+	(void)snprintf(w->workspace, sizeof(w->workspace), "%.400s/workspace", w->root);
+	(void)snprintf(w->base, sizeof(w->base), "%.400s/base", w->root);
+	(void)snprintf(w->host, sizeof(w->host), "%.400s/host", w->root);
+	(void)snprintf(w->home, sizeof(w->home), "%.400s/home", w->root);
+	(void)snprintf(w->report, sizeof(w->report), "%.400s/report/report.json", w->root);
+	(void)snprintf(w->marker, sizeof(w->marker), "%.400s/host/marker", w->root);
+	int r = make_directories(w);
+	if (r >= 0)
+		r = copy_file(marker, w->marker);
+	make_command_line(w, settings);
+	return r;
+}
+
+/* --- looking -------------------------------------------------------------------------------- */
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static bool is_quarantine(const char *name)
+{
+	static const char suffix[] = ".quarantine";
+	size_t length = strlen(name);
+
+	return length > sizeof(suffix) && !strcmp(name + length - (sizeof(suffix) - 1), suffix);
+}
+
+/* Names of a directory, one per line, "/" behind a directory; sorted. */
+static void list(const char *path, bool without_quarantine, char *ret_text, size_t size)
+{
+	struct dirent **entries = NULL;
+	size_t used = 0;
+	int n = scandir(path, &entries, NULL, by_name);
+
+	ret_text[0] = '\0';
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+
+		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+			!(without_quarantine && is_quarantine(name)) && used < size - 1) {
+			int length = snprintf(ret_text + used, size - used, "%s%s\n", name,
+				entries[i]->d_type == DT_DIR ? "/" : "");
+			used += (size_t)length;
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	if (n < 0)
+		(void)snprintf(ret_text, size, "cannot be read: errno %d\n", errno);
+}
+
+static void read_text(const char *path, char *ret_text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, ret_text, size - 1);
+
+	ret_text[n < 0 ? 0 : n] = '\0';
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+/* Whether the protected name lies somewhere at the top of a quarantine directory. */
+static bool find_quarantined(const struct world *w)
+{
+	struct dirent **entries = NULL;
+	bool found = false;
+	int n = scandir(w->base, &entries, NULL, by_name);
+
+	for (int i = 0; i < n; i++) {
+		if (is_quarantine(entries[i]->d_name)) {
+			char path[WORLD_PATH + 512], inside[4096];
+
+			(void)snprintf(
+				path, sizeof(path), "%s/%s", w->base, entries[i]->d_name);
+			list(path, false, inside, sizeof(inside));
+			found = found || inside[0];
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return found;
+}
+
+static bool find_mount(const struct world *w)
+{
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+
+	while (file && getline(&line, &size, file) >= 0)
+		found = found || strstr(line, w->root);
+	free(line);
+	if (file)
+		(void)fclose(file);
+	return found || !file;
+}
+
+void world_look(const struct world *w, struct world_left *left)
+{
+	char report_dir[WORLD_PATH];
+
+	(void)snprintf(report_dir, sizeof(report_dir), "%.400s/report", w->root);
+	list(report_dir, false, left->reports, sizeof(left->reports));
+	list(w->workspace, false, left->workspace, sizeof(left->workspace));
+	list(w->base, true, left->base, sizeof(left->base));
+	read_text(w->report, left->report, sizeof(left->report));
+	left->quarantined = w->protected_name[0] && find_quarantined(w);
+	left->mounted = find_mount(w);
+}
+
+/* --- acting --------------------------------------------------------------------------------- */
+
+/* Run @argv with the worker's environment and without output; its wait status or -errno. */
+static int run_plain(const struct world *w, const char *const *argv)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		for (int i = 0; i < 3; i++)
+			(void)dup2(null, i);
+		(void)execve(argv[0], (char *const *)argv, (char *const *)w->envp);
+		_exit(122);
+	}
+	if (pid < 0)
+		return -errno;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return status;
+}
+
+static int gc(const struct world *w, const char *base)
+{
+	const char *const argv[] = { w->carrel, "gc", "--scratch-base", base, NULL };
+	int status = run_plain(w, argv);
+
+	return status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int world_gc(const struct world *w, struct world_left *left)
+{
+	int status = gc(w, w->base);
+
+	list(w->base, true, left->base, sizeof(left->base));
+	return status;
+}
+
+int world_park(struct world *w)
+{
+	char to[WORLD_PATH];
+
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with a valid clock */
+	w->parked_s = now.tv_sec;
+	(void)snprintf(to, sizeof(to), "%.400s/parked-%u", w->root, w->parked++);
+	if (rename(w->base, to) < 0 || mkdir(w->base, 0755) < 0)
+		return -errno;
+	return 0;
+}
+
+unsigned world_gc_parked(const struct world *w)
+{
+	unsigned bad = 0;
+
+	for (unsigned i = 0; i < w->parked; i++) {
+		char base[WORLD_PATH], inside[4096];
+
+		(void)snprintf(base, sizeof(base), "%.400s/parked-%u", w->root, i);
+		int status = gc(w, base);
+		list(base, true, inside, sizeof(inside));
+		bad += status != 0 || inside[0];
+	}
+	return bad;
+}
+
+int world_clean(const struct world *w)
+{
+	char protected_path[WORLD_PATH + 64];
+	const char *const remove[] = { "/bin/rm", "-rf", "--", w->base, protected_path, NULL };
+
+	(void)snprintf(protected_path, sizeof(protected_path), "%s/%s", w->workspace,
+		w->protected_name[0] ? w->protected_name : "nothing-of-this-name");
+	(void)unlink(w->report);
+	if (rmdir(w->base) < 0 || access(protected_path, F_OK) == 0)
+		if (run_plain(w, remove) != 0)
+			return -EIO;
+	return mkdir(w->base, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}

@@ -1,0 +1,60 @@
+/*
+ * world.h - the directories that one worker of the torture driver uses, and what is left in them.
+ *
+ * Runs in: the torture driver.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WORLD_PATH = 512, WORLD_TEXT = 16 * 1024, WORLD_ARGS = 48 };
+
+struct world {
+	const char *carrel, *protected_name;
+	char root[WORLD_PATH], workspace[WORLD_PATH], base[WORLD_PATH], host[WORLD_PATH],
+		home[WORLD_PATH], marker[WORLD_PATH], hidden[WORLD_PATH];
+	char report[WORLD_PATH];
+	char env_home[WORLD_PATH + 8];
+	const char *argv[WORLD_ARGS], *envp[8];
+	unsigned parked;  /* directories that gc may take for young; see world_park() */
+	int64_t parked_s; /* when the last of them was, CLOCK_MONOTONIC */
+};
+
+/* What one run left, beside its status. Texts are NUL-terminated and cut. */
+struct world_left {
+	char output[WORLD_TEXT];   /* the command's */
+	char messages[WORLD_TEXT]; /* stderr */
+	char report[WORLD_TEXT];   /* empty: there is none */
+	char workspace[WORLD_TEXT];
+	char reports[WORLD_TEXT]; /* listing of the report's directory */
+	char base[WORLD_TEXT];    /* listing of the scratch base, quarantine aside */
+	bool quarantined;         /* the protected name lies in quarantine */
+	bool mounted;             /* our mount table has one of ours */
+};
+
+/*
+ * world_make - directories below @root/@name and the command line of the runs.
+ * @settings: further settings for `carrel run`, ended by NULL. 0 or -errno.
+ */
+int world_make(struct world *w, const char *root, const char *name, const char *carrel,
+	const char *marker, const char *protected_name, const char *const *settings);
+
+/* world_look - fill in everything but output and messages. */
+void world_look(const struct world *w, struct world_left *left);
+
+/* world_gc - run `carrel gc` on the scratch base and list that again. Its exit status. */
+int world_gc(const struct world *w, struct world_left *left);
+
+/*
+ * world_park - put the scratch base aside, with a directory in it that was killed so young that
+ * gc still leaves it for somebody who is making it, and begin a new one. 0 or -errno.
+ */
+int world_park(struct world *w);
+
+/* world_gc_parked - run gc on all that was parked; how many are not empty then. */
+unsigned world_gc_parked(const struct world *w);
+
+/* world_clean - whatever is left, for the next run. 0 or -errno. */
+int world_clean(const struct world *w);
