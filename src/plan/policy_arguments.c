@@ -14,7 +14,7 @@
 static const char command_line[] = POLICY_COMMAND_LINE;
 
 /* What a backslash on the command line can take the meaning from. */
-static const char *argument_special(const struct setting *s)
+static const char *argument_special(const struct setting *s, const char *value)
 {
 	switch (s->kind) {
 	case KIND_PATH_EARLY:
@@ -29,8 +29,10 @@ static const char *argument_special(const struct setting *s)
 	case KIND_TMPFS:
 	case KIND_REPORT: /* fd:N */
 		return "$~:";
-	case KIND_ENV:
-		return "$";
+	case KIND_ENV: /* a pattern where it is only a name; else '*' is a letter of the value */
+		return strchr(value, '=') ? "$" : "*";
+	case KIND_ENV_NAME:
+		return "*";
 	default:
 		return "";
 	}
@@ -52,7 +54,7 @@ static int add_argument(struct policy *p, const struct policy_resolver *r,
 		error_hint(e, "locks belong into /etc/carrel/policy");
 		return policy_fail(&at, "'%s' outside the system policy", s->name);
 	}
-	const char *word = word_from_argument(p, value, argument_special(s));
+	const char *word = word_from_argument(p, value, argument_special(s, value));
 	if (!word)
 		return policy_full(e);
 	/* a file that is named here is a layer of its own, below the command line */
