@@ -1,0 +1,255 @@
+#!/usr/bin/env bats
+# What is wrong with the input is said in one clear line that names the cause; nothing ran, nothing
+# is left, status 125.
+# ctest: timeout=180
+load ../lib/common
+load ../lib/session
+
+# refused ERE SETTING...: the command would leave a trace.
+refused() {
+	local cause=$1
+
+	shift
+	carrel run "$@" -- touch "$WS/ran"
+	assert_refused "$cause"
+	[[ ! -e $WS/ran ]] || fail 'it ran'
+}
+
+@test "unknown and abbreviated settings name the nearest one" {
+	refused 'tmeout' --tmeout 5
+	assert_matches "$stderr" 'timeout'
+	refused 'time' --time 5
+	assert_matches "$stderr" 'timeout'
+	refused 'work' --work .
+	assert_matches "$stderr" 'workspace'
+	refused 'unknown option: -x' -x
+	refused 'memory' --memory 1G # a setting of a later version is absent, not ignored
+	refused 'pids' --pids 5
+	refused 'allow' --allow example.org
+}
+
+@test "duplicated, conflicting and incomplete settings" {
+	refused timeout --timeout 5 --timeout 6
+	refused timeout --timeout=5 --timeout 5
+	refused keep --keep --no-keep
+	refused keep --keep --keep
+	refused 'hide|read' --hide "$T" --read "$T"
+	carrel run --timeout
+	assert_refused timeout
+	refused keep --keep=perhaps
+	refused net --net some
+	refused net --net nonee
+	refused workspace-mode --workspace-mode rw
+	refused timeout --timeout 5x
+	refused timeout --timeout ''
+	refused timeout --timeout 0
+	refused timeout --timeout -1
+	refused grace --grace forever
+	refused open-files --open-files 0
+	refused profile --profile agnt
+	assert_matches "$stderr" agent
+	refused syscalls --syscalls none-such
+	refused env --env '=x'
+	refused lock --lock net
+}
+
+@test "no command, and unknown verbs" {
+	carrel run
+	assert_refused command
+	carrel run --
+	assert_refused command
+	carrel run --timeout 5 --
+	assert_refused command
+	carrel rnu -- true
+	assert_refused run
+	carrel
+	assert_status 125
+}
+
+@test "a workspace that is missing, a file, or no project" {
+	touch "$T/file"
+	ln -s "$T/gone" "$T/dangling"
+	ln -s / "$T/root"
+	refused 'no such workspace' --workspace "$T/gone"
+	refused 'no such workspace' --workspace "$T/dangling"
+	refused 'not a directory' --workspace "$T/file"
+	for dir in / /usr /etc /etc/ssl /bin /lib /proc /proc/self /dev /sys /run /home /tmp /var /var/tmp /usr/lib/ /usr/../etc "$HOME" "$T/root" "$HOME/../home"; do
+		refused 'refused as a workspace' --workspace "$dir"
+	done
+	refused '' --workspace ''
+	cd "$HOME"
+	refused 'refused as a workspace'
+	assert_matches "$stderr" 'hint:.*--workspace'
+	cd /
+	refused 'refused as a workspace'
+}
+
+@test "a directory above the home is refused as well" {
+	refused 'refused as a workspace' --workspace "$T"
+}
+
+@test "a workspace that the caller cannot write, unless it is read-only" {
+	if is_root; then
+		skip 'only an ordinary user can lack the right to write'
+	fi
+	chmod 0555 "$WS"
+	refused 'cannot be written'
+	assert_matches "$stderr" 'hint:.*workspace-mode ro'
+	carrel run --workspace-mode ro -- true
+	assert_status 0
+	chmod 0755 "$WS"
+}
+
+@test "paths of rules that are missing, with the line that named them" {
+	for setting in read write; do
+		refused "$T/gone" --$setting "$T/gone"
+		assert_matches "$stderr" "--$setting|command line"
+		carrel run --$setting "-$T/gone" -- true
+		assert_status 0
+	done
+	refused "$T/gone" --bind "$T/gone:/mnt"
+	refused 'bind' --bind "$T"
+	refused '' --bind "$T:relative"
+	refused 'dev' --dev no-such-node
+	refused '' --dev /etc/passwd
+	printf 'net none\nread %s\n' "$T/gone" >"$T/policy"
+	refused "$T/policy:2" --policy "$T/policy"
+	refused 'cwd|working directory' --cwd "$T/gone"
+}
+
+@test "a policy file that is missing, a directory, too large, or no text" {
+	refused 'policy file' --policy "$T/gone"
+	refused 'policy file' --policy "$T"
+	mkfifo "$T/fifo"
+	elapsed_below 20 refused 'policy file' --policy "$T/fifo"
+	head -c 1048577 /dev/zero | tr '\0' '#' >"$T/big"
+	refused 'policy' --policy "$T/big"
+	printf 'net none\n\0\n' >"$T/nul"
+	refused "$T/nul:2" --policy "$T/nul"
+	{
+		printf 'net none\nhide /'
+		head -c 102400 /dev/zero | tr '\0' x
+		echo
+	} >"$T/long"
+	refused "$T/long:2" --policy "$T/long"
+	printf 'net none\nhidden /etc\n' >"$T/word"
+	refused "$T/word:2.*hide|hide" --policy "$T/word"
+	printf 'net none' >"$T/cut"
+	carrel run --policy "$T/cut" -- true
+	[[ $status == 0 || $stderr == *"$T/cut:1"* ]]
+	printf 'policy %s\n' "$T/b" >"$T/a"
+	printf 'policy %s\n' "$T/a" >"$T/b"
+	refused "$T/b:1" --policy "$T/a"
+	dd if=/dev/urandom of="$T/random" bs=1k count=100 2>/dev/null
+	refused "$T/random:[0-9]" --policy "$T/random"
+}
+
+@test "a scratch base that is missing, a file, the root, the home, or not sticky" {
+	touch "$T/file"
+	refused 'scratch base' --scratch-base "$T/gone"
+	refused 'scratch base' --scratch-base "$T/file"
+	refused 'scratch base' --scratch-base /
+	refused 'scratch base' --scratch-base "$HOME"
+	mkdir "$T/open"
+	chmod 0777 "$T/open"
+	refused 'sticky' --scratch-base "$T/open"
+	TMPDIR=$T/gone refused 'scratch base'
+	assert_matches "$stderr" 'hint:.*--scratch-base'
+}
+
+@test "a scratch base that is not writable, or somebody else's" {
+	mkdir "$T/other"
+	if is_root; then
+		chown 12345 "$T/other"
+		refused 'somebody else' --scratch-base "$T/other"
+	else
+		chmod 0555 "$T/other"
+		refused 'cannot be written' --scratch-base "$T/other"
+		refused 'scratch base' --scratch-base /etc
+	fi
+}
+
+@test "a scratch base that is full: nothing ran, and what fills it is not touched" {
+	need_root
+	mkdir "$T/small"
+	unshare --mount bash -c '
+		mount -t tmpfs -o size=64k,nr_inodes=4,mode=1777 none "$1" || exit 77
+		touch "$1/a" "$1/b" "$1/c"
+		"$CARREL" run --scratch-base "$1" -- touch "$2/ran"
+		echo "$?"; ls -A "$1"' bash "$T/small" "$WS" >"$T/out" 2>"$T/err" || skip 'no second file system here'
+	[[ $(<"$T/out") == $'125\na\nb\nc' ]] || fail "$(<"$T/out") $(<"$T/err")"
+	assert_matches "$(<"$T/err")" '^carrel: .*No space left'
+	assert_matches "$(<"$T/err")" 'hint:.*scratch-base'
+	[[ ! -e $WS/ran ]]
+}
+
+@test "no user namespaces: the sysctl is named" {
+	need unshare
+	# In a user namespace of its own, the limit is the test's to set.
+	if is_root; then
+		skip 'only an ordinary user needs a user namespace for everything'
+	fi
+	run --separate-stderr unshare --user --map-current-user --keep-caps bash -c '
+		echo 0 >/proc/sys/user/max_user_namespaces || exit 77
+		exec setpriv --inh-caps=-all --bounding-set=-all --ambient-caps=-all "$CARREL" run -- touch "$WS/ran"'
+	[[ $status != 77 ]] || skip 'no user namespaces here'
+	assert_refused 'user namespace'
+	assert_matches "$stderr" 'max_user_namespaces'
+	[[ ! -e $WS/ran ]]
+}
+
+@test "namespaces refused by a filter or an LSM: EPERM from clone3 and unshare" {
+	need strace
+	# Only the first call is failed: strace follows nothing else.
+	run --separate-stderr strace -f -qqq -e trace=clone3,unshare -e signal=none \
+		-e inject=clone3,unshare:error=EPERM -o /dev/null "$CARREL" run -- touch "$WS/ran"
+	assert_refused 'namespace'
+	assert_matches "$stderr" 'hint:'
+	[[ ! -e $WS/ran ]]
+}
+
+@test "few descriptors: it works or says that it needs more" {
+	need prlimit
+	for n in 4 8 16 32; do
+		run --separate-stderr prlimit --nofile=$n "$CARREL" run -- touch "$WS/ran"
+		if [[ $status != 0 ]]; then
+			assert_refused
+			assert_matches "$stderr" 'descriptor|Too many open files|files'
+			[[ ! -e $WS/ran ]]
+		fi
+		rm -f "$WS/ran"
+	done
+	run --separate-stderr prlimit --nofile=16 "$CARREL" run -- touch "$WS/ran"
+	[[ $status == 0 || $stderr == *'ulimit -n'* ]] || fail 'the remedy is not named'
+}
+
+@test "no further process: it says so" {
+	if is_root; then
+		skip 'only an ordinary user has a limit of processes'
+	fi
+	run --separate-stderr bash -c 'ulimit -u 1; exec "$CARREL" run -- touch "$WS/ran"'
+	assert_refused
+	assert_matches "$stderr" 'ulimit -u'
+	[[ ! -e $WS/ran ]]
+}
+
+@test "the working directory is gone" {
+	mkdir "$T/gone"
+	cd "$T/gone"
+	rmdir "$T/gone"
+	refused 'working directory'
+	assert_matches "$stderr" 'hint:.*--workspace'
+}
+
+@test "standard streams that would be a way out" {
+	run --separate-stderr "$CARREL" run -- touch "$WS/ran" <"$T"
+	assert_refused 'standard input is a directory'
+	assert_matches "$stderr" 'hint: redirect it: </dev/null'
+	[[ ! -e $WS/ran ]]
+}
+
+@test "a message with control characters stays on one line" {
+	refused '' --workspace "$T/"$'a\nb\x1b[31m'
+	refute_matches "$stderr" $'\x1b'
+	refused '' --"$(printf 'a\nb')"
+}
