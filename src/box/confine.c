@@ -92,16 +92,17 @@ int confine_identity(const struct facts *facts)
 
 int confine_rlimit(unsigned resource, uint64_t value)
 {
-	struct rlimit old, limit = { .rlim_cur = value, .rlim_max = value };
+	/* As prlimit(2) has it: 64 bits, and the same type of resource in every libc. */
+	struct { uint64_t rlim_cur, rlim_max; } old, limit = { value, value };
 
-	if (getrlimit((int)resource, &old) < 0)
+	if (syscall(SYS_prlimit64, 0, resource, NULL, &old) < 0)
 		return -errno;
 	if (limit.rlim_max > old.rlim_max)
 		limit.rlim_cur = limit.rlim_max = old.rlim_max;
 	/* The soft cpu limit sends SIGXCPU; one second later the hard one kills. */
 	if (resource == RLIMIT_CPU && limit.rlim_max + 1 <= old.rlim_max)
 		limit.rlim_max++;
-	return setrlimit((int)resource, &limit) < 0 ? -errno : 0;
+	return syscall(SYS_prlimit64, 0, resource, &limit, NULL) < 0 ? -errno : 0;
 }
 
 static int drop_bounding_set(void)

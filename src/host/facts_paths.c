@@ -6,16 +6,14 @@
 #include "host/facts.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "host/gitdirs.h"
+#include "host/match.h"
 #include "host/resolve.h"
 #include "plan/path.h"
-
-enum { GLOB_MATCHES_MAX = 256 };
 
 struct finder {
 	struct facts *facts;
@@ -172,27 +170,18 @@ static int find_hidden(struct finder *f, const struct path_rule *rule, const cha
 	return found.exists ? add_fact(f, fact_from(rule, &found)) : 0;
 }
 
-/* One component at a time and never "**": the cost is bounded by the directories named. */
 static int find_glob(struct finder *f, const struct path_rule *rule)
 {
-	glob_t g = { 0 };
-	int r = glob(rule->path, GLOB_NOSORT, NULL, &g);
+	const char **paths = NULL;
+	size_t count = 0;
+	int r = match_paths(f->res.arena, rule->path, &paths, &count);
 
-	if (r == GLOB_NOMATCH) {
-		globfree(&g);
-		return 0;
-	}
-	if (r != 0 || g.gl_pathc > GLOB_MATCHES_MAX) {
-		globfree(&g);
-		return path_error(f, rule, r == 0 ? E2BIG : ENOMEM,
-			"the pattern matches too many paths");
-	}
-	for (size_t i = 0; i < g.gl_pathc && r >= 0; i++) {
-		const char *path = arena_copy(f->res.arena, g.gl_pathv[i], strlen(g.gl_pathv[i]));
-
-		r = path ? find_hidden(f, rule, path) : no_memory(f);
-	}
-	globfree(&g);
+	if (r == -ENOMEM)
+		return no_memory(f);
+	if (r < 0)
+		return path_error(f, rule, -r, "the pattern matches too many paths");
+	for (size_t i = 0; i < count && r >= 0; i++)
+		r = find_hidden(f, rule, paths[i]);
 	return r;
 }
 

@@ -1,0 +1,21 @@
+/*
+ * match.h - the paths that a pattern of the policy stands for.
+ *
+ * Runs in: the launcher and carrel-policy, outside. Not glob(3): that brings user databases and
+ * streams with it, and has no bound.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+
+enum { MATCH_MAX = 256 }; /* paths that one pattern may stand for */
+
+/*
+ * match_paths - expand @pattern (absolute; *, ? and [...] within one component, '\\' takes the meaning
+ * from the next byte; a leading dot is matched by a dot alone: glob(7)).
+ * @ret_paths, @ret_count: in @a. Directories that cannot be read match nothing.
+ * Returns 0, -E2BIG where more than MATCH_MAX match, -ENAMETOOLONG or -ENOMEM.
+ */
+MUST_CHECK int match_paths(struct arena *a, const char *pattern, const char ***ret_paths,
+	size_t *ret_count);
