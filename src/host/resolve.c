@@ -201,6 +201,23 @@ static struct resolve_walk *walk_memory(struct resolver *r)
 	return r->walk;
 }
 
+/* Several paths below one directory that is not there: one walk answers for all. */
+static bool is_known_absent(const struct resolver *r, const char *asked, unsigned flags)
+{
+	return (flags & RESOLVE_PREFIX) && r->missing &&
+		!strncmp(r->missing, asked, r->missing_length) &&
+		(asked[r->missing_length] == '/' || !asked[r->missing_length]) && is_plain(asked);
+}
+
+static void note_missing(struct resolver *r, const char *path, size_t existing)
+{
+	size_t start = path[existing] == '/' ? existing + 1 : existing;
+
+	r->missing = path;
+	r->missing_length = start + strcspn(path + start, "/");
+	r->missing_existing = existing;
+}
+
 int resolve_path(struct resolver *resolver, const char *asked, unsigned flags,
 	struct resolved *ret)
 {
@@ -209,6 +226,11 @@ int resolve_path(struct resolver *resolver, const char *asked, unsigned flags,
 
 	if (asked[0] != '/')
 		return -EINVAL;
+	if (is_known_absent(resolver, asked, flags)) {
+		found.existing = resolver->missing_existing;
+		*ret = found;
+		return 0;
+	}
 	if (is_plain(asked))
 		r = stat_exact(asked, !(flags & RESOLVE_KEEP_LAST), &found.st);
 	/* Without a link on the way ENOENT comes before ELOOP: the path is canonical as it is. */
@@ -227,6 +249,7 @@ int resolve_path(struct resolver *resolver, const char *asked, unsigned flags,
 		r = w ? find_prefix(w, found.path, &found.existing) : -ENOMEM;
 		if (r < 0)
 			return r;
+		note_missing(resolver, found.path, found.existing);
 	}
 	*ret = found;
 	return 0;

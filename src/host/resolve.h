@@ -30,6 +30,8 @@ struct resolver {
 	struct link_fact *links;
 	size_t link_count;
 	struct resolve_walk *walk; /* taken from the arena when first needed */
+	const char *missing;       /* a directory that was looked for last and is not there */
+	size_t missing_length, missing_existing;
 };
 
 /*
