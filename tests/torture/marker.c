@@ -51,7 +51,7 @@ static void try_read(const char *name, const char *path)
 
 static void try_below(const char *name, const char *directory, const char *entry, int flags)
 {
-	char path[4096];
+	char path[1024];
 
 	(void)snprintf(path, sizeof(path), "%s/%s", directory, entry);
 	try_open(name, path, flags);
@@ -150,7 +150,7 @@ static void leave_things(const char *protected_name)
 
 int main(int argc, char **argv)
 {
-	char secret[4096];
+	char secret[1024];
 
 	if (argc != 3)
 		return MARKER_STATUS_BROKEN;
