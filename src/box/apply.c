@@ -179,12 +179,14 @@ static int apply_furniture(struct applier *a, const struct op *op)
 		return mkdirat(dir, op->path, (mode_t)op->value) < 0 ? -errno : 0;
 	if (op->kind == OP_SYMLINK)
 		return symlinkat(op->text, dir, op->path) < 0 ? -errno : 0;
+	if (!op->text)
+		return mknodat(dir, op->path, S_IFREG | (mode_t)op->value, 0) < 0 ? -errno : 0;
 	int fd = openat(dir, op->path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC,
 		(mode_t)op->value);
 	if (fd < 0)
 		return -errno;
-	ssize_t size = op->text ? (ssize_t)strlen(op->text) : 0;
-	ssize_t n = size ? write(fd, op->text, (size_t)size) : 0;
+	ssize_t size = (ssize_t)strlen(op->text);
+	ssize_t n = write(fd, op->text, (size_t)size);
 	int r = n == size ? 0 : n < 0 ? -errno : -EIO;
 	(void)close(fd);
 	return r;

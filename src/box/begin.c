@@ -77,6 +77,17 @@ static int make_namespaces(const struct begin *b)
 	return b->flags & CLONE_NEWNET ? confine_loopback() : 0;
 }
 
+static int make_ahead(struct box_made *ret)
+{
+	box_make_ahead(ret);
+	if (ret->tmpfs < 0 || ret->tmpfs == BOX_FURNITURE)
+		return 0;
+	if (dup3(ret->tmpfs, BOX_FURNITURE, O_CLOEXEC) < 0 || close(ret->tmpfs) < 0)
+		return -errno;
+	ret->tmpfs = BOX_FURNITURE;
+	return 0;
+}
+
 static int wait_for_word(const struct begin *b, struct box *ret)
 {
 	struct channel_record record;
@@ -104,10 +115,11 @@ _Noreturn void begin_main(const struct begin *begin)
 		r = make_namespaces(begin);
 	}
 	if (r >= 0) {
-		box_make_ahead(&made);
 		step = STEP_SETUP;
-		r = wait_for_word(begin, &box);
+		r = make_ahead(&made);
 	}
+	if (r >= 0)
+		r = wait_for_word(begin, &box);
 	if (r < 0)
 		box_fail(step, r);
 	box.made = made;

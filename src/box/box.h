@@ -12,7 +12,11 @@
 #include "plan/plan.h"
 
 /* Init's descriptors from its beginning to its end. */
-enum { BOX_CHANNEL = 3, BOX_CHILDREN = 4 /* signalfd for SIGCHLD */ };
+enum {
+	BOX_CHANNEL = 3,
+	BOX_CHILDREN = 4,  /* signalfd for SIGCHLD */
+	BOX_FURNITURE = 5, /* the tmpfs of empty directories, files and mount points; until the command runs */
+};
 
 /* File systems made while the plan was still being worked out; -1: none, or handed out. */
 struct box_made {

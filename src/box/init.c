@@ -231,6 +231,9 @@ static void start_payload(struct init *i, const struct channel_record *record,
 		box_fail(STEP_EXEC, i->payload);
 	for (int f = 0; f < CHANNEL_STREAMS; f++)
 		(void)close(i->start.stdio[f]);
+	/* Only now: the end of a detached mount waits for a grace period of RCU, here while the command
+	 * runs already. It never was among the command's descriptors. */
+	(void)close(BOX_FURNITURE);
 }
 
 static void send_signal(struct init *i, const struct channel_record *record)
@@ -319,7 +322,7 @@ _Noreturn void box_init(const struct box *box)
 	/* Slots, namespaces: nothing of the host's stays open. */
 	r = sys_close_range(0, BOX_CHANNEL - 1);
 	if (r >= 0)
-		r = sys_close_range(BOX_CHILDREN + 1, ~0U);
+		r = sys_close_range(BOX_FURNITURE + 1, ~0U);
 	if (r < 0)
 		box_fail(STEP_SETUP, r);
 	r = say_ready(&i);
