@@ -43,7 +43,9 @@ static int reset_signals(void)
 	if (sigfillset(&all) < 0 || sigprocmask(SIG_SETMASK, &all, NULL) < 0)
 		return -errno;
 	for (int s = 1; s < 65; s++)
-		(void)syscall(SYS_rt_sigaction, s, dfl, NULL, SIGNAL_SET_SIZE); /* KILL, STOP refuse */
+		if (s != SIGKILL && s != SIGSTOP &&
+			syscall(SYS_rt_sigaction, s, dfl, NULL, SIGNAL_SET_SIZE) < 0)
+			return -errno;
 	return 0;
 }
 
