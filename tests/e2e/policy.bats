@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# Policies: their layers, locks, and errors as the user meets them; help and man pages.
+load ../lib/common
+load ../lib/session
+
+setup() {
+	common_setup
+	export XDG_CONFIG_HOME=$T/config
+	mkdir -p "$T/config/carrel"
+	USER_POLICY=$T/config/carrel/policy
+}
+
+seen() {
+	carrel run "$@" -- sh -c 'echo "${LAYER-none}"'
+	assert_status 0
+}
+
+@test "layers: user policy, a named file, the command line, each over the last" {
+	seen
+	assert_output none
+	echo 'env LAYER=user' >"$USER_POLICY"
+	seen
+	assert_output user
+	echo 'env LAYER=file' >"$T/policy"
+	seen --policy "$T/policy"
+	assert_output file
+	seen --env LAYER=line --policy "$T/policy"
+	assert_output line
+	seen --policy "$T/policy" --unsetenv LAYER
+	assert_output none
+}
+
+# with_system POLICY COMMAND...: with that text as the policy of the machine, in a mount namespace of its own.
+with_system() {
+	local text=$1
+
+	shift
+	need_root
+	mkdir -p "$T/etc"
+	printf '%s\n' "$text" >"$T/etc/policy"
+	run --separate-stderr unshare --mount bash -c '
+		mkdir -p "$1/up" "$1/work" && mount -t tmpfs none "$1/work" && mkdir "$1/work/u" "$1/work/w" &&
+		mount -t overlay -o "lowerdir=/etc,upperdir=$1/work/u,workdir=$1/work/w" none /etc &&
+		mkdir -p /etc/carrel && cp "$1/etc/policy" /etc/carrel/policy || exit 77
+		shift; exec "$@"' bash "$T" "$@"
+	[[ $status != 77 ]] || skip 'no second file system here'
+}
+
+@test "the policy of the machine stands below the user's" {
+	with_system 'env LAYER=system' "$CARREL" run -- sh -c 'echo $LAYER'
+	assert_output system
+	echo 'env LAYER=user' >"$USER_POLICY"
+	with_system 'env LAYER=system' "$CARREL" run -- sh -c 'echo $LAYER'
+	assert_output user
+}
+
+@test "a lock: later layers may tighten, not loosen, and are told file and line" {
+	with_system $'net none\nlock net' "$CARREL" run --net host -- touch "$WS/ran"
+	assert_status 125
+	assert_matches "$stderr" "'?net'? is locked|locked"
+	[[ ! -e $WS/ran ]]
+	printf '# mine\nnet host\n' >"$USER_POLICY"
+	with_system $'net none\nlock net' "$CARREL" run -- touch "$WS/ran"
+	assert_status 125
+	assert_matches "$stderr" "$USER_POLICY:2"
+	rm "$USER_POLICY"
+	with_system $'timeout 50\nlock timeout' "$CARREL" run --timeout 20 -- true
+	assert_status 0
+	with_system $'timeout 50\nlock timeout' "$CARREL" run --timeout 60 -- true
+	assert_status 125
+	with_system $'net none\nlock net' "$CARREL" run -- true
+	assert_status 0
+}
+
+@test "errors of each layer name file and line" {
+	printf 'net none\n\nkeeep\n' >"$USER_POLICY"
+	carrel run -- touch "$WS/ran"
+	assert_refused "$USER_POLICY:3"
+	assert_matches "$stderr" 'keep'
+	[[ ! -e $WS/ran ]]
+	rm "$USER_POLICY"
+	printf 'profile agent\nhide "unclosed\n' >"$T/policy"
+	carrel run --policy "$T/policy" -- true
+	assert_refused "$T/policy:2"
+}
+
+@test "a policy in the workspace is never read, and refused where it is named" {
+	mkdir -p "$WS/.config/carrel" "$WS/.carrel" "$WS/carrel"
+	for f in .carrel/policy .config/carrel/policy carrel/policy policy .carrel.policy carrel.policy; do
+		mkdir -p "$WS/$(dirname "$f")"
+		echo 'env LAYER=workspace' >"$WS/$f"
+	done
+	seen
+	assert_output none
+	carrel run --policy "$WS/policy" -- touch "$WS/ran"
+	assert_refused 'never read as policy'
+	ln -s "$WS/policy" "$T/link"
+	carrel run --policy "$T/link" -- touch "$WS/ran"
+	assert_refused 'never read as policy'
+	XDG_CONFIG_HOME=$WS carrel run -- touch "$WS/ran"
+	assert_refused 'never read as policy'
+	[[ ! -e $WS/ran ]]
+}
+
+@test "each verb has a help, and run's names every group" {
+	carrel --help
+	assert_status 0
+	for verb in run gc plan policy doctor attest; do
+		assert_matches "$output" "$verb"
+	done
+	for verb in run gc; do
+		carrel "$verb" --help
+		assert_status 0
+		assert_matches "$output" '^usage: carrel '
+		[[ -z $stderr ]]
+	done
+	carrel run --help
+	for word in workspace scratch-size timeout net syscalls profile report; do
+		assert_matches "$output" "--$word "
+	done
+	carrel --version
+	assert_matches "$output" '^carrel [0-9]+\.[0-9]+\.[0-9]+$'
+}
+
+@test "there is a man page for each verb" {
+	for page in carrel.1 carrel-run.1 carrel-gc.1 carrel-plan.1 carrel-policy.1 carrel-policy.5 carrel-doctor.1 carrel-attest.1; do
+		[[ -s $CARREL_SOURCE/docs/man/$page.scd ]] || fail "no $page"
+	done
+}
+
+@test "profiles: each of them runs a command" {
+	for profile in agent strict ci container; do
+		carrel run --profile "$profile" -- sh -c 'echo ok >made; cat made'
+		assert_status 0
+		assert_output ok
+	done
+	carrel run --profile ci -- sh -c 'echo $CI $TZ $LC_ALL'
+	assert_output 'true UTC C.UTF-8'
+}
+
+@test "quiet and verbose" {
+	carrel run --quiet --keep -- true
+	[[ -z $stderr ]]
+	rm -rf "$BASE"/carrel-????????????????????
+	carrel run --verbose -- true
+	assert_status 0
+}
