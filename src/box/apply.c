@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "box/channel.h"
 #include "box/confine.h"
 #include "box/number.h"
 #include "box/sys.h"
@@ -21,6 +22,7 @@
 struct applier {
 	struct box *box;
 	int root;                  /* later paths are relative to it */
+	bool has_session;          /* the supervisor has said that its directory stands */
 	int landlock;              /* the rule set being built, -1 before and after */
 	int slots[PLAN_SLOT_MAX];
 };
@@ -60,12 +62,37 @@ static int open_exact(int dirfd, const char *path, const struct op *op)
 	return fd;
 }
 
+static bool is_in_session(const struct applier *a, const char *path)
+{
+	const char *dir = a->box->plan->facts->session_dir;
+	size_t length = strlen(dir);
+
+	return !strncmp(path, dir, length) && (path[length] == '/' || !path[length]);
+}
+
+static int await_session(struct applier *a)
+{
+	struct channel_record record;
+	int fds[CHANNEL_FDS_MAX];
+	int r = channel_receive(BOX_CHANNEL, &record, fds);
+
+	if (r <= 0)
+		return r < 0 ? r : -EPIPE;
+	if (record.kind != CHANNEL_SESSION)
+		return -EPROTO;
+	a->has_session = true;
+	return 0;
+}
+
 static int apply_clone(struct applier *a, const struct op *op)
 {
 	unsigned recursive = op->flags & OPF_RECURSIVE ? AT_RECURSIVE : 0;
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID, .propagation = MS_PRIVATE };
-	int fd = open_exact(AT_FDCWD, op->path, op);
+	int r = a->has_session || !is_in_session(a, op->path) ? 0 : await_session(a);
 
+	if (r < 0)
+		return r;
+	int fd = open_exact(AT_FDCWD, op->path, op);
 	if (fd < 0)
 		return fd;
 	int tree = sys_open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | recursive);
@@ -82,7 +109,7 @@ static int apply_clone(struct applier *a, const struct op *op)
 		attr.attr_set |= MOUNT_ATTR_IDMAP;
 		attr.userns_fd = (unsigned)a->box->idmap_ns[op->from];
 	}
-	int r = sys_mount_setattr(tree, "", AT_EMPTY_PATH | recursive, &attr);
+	r = sys_mount_setattr(tree, "", AT_EMPTY_PATH | recursive, &attr);
 	if (r < 0) {
 		(void)close(tree);
 		return r;
@@ -379,6 +406,14 @@ int box_apply(struct box *box, int *ret_op)
 
 		if (r < 0) {
 			*ret_op = (int)i;
+			return r;
+		}
+	}
+	if (!a.has_session) {
+		int r = await_session(&a);
+
+		if (r < 0) {
+			*ret_op = STEP_SETUP;
 			return r;
 		}
 	}

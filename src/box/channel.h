@@ -17,6 +17,7 @@ enum channel_kind {
 	/* supervisor -> init */
 	CHANNEL_GO = 1,     /* maps are written, the plan stands; descriptors: one user
 			     * namespace for each idmap of the plan, the session's own first */
+	CHANNEL_SESSION,    /* the session directory stands: it is made while init is at the first operations */
 	CHANNEL_EXEC,       /* start the command, in front of its terminal with flag = 1; the streams
 			     * in `streams` come as descriptors, the others are the terminal */
 	CHANNEL_SIGNAL,     /* number = signal, to the command's process group; flag = 1: to everything */

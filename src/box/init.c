@@ -279,6 +279,7 @@ static void handle_record(struct init *i)
 		continue_payload(i, &record);
 		return;
 	case CHANNEL_GO:
+	case CHANNEL_SESSION:
 	case CHANNEL_FAILED:
 	case CHANNEL_READY:
 	case CHANNEL_STOPPED:

@@ -98,6 +98,9 @@ static void reap_holders(struct launch *l)
 {
 	while (l->holder_count)
 		reap_one(l->holders[--l->holder_count]);
+	if (l->holder_stack)
+		(void)munmap(l->holder_stack, (size_t)HOLDER_STACK * PLAN_IDMAP_MAX);
+	l->holder_stack = NULL;
 }
 
 static void close_all(int *fds, size_t count)
@@ -112,29 +115,25 @@ static int send_go(struct launch *l, const struct plan *plan)
 	struct channel_record record = { .kind = CHANNEL_GO };
 	int fds[PLAN_IDMAP_MAX];
 	size_t count = 0;
-	char *stack = MAP_FAILED;
 	int r = 0;
 
 	if (plan->idmap_count) {
-		stack = mmap(NULL, HOLDER_STACK * PLAN_IDMAP_MAX, PROT_READ | PROT_WRITE,
+		char *stack = mmap(NULL, HOLDER_STACK * PLAN_IDMAP_MAX, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 		if (stack == MAP_FAILED)
 			return -errno;
+		l->holder_stack = stack;
 	}
 	for (; count < plan->idmap_count && r >= 0; count++) {
 		/* A stack each: the one before may still be on its way out. */
 		r = make_user_ns(l, plan->facts, &plan->idmaps[count],
-			stack + count * HOLDER_STACK);
+			l->holder_stack + count * HOLDER_STACK);
 		fds[count] = r;
 	}
 	if (r >= 0)
 		r = channel_send(l->channel, &record, fds, (unsigned)count);
 	close_all(fds, count);
-	if (stack != MAP_FAILED) {
-		reap_holders(l);
-		(void)munmap(stack, HOLDER_STACK * PLAN_IDMAP_MAX);
-	}
-	return r;
+	return r; /* the holders are reaped when there is time */
 }
 
 static int start_init(struct launch *l, const struct identity *id, struct error *e)
@@ -229,6 +228,16 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 	launch_kill(l);
 	return error_set(e, ERROR_INTERNAL, "launch", -r, NULL,
 		"the session's user namespace could not be made");
+}
+
+int launch_session(struct launch *l, struct error *e)
+{
+	const struct channel_record record = { .kind = CHANNEL_SESSION };
+	int r = channel_send(l->channel, &record, NULL, 0);
+
+	reap_holders(l);
+	return r >= 0 || r == -EPIPE ? 0 : error_set(e, ERROR_INTERNAL, "launch", -r, NULL,
+		"init cannot be told that the session stands");
 }
 
 void launch_kill(struct launch *l)

@@ -20,6 +20,7 @@ struct launch {
 	pid_t init;  /* for /proc: only while pidfd is open */
 	pid_t holders[PLAN_IDMAP_MAX]; /* of user namespaces: killed, still to be reaped */
 	size_t holder_count;
+	char *holder_stack; /* NULL: none */
 	unsigned long flags; /* CLONE_NEW* that init was started with */
 	struct box *box;     /* in the shared arena, for init */
 	struct arena *arena;
@@ -42,6 +43,12 @@ MUST_CHECK int launch_begin(struct launch *ret, struct arena *arena,
  */
 MUST_CHECK int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *args,
 	size_t args_size, struct error *e);
+
+/*
+ * launch_session - tell init that the session directory stands; it waits before the first operation
+ * that needs it. Returns 0, also where init has ended (why is on the channel), or -errno with @e.
+ */
+MUST_CHECK int launch_session(struct launch *l, struct error *e);
 
 /* launch_kill - end whatever has been started, everything inside with it; waits until all is dead. */
 void launch_kill(struct launch *l);

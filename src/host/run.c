@@ -112,13 +112,14 @@ static int start(struct run *run, int argc, const char *const *argv, const char 
 	run->has_stdio = r >= 0;
 	if (r >= 0 && facts->privileged)
 		stdio_set_owner(&run->stdio, facts->kernel_uid, facts->kernel_gid);
-	if (r >= 0)
-		r = session_create(&run->session, &run->p->plan, e);
-	run->has_session = r >= 0;
 	find_caller_block(argc, argv, environment, &block, &block_size);
 	if (r >= 0)
 		r = launch_init(&run->launch, &run->p->plan, run->stdio.want_pty, block, block_size, e);
-	return r;
+	/* Made while init is at the first operations. */
+	if (r >= 0)
+		r = session_create(&run->session, &run->p->plan, e);
+	run->has_session = r >= 0;
+	return r < 0 ? r : launch_session(&run->launch, e);
 }
 
 static int options_to_plan(struct run *run, int argc, const char *const *argv, int first,

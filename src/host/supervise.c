@@ -344,6 +344,7 @@ static int handle_record(struct supervisor *v, const struct channel_record *reco
 		take_outcome(v, record);
 		return 0;
 	case CHANNEL_GO:
+	case CHANNEL_SESSION:
 	case CHANNEL_EXEC:
 	case CHANNEL_SIGNAL:
 	case CHANNEL_CONTINUE:
