@@ -271,11 +271,16 @@ static void at_end(struct tracer *t, pid_t pid, int status)
 static _Noreturn void become(const struct trace_setup *setup)
 {
 	const struct rlimit no_core = { 0, 0 };
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	sigset_t none;
 
 	for (int i = 0; i < 3; i++)
 		if (dup2(setup->stdio[i], i) < 0)
 			_exit(120);
+	/* As a shell without job control starts what it puts in the background; the command must not
+	 * inherit it. */
+	(void)sigaction(SIGINT, &ignore, NULL);
+	(void)sigaction(SIGQUIT, &ignore, NULL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	/* A start that is made to fail may crash, and that is one way to run nothing. */

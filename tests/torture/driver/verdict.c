@@ -89,7 +89,6 @@ static bool may_pass_over(unsigned call, uint64_t argument, int error)
 		return argument == F_SETFD;
 	case SYS_close:
 	case SYS_munmap:
-	case SYS_rt_sigaction: /* KILL and STOP refuse, and the rest is default after execve */
 	case SYS_rt_sigprocmask: /* by the C library, around fork */
 	case SYS_umask:
 	case SYS_wait4:
@@ -296,10 +295,11 @@ const char *verdict_good(const struct trace_result *r, const struct world_left *
 	static const char *const walls[] = { "CapInh:\t0000000000000000\n",
 		"CapPrm:\t0000000000000000\n", "CapEff:\t0000000000000000\n",
 		"CapBnd:\t0000000000000000\n", "CapAmb:\t0000000000000000\n",
-		"NoNewPrivs:\t1\n", "Seccomp:\t2\n", "NSpid: 2\n", "namespace user: own\n",
-		"namespace mnt: own\n", "namespace pid: own\n", "namespace ipc: own\n",
-		"namespace uts: own\n", "namespace net: own\n", "namespace cgroup: own\n",
-		"mounts read\n", "environment read\n", " / ro,nosuid" };
+		"NoNewPrivs:\t1\n", "Seccomp:\t2\n", "SigIgn:\t0000000000000000\n",
+		"NSpid: 2\n", "namespace user: own\n", "namespace mnt: own\n",
+		"namespace pid: own\n", "namespace ipc: own\n", "namespace uts: own\n",
+		"namespace net: own\n", "namespace cgroup: own\n", "mounts read\n",
+		"environment read\n", " / ro,nosuid" };
 	static const char *const seen[] = { "begin\n", "status 0\n",
 		"secret-in-environment no\n", "interface lo\n", "workspace 0\n", "scratch 0\n",
 		"end\n" };
