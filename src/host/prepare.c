@@ -113,12 +113,13 @@ static int choose_filter(struct prepared *p, const char *const *cache_env,
 static int make_plan(struct prepared *p, const char *const *cache_env, struct error *e)
 {
 	const struct embedded_filter *filter;
-	int r = facts_paths(&p->facts, &p->arena, &p->policy, e);
+	/* First: it may make the cache, and what tools could write above is protected as it stands. */
+	int r = choose_filter(p, cache_env, &filter, e);
 
 	if (r >= 0)
-		r = policy_check_facts(&p->policy, &p->facts, e);
+		r = facts_paths(&p->facts, &p->arena, &p->policy, e);
 	if (r >= 0)
-		r = choose_filter(p, cache_env, &filter, e);
+		r = policy_check_facts(&p->policy, &p->facts, e);
 	if (r >= 0)
 		r = plan_build(&p->plan, &p->arena, &p->policy, &p->facts, p->argv, filter->code,
 			filter->count, e);
