@@ -88,6 +88,19 @@ char *arena_copy(struct arena *a, const char *text, size_t length)
 	return p;
 }
 
+char *arena_join(struct arena *a, const char *left, char between, const char *right)
+{
+	size_t l = strlen(left), r = strlen(right);
+	char *p = arena_alloc(a, l + r + 2);
+
+	if (p) {
+		memcpy(p, left, l);
+		p[l] = between;
+		memcpy(p + l + 1, right, r + 1);
+	}
+	return p;
+}
+
 char *arena_format(struct arena *a, const char *format, ...)
 {
 	va_list args;

@@ -42,7 +42,8 @@ void *arena_array(struct arena *a, size_t count, size_t size);
  */
 void *arena_push(struct arena *a, void *items, size_t count, size_t size);
 
-/* arena_copy / arena_format - text in the arena, NUL-terminated, or NULL when full. */
+/* arena_copy / arena_join / arena_format - text in the arena, NUL-terminated, or NULL when full. */
 char *arena_copy(struct arena *a, const char *text, size_t length);
+char *arena_join(struct arena *a, const char *left, char between, const char *right);
 char *arena_format(struct arena *a, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

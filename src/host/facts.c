@@ -168,7 +168,7 @@ static int find_scratch_base(struct facts *f, struct resolver *res, const struct
 	if (r < 0)
 		return r;
 	f->scratch_base = found.path;
-	f->session_dir = arena_format(res->arena, "%s/%s", f->scratch_base, f->session_name);
+	f->session_dir = arena_join(res->arena, f->scratch_base, '/', f->session_name);
 	if (f->session_dir)
 		f->scratch_dir = arena_format(res->arena, "%s/scratch", f->session_dir);
 	return f->scratch_dir ? 0 : -ENOMEM;
@@ -240,7 +240,7 @@ static const char *xdg(struct arena *a, const char *const *environment, const ch
 
 	if (value && value[0] == '/')
 		return value;
-	return home && below ? arena_format(a, "%s/%s", home, below) : NULL;
+	return home && below ? arena_join(a, home, '/', below) : NULL;
 }
 
 void facts_names(struct policy_names *ret, struct arena *a, const struct facts *facts,

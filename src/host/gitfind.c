@@ -67,7 +67,7 @@ void gitfind_note(struct finder *f, const char *path, const char *why)
 
 const char *gitfind_join(struct finder *f, const char *directory, const char *name)
 {
-	const char *path = arena_format(f->arena, "%s/%s", directory, name);
+	const char *path = arena_join(f->arena, directory, '/', name);
 
 	if (!path)
 		f->full = true;

@@ -75,7 +75,7 @@ static int list_put(struct env_list *l, const char *entry, size_t length)
 
 static int list_set(struct env_list *l, const char *name, const char *value)
 {
-	const char *entry = arena_format(l->arena, "%s=%s", name, value);
+	const char *entry = arena_join(l->arena, name, '=', value);
 
 	return entry ? list_put(l, entry, strlen(name)) :
 		error_set(l->e, ERROR_LIMIT, "plan", ENOMEM, name, "the environment does not fit");
