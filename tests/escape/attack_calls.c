@@ -31,7 +31,7 @@
 static int got_through(long result)
 {
 	if (result >= 0 || errno == EFAULT || errno == EINVAL || errno == EBADF ||
-		errno == ENOENT || errno == ENOTTY || errno == ESRCH)
+		errno == ENOENT || errno == ENOTTY || errno == ESRCH || errno == EOPNOTSUPP)
 		return 0;
 	return -errno;
 }

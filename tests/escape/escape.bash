@@ -38,13 +38,13 @@ visible_place() {
 
 # verdict: the last line of what was said.
 verdict() {
-	printf '%s\n' "${output##*$'\n'}"
+	printf '%s\n' "${output-}" | tail -n 1
 }
 
 # broke COMMAND...: the control arm.
 broke() {
 	run --separate-stderr "$@"
-	[[ $status == 0 && $(verdict) == escaped ]] ||
+	[[ ${status-} == 0 && $(verdict) == escaped ]] ||
 		fail "the attempt fails even without the wall: $*"
 }
 
@@ -56,7 +56,7 @@ session() {
 # held COMMAND...: the same in a session.
 held() {
 	session "$@"
-	[[ $status == 0 && $(verdict) =~ ^(refused:[A-Z0-9]+|absent|held|killed:SIGSYS)$ ]] ||
+	[[ ${status-} == 0 && $(verdict) =~ ^(refused:[A-Z0-9]+|absent|held|killed:SIGSYS)$ ]] ||
 		fail "the attempt was not held off: $*"
 }
 
@@ -66,7 +66,7 @@ held_by() {
 
 	shift
 	session "$@"
-	[[ $status == 0 && $(verdict) =~ ^($expected)$ ]] || fail "not $expected: $*"
+	[[ ${status-} == 0 && $(verdict) =~ ^($expected)$ ]] || fail "not $expected: $*"
 }
 
 # as_admin COMMAND...: with the rights that whoever makes a user namespace has in it.
