@@ -119,7 +119,7 @@ while True:
 
 @test "no socket in the runtime directory is reached" {
 	export XDG_RUNTIME_DIR=$HOME/runtime
-	mkdir -p -m 0700 "$XDG_RUNTIME_DIR/gnupg" "$XDG_RUNTIME_DIR/podman"
+	mkdir -p "$XDG_RUNTIME_DIR/gnupg" "$XDG_RUNTIME_DIR/podman"
 	for place in docker.sock podman/podman.sock gnupg/S.gpg-agent bus; do
 		serve unix "$XDG_RUNTIME_DIR/$place"
 		broke attack_calls unix "$XDG_RUNTIME_DIR/$place"

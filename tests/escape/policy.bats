@@ -59,7 +59,7 @@ network() {
 }
 
 @test "carrel's own policies and filters are not written where all of the cache is" {
-	mkdir -p -m 0700 "$HOME/.cache/carrel/filters" "$HOME/.config/carrel"
+	mkdir -p "$HOME/.cache/carrel/filters" "$HOME/.config/carrel"
 	echo quiet >"$HOME/.config/carrel/policy"
 	SETTINGS=(--write "$HOME/.cache" --write "$HOME/.config")
 	held_by refused:EROFS attack_files create "$HOME/.cache/carrel/filters/x"
