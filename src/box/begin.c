@@ -82,6 +82,8 @@ static int make_namespaces(const struct begin *b)
 static int make_ahead(struct box_made *ret)
 {
 	box_make_ahead(ret);
+	if (ret->proc == BOX_FURNITURE || ret->devpts == BOX_FURNITURE)
+		return -EBADF; /* it would be replaced below, and mounted as what it is not */
 	if (ret->tmpfs < 0 || ret->tmpfs == BOX_FURNITURE)
 		return 0;
 	if (dup3(ret->tmpfs, BOX_FURNITURE, O_CLOEXEC) < 0 || close(ret->tmpfs) < 0)
