@@ -1,0 +1,15 @@
+/*
+ * stdio_kind.h - what kind of thing a descriptor of the caller's is.
+ *
+ * Runs in: S (or the client of an exec). May not: change the caller's descriptions, wait.
+ */
+#pragma once
+
+#include "host/stdio.h"
+
+/*
+ * stdio_classify - look at @fd.
+ * @ret_kind, @ret_access: its kind, and O_RDONLY, O_WRONLY or O_RDWR.
+ * Returns NULL, or why it must not be given to a payload: a clause for people.
+ */
+const char *stdio_classify(int fd, enum stdio_kind *ret_kind, int *ret_access);
