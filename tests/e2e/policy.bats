@@ -39,8 +39,8 @@ with_system() {
 	mkdir -p "$T/etc"
 	printf '%s\n' "$text" >"$T/etc/policy"
 	run --separate-stderr unshare --mount bash -c '
-		mkdir -p "$1/up" "$1/work" && mount -t tmpfs none "$1/work" && mkdir "$1/work/u" "$1/work/w" &&
-		mount -t overlay -o "lowerdir=/etc,upperdir=$1/work/u,workdir=$1/work/w" none /etc &&
+		mkdir -p "$1/layer" && mount -t tmpfs none "$1/layer" && mkdir "$1/layer/u" "$1/layer/w" &&
+		mount -t overlay -o "lowerdir=/etc,upperdir=$1/layer/u,workdir=$1/layer/w" none /etc &&
 		mkdir -p /etc/carrel && cp "$1/etc/policy" /etc/carrel/policy || exit 77
 		shift; exec "$@"' bash "$T" "$@"
 	[[ $status != 77 ]] || skip 'no second file system here'

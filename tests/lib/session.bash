@@ -23,6 +23,7 @@ start_and_wait() {
 }
 
 # finish: wait for what was started. Sets status, output and stderr.
+# shellcheck disable=SC2034
 finish() {
 	status=0
 	wait "$LAUNCHER" || status=$?
