@@ -281,7 +281,8 @@ int stdio_prepare(struct stdio *s, const int caller_fd[STDIO_STREAMS], enum tty_
 {
 	stdio_init(s, caller_fd);
 	for (unsigned i = 0; i < STDIO_STREAMS; i++) {
-		const char *why = classify(caller_fd[i], &s->stream[i]);
+		const char *why =
+			stdio_classify(caller_fd[i], &s->stream[i].kind, &s->stream[i].access);
 
 		if (why)
 			return refuse(i, why, e);
