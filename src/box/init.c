@@ -218,7 +218,7 @@ static void start_payload(struct init *i, const struct channel_record *record,
 		/* A stream that comes without a descriptor is the terminal. */
 		bool sent = record->streams & (1u << f);
 		int from = sent ? fds[next] : i->tty;
-		int up = fcntl(from, F_DUPFD_CLOEXEC, 10);
+		int up = fcntl(from, F_DUPFD_CLOEXEC, BOX_CHILDREN + 1);
 
 		if (up < 0)
 			box_fail(STEP_STDIO, -errno);

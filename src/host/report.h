@@ -105,7 +105,7 @@ struct report {
 	enum workspace_mode workspace_mode;
 
 	const char *scratch;    /* NULL: none; the whole object is null */
-	uint64_t scratch_files; /* entries of any type below it, at the end */
+	uint64_t scratch_files; /* what is no directory, at the end */
 	uint64_t scratch_bytes; /* allocated on disk */
 	bool scratch_truncated; /* counting stopped early: both are lower bounds */
 	bool scratch_kept;
