@@ -191,6 +191,21 @@ static int furnish(struct builder *b, const struct node *place, enum op_kind kin
 		.source = n->line });
 }
 
+/* The directories on the way to node @n in a furnished place, and at their end the @kind. */
+static int furnish_way(struct builder *b, const struct node *n, const struct node *up,
+	enum op_kind kind)
+{
+	const char *rest = path_below(up->path, n->path);
+
+	for (const char *end = strchr(rest, '/'); end; end = strchr(end + 1, '/')) {
+		const char *part = arena_copy(b->plan->arena, rest, (size_t)(end - rest));
+		int r = part ? furnish(b, up, OP_MKDIR, part, NULL, n) : plan_full(b);
+		if (r < 0)
+			return r;
+	}
+	return furnish(b, up, kind, rest, kind == OP_SYMLINK ? n->source : NULL, n);
+}
+
 /* Make the place where node @n stands: nothing on the host's tree, directories in ours. */
 static int furnish_mount_point(struct builder *b, const struct node *n, const struct node *up)
 {
@@ -202,15 +217,7 @@ static int furnish_mount_point(struct builder *b, const struct node *n, const st
 		error_hint(b->e, "choose a destination that exists, or one below a `tmpfs` line");
 		return r;
 	}
-	const char *rest = path_below(up->path, n->path);
-
-	for (const char *end = strchr(rest, '/'); end; end = strchr(end + 1, '/')) {
-		const char *part = arena_copy(b->plan->arena, rest, (size_t)(end - rest));
-		int r = part ? furnish(b, up, OP_MKDIR, part, NULL, n) : plan_full(b);
-		if (r < 0)
-			return r;
-	}
-	return furnish(b, up, n->is_dir ? OP_MKDIR : OP_MKFILE, rest, NULL, n);
+	return furnish_way(b, n, up, n->is_dir ? OP_MKDIR : OP_MKFILE);
 }
 
 /* Show a directory or file of a furnished slot at the node's place. */
@@ -479,7 +486,7 @@ static int visit_node(struct builder *b, struct node *n)
 		return 0;
 	}
 	if (up && n->kind == NODE_LINK)
-		return furnish(b, up, OP_SYMLINK, path_below(up->path, n->path), n->source, n);
+		return furnish_way(b, n, up, OP_SYMLINK);
 	if (up)
 		r = furnish_mount_point(b, n, up);
 	return r < 0 ? r : place_node(b, n);
@@ -552,6 +559,59 @@ static int emit_files(struct builder *b)
 	return r;
 }
 
+/* The node whose file system is seen at @path. */
+static const struct node *find_seen(const struct builder *b, const char *path)
+{
+	const struct node *seen = NULL;
+
+	/* Sorted: of all that the path lies in, the last one is the nearest. */
+	for (size_t i = 0; i < b->tree.count; i++) {
+		const struct node *n = &b->tree.nodes[i];
+
+		if (n->kind != NODE_LINK && !n->redundant && path_below(n->path, path))
+			seen = n;
+	}
+	return seen;
+}
+
+static bool lets_host_change(const struct node *n)
+{
+	return n && n->writable && n->shows_host && n->kind != NODE_OVERLAY;
+}
+
+static bool is_elsewhere(const struct node *n)
+{
+	return n->source && strcmp(n->path, n->source) != 0;
+}
+
+/*
+ * The root of the writable place on the host in which tools can make what a rule protects, wherever
+ * they see it; NULL where they cannot. -ENOMEM in @ret: the arena is full.
+ */
+static const char *find_absent_root(struct builder *b, const struct path_fact *f, int *ret)
+{
+	const struct node *seen = find_seen(b, f->path);
+
+	*ret = 0;
+	if (lets_host_change(seen) && !is_elsewhere(seen))
+		return seen->path;
+	for (size_t i = 0; i < b->tree.count; i++) {
+		const struct node *n = &b->tree.nodes[i];
+
+		if (n->kind != NODE_BIND || !n->writable || !is_elsewhere(n))
+			continue;
+		const char *rest = path_below(n->source, f->path);
+		const char *there = !rest || !*rest ? NULL :
+			arena_format(b->plan->arena, "%s/%s", n->path, rest);
+
+		if (rest && *rest && !there)
+			*ret = -ENOMEM;
+		if (there && lets_host_change(find_seen(b, there)))
+			return n->source;
+	}
+	return NULL;
+}
+
 static int collect_absents(struct builder *b)
 {
 	struct plan *p = b->plan;
@@ -559,18 +619,14 @@ static int collect_absents(struct builder *b)
 
 	for (size_t i = 0; i < facts->path_count; i++) {
 		const struct path_fact *f = &facts->paths[i];
+		int r;
 
 		if (f->exists || f->rule->kind != PATH_PROTECT || f->rule->glob)
 			continue;
-		/* Only where the tools can write: in the nearest writable place above it. */
-		const struct node *root = NULL;
-		for (size_t j = 0; j < b->tree.count; j++) {
-			const struct node *n = &b->tree.nodes[j];
-
-			if (n->kind != NODE_LINK && !n->redundant && path_below(n->path, f->path))
-				root = n;
-		}
-		if (!root || !root->writable || !root->shows_host || root->kind == NODE_OVERLAY)
+		const char *root = find_absent_root(b, f, &r);
+		if (r < 0)
+			return plan_full(b);
+		if (!root)
 			continue;
 		struct absent_path *absents = arena_push(p->arena, p->absents, p->absent_count,
 			sizeof(*absents));
@@ -578,7 +634,7 @@ static int collect_absents(struct builder *b)
 			return plan_full(b);
 		p->absents = absents;
 		p->absents[p->absent_count++] = (struct absent_path){
-			.root = root->path,
+			.root = root,
 			.path = f->path,
 			.existing_prefix = f->parent_exists,
 			.source = &f->rule->source,

@@ -145,6 +145,33 @@ static int add_derived(struct tree *t, const struct facts *facts, const struct p
 	return 0;
 }
 
+/* Nor are the places of sockets, processes and other sessions the host's where a bind shows them. */
+static int add_derived_places(struct tree *t, const struct facts *facts,
+	const struct path_fact *bind, struct error *e)
+{
+	static const enum system_path places[] = { SYSTEM_PROC, SYSTEM_DEV, SYSTEM_RUN, SYSTEM_TMP,
+		SYSTEM_VAR_TMP };
+	const size_t count = sizeof(places) / sizeof(places[0]);
+
+	for (size_t i = 0; i <= count; i++) {
+		const struct path_fact *f = i < count ? &facts->system[places[i]] : NULL;
+		const char *path = f ? f->path : facts->scratch_base;
+		const char *rest = path_below(bind->source, path);
+
+		if (!rest || !*rest || (f && !f->exists))
+			continue;
+		struct node n = { .kind = NODE_SHELL, .is_dir = true, .exists = true,
+			.rank = RANK_BUILT_IN, .line = &bind->rule->source,
+			.why = "never the host's, nor where a bind shows it" };
+
+		n.path = arena_format(t->arena, "%s/%s", bind->path, rest);
+		int r = n.path ? tree_add(t, n, e) : tree_full(e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int add_rules(struct tree *t, const struct facts *facts, struct error *e)
 {
 	int r = 0;
@@ -154,9 +181,13 @@ static int add_rules(struct tree *t, const struct facts *facts, struct error *e)
 
 		if (!f->exists && f->rule->kind != PATH_TMPFS)
 			continue; /* optional, or absent and to stay so */
+		if (tree_is_own(facts, f))
+			continue; /* to be read, which it can be as it is */
 		r = tree_add(t, node_from_rule(f), e);
 		if (r >= 0 && strcmp(f->path, f->source) != 0)
 			r = add_derived(t, facts, f, e);
+		if (r >= 0 && strcmp(f->path, f->source) != 0)
+			r = add_derived_places(t, facts, f, e);
 	}
 	return r;
 }
@@ -294,6 +325,9 @@ static int add_links_and_closed(struct tree *t, const struct facts *facts, struc
 			.is_dir = true, .exists = true, .rank = RANK_BUILT_IN,
 			.why = "closed to others; only what is named below it is shown" };
 
+		/* In the workspace the payload is the owner. */
+		if (path_below(facts->workspace, facts->closed_dirs[i]))
+			continue;
 		r = tree_add(t, n, e);
 	}
 	return r;
@@ -314,7 +348,13 @@ static int compare_nodes(const void *pa, const void *pb)
 	/* Same layer, same path: the stricter one; conflicts were refused by the policy. */
 	if (a->kind != b->kind)
 		return a->kind > b->kind ? -1 : 1;
-	return (int)a->writable - (int)b->writable;
+	if (a->writable != b->writable)
+		return a->writable ? 1 : -1;
+	/* Still the same: any one will do, but always the same one, whatever qsort(3) does. */
+	order = a->source && b->source ? strcmp(a->source, b->source) : 0;
+	if (order || !a->line || !b->line)
+		return order;
+	return (a->line->line > b->line->line) - (a->line->line < b->line->line);
 }
 
 static void sort_and_thin(struct tree *t)
@@ -334,6 +374,14 @@ static bool is_host_writable(const struct node *n)
 	return n->writable && n->kind == NODE_BIND;
 }
 
+/* What of the host is seen at @path, which lies in @root; NULL: the arena is full. */
+static const char *seen_in(struct tree *t, const struct node *root, const char *path)
+{
+	if (!strcmp(root->path, root->source))
+		return path;
+	return arena_format(t->arena, "%s/%s", root->source, path_below(root->path, path));
+}
+
 /*
  * Pin every directory between something that stands in a writable tree and that tree's root:
  * rename(2) refuses a mount point (EBUSY), so an ancestor can no longer be moved away from under
@@ -351,9 +399,9 @@ static int add_pins_for(struct tree *t, const struct node *root, const char *pat
 			.why = "pinned: something below it is protected" };
 
 		pin.path = arena_copy(t->arena, path, end);
-		if (!pin.path)
+		pin.source = pin.path ? seen_in(t, root, pin.path) : NULL;
+		if (!pin.source)
 			return tree_full(e);
-		pin.source = pin.path;
 		int r = tree_add(t, pin, e);
 		if (r < 0)
 			return r;
@@ -416,8 +464,10 @@ int tree_build(struct tree *ret, const struct policy *policy, const struct facts
 {
 	const struct node root = { .kind = NODE_SHELL, .path = "/", .is_dir = true,
 		.rank = RANK_BUILT_IN, .why = "a root of nothing but what is named" };
-	int r = add_rules(ret, facts, e);
+	int r = tree_check(policy, facts, e);
 
+	if (r >= 0)
+		r = add_rules(ret, facts, e);
 	if (r >= 0)
 		r = tree_add(ret, root, e);
 	if (r >= 0)

@@ -76,3 +76,13 @@ const struct node *tree_up(const struct tree *tree, const struct node *n);
 
 /* tree_host_root - whether "/" inside is the host's own, read-only. */
 bool tree_host_root(const struct tree *tree);
+
+/*
+ * tree_check - refuse rules about the root, the workspace itself and what is every session's own.
+ * Returns 0, or -errno with @e (ERROR_PATH).
+ */
+MUST_CHECK int tree_check(
+	const struct policy *policy, const struct facts *facts, struct error *e);
+
+/* tree_is_own - a place that is the session's own whatever a `read` says: /dev, /proc and below it. */
+bool tree_is_own(const struct facts *facts, const struct path_fact *f);

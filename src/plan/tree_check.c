@@ -1,0 +1,90 @@
+/*
+ * tree_check.c - rules about places that are the session's own, refused where they would otherwise be
+ * passed over in silence, or end in an operation that cannot work.
+ *
+ * Runs in: the launcher and carrel-policy. PURE.
+ */
+#include "plan/tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/path.h"
+
+static int refuse(const struct policy *policy, const struct path_fact *f, const char *what,
+	const char *hint, struct error *e)
+{
+	const struct source *source = &f->rule->source;
+	char place[256], on[1024];
+
+	policy_format_source(
+		source, policy_source_setting(policy, source), place, sizeof(place));
+	(void)snprintf(on, sizeof(on), "%s (%s)", f->path, place);
+	int r = error_set(e, ERROR_PATH, "plan", 0, on, "%s", what);
+
+	error_hint(e, "%s", hint);
+	return r;
+}
+
+bool tree_is_own(const struct facts *facts, const struct path_fact *f)
+{
+	const struct path_fact *proc = &facts->system[SYSTEM_PROC];
+	const struct path_fact *dev = &facts->system[SYSTEM_DEV];
+
+	return (proc->exists && path_below(proc->path, f->path)) ||
+		(dev->exists && !strcmp(dev->path, f->path));
+}
+
+/* Whether the rule shows something else in this place, or nothing. */
+static bool replaces(enum path_kind kind)
+{
+	return kind == PATH_BIND_RO || kind == PATH_BIND_RW || kind == PATH_TMPFS;
+}
+
+/* Of a rule about the workspace itself and the line that chose the workspace the later one wins. */
+static int check_workspace(
+	const struct policy *policy, const struct path_fact *f, struct error *e)
+{
+	enum path_kind kind = f->rule->kind;
+
+	if (replaces(kind))
+		return refuse(policy, f,
+			"this place is the workspace, which nothing else can be put over",
+			"name another workspace with --workspace", e);
+	if (f->rule->source.layer < policy->workspace.source.layer)
+		return 0;
+	if (kind == PATH_HIDE)
+		return refuse(policy, f, "the workspace is hidden",
+			"name another workspace, or this one with --workspace", e);
+	if (kind == PATH_PROTECT && policy->workspace_mode == WORKSPACE_DIRECT)
+		return refuse(policy, f, "the workspace itself is protected",
+			"use --workspace-mode ro, or overlay to keep the changes apart", e);
+	return 0;
+}
+
+int tree_check(const struct policy *policy, const struct facts *facts, struct error *e)
+{
+	for (size_t i = 0; i < facts->path_count; i++) {
+		const struct path_fact *f = &facts->paths[i];
+		enum path_kind kind = f->rule->kind;
+		int r = 0;
+
+		if (!f->exists && kind != PATH_TMPFS)
+			continue;
+		if (tree_is_own(facts, f) && kind != PATH_READ)
+			r = refuse(policy, f,
+				"this place is the session's own, and always the same",
+				"/proc shows the session's processes; name single devices with `dev`",
+				e);
+		else if (!strcmp(f->path, "/") && kind != PATH_READ && kind != PATH_HIDE)
+			r = refuse(policy, f,
+				"the root can be readable or hidden, and nothing else",
+				"name the directories that are meant", e);
+		else if (!strcmp(f->path, facts->workspace))
+			r = check_workspace(policy, f, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
