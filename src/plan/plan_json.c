@@ -43,14 +43,19 @@ static void put_bool(struct writer *w, const char *key, bool value)
 	json_bool(&w->json, value);
 }
 
-/* A number that may not be set: then it is null. */
-static void put_number(struct writer *w, const char *key, const struct number_value *number)
+static void put_known(struct writer *w, const char *key, bool known, uint64_t value)
 {
 	json_key(&w->json, key);
-	if (number->set || number->value)
-		json_unsigned(&w->json, number->value);
+	if (known)
+		json_unsigned(&w->json, value);
 	else
 		json_null(&w->json);
+}
+
+/* A setting that nobody gave, and that has no default, is null. */
+static void put_number(struct writer *w, const char *key, const struct number_value *number)
+{
+	put_known(w, key, number->set || number->value, number->value);
 }
 
 static void begin_object(struct writer *w, const char *key)
@@ -104,10 +109,8 @@ static void put_identity(struct writer *w)
 	put_string(w, "mode", f->privileged ? "privileged" : "user");
 	put_unsigned(w, "uid", f->uid);
 	put_unsigned(w, "gid", f->gid);
-	put_number(w, "kernel_uid",
-		&(struct number_value){ .set = known, .value = known ? f->kernel_uid : 0 });
-	put_number(w, "kernel_gid",
-		&(struct number_value){ .set = known, .value = known ? f->kernel_gid : 0 });
+	put_known(w, "kernel_uid", known, f->kernel_uid);
+	put_known(w, "kernel_gid", known, f->kernel_gid);
 	begin_array(w, "idmaps");
 	for (size_t i = 0; i < w->plan->idmap_count; i++) {
 		begin_object(w, NULL);
@@ -209,35 +212,32 @@ static void put_rights(struct writer *w, const struct op *op)
 
 static void put_clone(struct writer *w, const struct op *op)
 {
-	put_unsigned(w, "slot", op->slot);
 	put_string(w, "path", op->path);
-	if (op->flags & OPF_IDMAP)
-		put_unsigned(w, "idmap", op->from);
-	if (op->flags & OPF_CHECKED) {
-		begin_object(w, "expected");
-		put_unsigned(w, "dev_major", major(op->dev));
-		put_unsigned(w, "dev_minor", minor(op->dev));
-		put_unsigned(w, "ino", op->ino);
-		json_object_end(&w->json);
+	put_known(w, "idmap", op->flags & OPF_IDMAP, op->from);
+	if (!(op->flags & OPF_CHECKED)) {
+		put_string(w, "expected", NULL);
+		return;
 	}
+	begin_object(w, "expected");
+	put_unsigned(w, "dev_major", major(op->dev));
+	put_unsigned(w, "dev_minor", minor(op->dev));
+	put_unsigned(w, "ino", op->ino);
+	json_object_end(&w->json);
 }
 
 static void put_mount_op(struct writer *w, const struct op *op)
 {
-	if (op->kind == OP_CLONE) {
-		put_clone(w, op);
-		put_flags(w, op);
-		return;
-	}
 	put_unsigned(w, "slot", op->slot);
+	if (op->kind == OP_CLONE)
+		put_clone(w, op);
 	if (op->kind == OP_PICK || op->kind == OP_OVERLAY)
 		put_unsigned(w, "from", op->from);
 	if (op->kind == OP_PICK)
 		put_string(w, "path", op->path);
 	if (op->kind == OP_OVERLAY)
 		put_unsigned(w, "store", op->value);
-	if (op->kind == OP_TMPFS && op->value)
-		put_unsigned(w, "size", op->value);
+	if (op->kind == OP_TMPFS)
+		put_known(w, "size", op->value > 0, op->value);
 	put_flags(w, op);
 }
 
@@ -262,6 +262,8 @@ static void put_subject(struct writer *w, const struct op *op)
 			put_string(w, "target", op->text);
 		else
 			put_unsigned(w, "mode", op->value);
+		if (op->kind == OP_MKFILE)
+			put_unsigned(w, "bytes", op->text ? strlen(op->text) : 0);
 		return;
 	case OP_ATTACH:
 		put_unsigned(w, "slot", op->slot);
@@ -315,6 +317,7 @@ static void put_lists(struct writer *w)
 		begin_object(w, NULL);
 		put_string(w, "path", plan->entries[i].path);
 		put_string(w, "type", plan->entries[i].is_file ? "file" : "directory");
+		put_bool(w, "owned", plan->entries[i].owned);
 		json_object_end(&w->json);
 	}
 	json_array_end(&w->json);

@@ -231,6 +231,8 @@ static void put_furniture(struct printer *o, const struct op *op)
 		printer_text(o, op->text);
 	} else {
 		printer_format(o, " (%04o)", (unsigned)op->value);
+		if (op->kind == OP_MKFILE && op->text)
+			printer_format(o, ", %zu bytes", strlen(op->text));
 	}
 }
 

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""Checks reports of carrel against docs/report.schema.json.
+"""Checks JSON documents of carrel against their schemas in docs/: reports, and with --schema plan plans.
 
     validate_report.py REPORT...                  each file is one valid report
     validate_report.py --command ARGV REPORT      and its command is ARGV: the words, each with a NUL
     validate_report.py --strict REPORT...         and the schema notices every missing or extra field
     validate_report.py --docs                     report.md names every field and word of the schema
+    validate_report.py --schema NAME ...          the same for docs/NAME.schema.json and NAME.md
 
 Needs python3-jsonschema. Exit status 0 when everything holds; 1 with one line for each fault.
 """
@@ -19,8 +20,8 @@ import jsonschema
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
 
 
-def load_schema():
-    with open(os.path.join(DOCS, "report.schema.json"), encoding="utf-8") as file:
+def load_schema(name):
+    with open(os.path.join(DOCS, f"{name}.schema.json"), encoding="utf-8") as file:
         schema = json.load(file)
     jsonschema.Draft202012Validator.check_schema(schema)
     return schema
@@ -63,8 +64,24 @@ def objects(value):
             yield from objects(element)
 
 
+def thinned(value):
+    """The same, with one of the objects of a list that have the same members and the same name."""
+    if isinstance(value, dict):
+        return {name: thinned(member) for name, member in value.items()}
+    if not isinstance(value, list):
+        return value
+    kept = {}
+    for number, element in enumerate(value):
+        shape = number
+        if isinstance(element, dict):
+            shape = (frozenset(element), element.get("name") if "number" in element else None)
+        kept.setdefault(shape, thinned(element))
+    return list(kept.values())
+
+
 def mutations(report):
     """Copies of a report with one member missing or one too many, each with its description."""
+    report = thinned(report)
     for number, original in enumerate(objects(report)):
         for name in original:
             changed = copy.deepcopy(report)
@@ -100,15 +117,16 @@ def schema_words(schema):
         yield from (word for word in part.get("enum", []) if isinstance(word, str))
 
 
-def check_docs(schema):
-    with open(os.path.join(DOCS, "report.md"), encoding="utf-8") as file:
+def check_docs(name, schema):
+    with open(os.path.join(DOCS, f"{name}.md"), encoding="utf-8") as file:
         text = file.read()
-    return [f"report.md does not mention `{word}`" for word in sorted(set(schema_words(schema)))
+    return [f"{name}.md does not mention `{word}`" for word in sorted(set(schema_words(schema)))
             if f"`{word}`" not in text]
 
 
 def main():
     parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--schema", metavar="NAME", default="report")
     parser.add_argument("--command", metavar="ARGV")
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--docs", action="store_true")
@@ -116,9 +134,9 @@ def main():
     options = parser.parse_args()
     if not options.reports and not options.docs:
         parser.error("nothing to check")
-    schema = load_schema()
+    schema = load_schema(options.schema)
     validator = jsonschema.Draft202012Validator(schema)
-    faults = [f"report.md: {fault}" for fault in check_docs(schema)] if options.docs else []
+    faults = check_docs(options.schema, schema) if options.docs else []
     for path in options.reports:
         faults += [f"{path}: {fault}" for fault in check_report(validator, path, options)]
     for fault in faults:
