@@ -264,9 +264,9 @@ static int change_personality(char *const *arg)
 static int request(char *const *arg)
 {
 	unsigned long number = strtoul(arg[1], NULL, 0);
-	char byte = 'x';
+	char room[64] = "x"; /* for what the request may answer */
 
-	return got_through(syscall(SYS_ioctl, (int)strtol(arg[0], NULL, 10), number, &byte));
+	return got_through(syscall(SYS_ioctl, (int)strtol(arg[0], NULL, 10), number, room));
 }
 
 /* --- sockets ---------------------------------------------------------------------------------- */

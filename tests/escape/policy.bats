@@ -157,13 +157,13 @@ while not os.path.exists(stop):
 @test "a workspace exchanged for a link while the session starts: the right one or none" {
 	local i ran=0 refused=0
 
-	mkdir -p "$T/race/work" "$T/victim"
-	touch "$T/race/work/mark"
+	mkdir -p "$T/race/place" "$T/victim"
+	touch "$T/race/place/mark"
 	chmod -R a+rX "$T/race" "$T/victim"
 	ln -s "$T/victim" "$T/race/link"
-	swap "$T/race/work" "$T/race/link"
+	swap "$T/race/place" "$T/race/link"
 	for ((i = 0; i < 150; i++)); do
-		run "$CARREL" run --quiet --workspace "$T/race/work" --cwd / -- \
+		run "$CARREL" run --quiet --workspace "$T/race/place" --cwd / -- \
 			sh -c '[ -e "$CARREL_WORKSPACE/mark" ] && [ ! -e "$2/wrong" ] &&
 				echo x >"$CARREL_WORKSPACE/written"; echo "$CARREL_WORKSPACE"' sh "$T" "$T"
 		if ((status == 0)); then
