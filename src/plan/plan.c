@@ -13,241 +13,38 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "plan/absent.h"
+#include "plan/emit.h"
 #include "plan/env.h"
 #include "plan/path.h"
 #include "plan/process.h"
-#include "plan/tree.h"
-
-/* Slot 0 is the furniture: every empty directory, empty file and mount point that carrel adds. */
-enum { SLOT_FURNITURE = 0 };
-#define FURNITURE_EMPTY_FILE "nothing"
-#define FURNITURE_SHM "shm"
-
-struct builder {
-	struct plan *plan;
-	struct tree tree;
-	struct op *attaches; /* appended once all sources are taken */
-	size_t attach_count;
-	unsigned shells;     /* furnished directories so far: their names in the furniture */
-	uint16_t proc_slot, root_slot, scratch_slot;
-	struct error *e;
-};
-
-static int plan_full(struct builder *b)
-{
-	int r = error_set(b->e, ERROR_LIMIT, "plan", ENOMEM, NULL,
-		"the policy names more paths than a plan can hold");
-
-	error_hint(b->e, "name directories instead of many single files");
-	return r;
-}
-
-static int emit(struct builder *b, struct op op)
-{
-	struct plan *p = b->plan;
-	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
-
-	if (!ops)
-		return plan_full(b);
-	p->ops = ops;
-	p->ops[p->op_count++] = op;
-	return 0;
-}
-
-static int emit_attach(struct builder *b, const struct node *n, uint16_t slot)
-{
-	struct op *ops = arena_push(b->plan->arena, b->attaches, b->attach_count, sizeof(*ops));
-
-	if (!ops)
-		return plan_full(b);
-	b->attaches = ops;
-	b->attaches[b->attach_count++] = (struct op){
-		.kind = OP_ATTACH,
-		.slot = slot,
-		.path = n->path,
-		.flags = n->is_link ? OPF_LINK : 0,
-		.why = n->why,
-		.source = n->line,
-	};
-	return 0;
-}
-
-static int new_slot(struct builder *b, uint16_t *ret_slot)
-{
-	if (b->plan->slot_count >= PLAN_SLOT_MAX)
-		return plan_full(b);
-	*ret_slot = (uint16_t)b->plan->slot_count++;
-	return 0;
-}
-
-/* The index of an owner among the plan's idmaps; a new one where it is not there yet. */
-static int find_idmap(struct builder *b, uid_t uid, gid_t gid, uint16_t *ret_index)
-{
-	struct plan *p = b->plan;
-	size_t i = 0;
-
-	while (i < p->idmap_count &&
-		(p->idmaps[i].disk_uid != uid || p->idmaps[i].disk_gid != gid))
-		i++;
-	if (i == PLAN_IDMAP_MAX) {
-		int r = error_set(b->e, ERROR_LIMIT, "plan", E2BIG, NULL,
-			"paths of more than %d different owners are to be writable",
-			PLAN_IDMAP_MAX);
-		error_hint(b->e, "run carrel as the owner of the files instead of root");
-		return r;
-	}
-	if (i == p->idmap_count)
-		p->idmaps[p->idmap_count++] = (struct idmap){ uid, gid };
-	*ret_index = (uint16_t)i;
-	return 0;
-}
-
-/*
- * Whether a node is shown through an idmapped mount, and which: as root, everything writable, and
- * what the policy reads in although others could not read it. What stands in an idmapped tree
- * (pins, protected paths) keeps that tree's map.
- */
-static int choose_idmap(struct builder *b, struct node *n, const struct node *up)
-{
-	if (!b->plan->facts->privileged || n->kind == NODE_DEV)
-		return 0;
-	if (up && up->shows_host && up->idmapped && (n->kind == NODE_PIN ||
-			n->kind == NODE_PROTECT || !n->writable)) {
-		n->idmapped = true;
-		n->idmap = up->idmap;
-		return 0;
-	}
-	if (!n->writable && (n->open_to_others || n->kind == NODE_PROTECT))
-		return 0;
-	n->idmapped = true;
-	return find_idmap(b, n->uid, n->gid, &n->idmap);
-}
-
-static int emit_clone(struct builder *b, const struct node *n, unsigned flags, uint16_t slot)
-{
-	struct op op = {
-		.kind = OP_CLONE,
-		.flags = flags,
-		.slot = slot,
-		.path = n->source,
-		.dev = n->dev,
-		.ino = n->ino,
-		.why = n->why,
-		.source = n->line,
-	};
-
-	if (n->checked)
-		op.flags |= OPF_CHECKED;
-	if (n->is_dir)
-		op.flags |= OPF_RECURSIVE;
-	if (n->is_link)
-		op.flags |= OPF_LINK;
-	if (!n->writable)
-		op.flags |= OPF_RDONLY;
-	if (n->idmapped) {
-		op.flags |= OPF_IDMAP;
-		op.from = n->idmap;
-	}
-	return emit(b, op);
-}
-
-static int add_entry(struct builder *b, const char *path, bool is_file)
-{
-	struct plan *p = b->plan;
-
-	for (size_t i = 0; i < p->entry_count; i++)
-		if (!strcmp(p->entries[i].path, path))
-			return 0;
-	struct session_entry *entries =
-		arena_push(p->arena, p->entries, p->entry_count, sizeof(*entries));
-	if (!entries)
-		return plan_full(b);
-	p->entries = entries;
-	p->entries[p->entry_count++] =
-		(struct session_entry){ .path = path, .is_file = is_file };
-	return 0;
-}
-
-/* One directory, file or link in a furnished place; a directory that is there already is fine. */
-static int furnish(struct builder *b, const struct node *place, enum op_kind kind,
-	const char *relative, const char *target, const struct node *n)
-{
-	const char *path = arena_format(b->plan->arena, "%s%s%s", place->prefix,
-		*place->prefix && *relative ? "/" : "", relative);
-
-	if (!path)
-		return plan_full(b);
-	if (place->in_session)
-		return kind == OP_SYMLINK ? 0 : add_entry(b, path, kind == OP_MKFILE);
-	for (size_t i = 0; i < b->plan->op_count; i++) {
-		const struct op *op = &b->plan->ops[i];
-
-		if ((op->kind == OP_MKDIR || op->kind == OP_SYMLINK) &&
-			op->slot == place->slot && !strcmp(op->path, path))
-			return 0;
-	}
-	return emit(b, (struct op){ .kind = kind, .slot = place->slot, .path = path,
-		.text = target, .value = kind == OP_MKDIR ? 0755 : 0444, .why = n->why,
-		.source = n->line });
-}
-
-/* The directories on the way to node @n in a furnished place, and at their end the @kind. */
-static int furnish_way(struct builder *b, const struct node *n, const struct node *up,
-	enum op_kind kind)
-{
-	const char *rest = path_below(up->path, n->path);
-
-	for (const char *end = strchr(rest, '/'); end; end = strchr(end + 1, '/')) {
-		const char *part = arena_copy(b->plan->arena, rest, (size_t)(end - rest));
-		int r = part ? furnish(b, up, OP_MKDIR, part, NULL, n) : plan_full(b);
-		if (r < 0)
-			return r;
-	}
-	return furnish(b, up, kind, rest, kind == OP_SYMLINK ? n->source : NULL, n);
-}
-
-/* Make the place where node @n stands: nothing on the host's tree, directories in ours. */
-static int furnish_mount_point(struct builder *b, const struct node *n, const struct node *up)
-{
-	if (up->shows_host) {
-		if (n->exists)
-			return 0;
-		int r = error_set(b->e, ERROR_PATH, "plan", ENOENT, n->path,
-			"there is nothing to mount on, and no placeholder is made on the host");
-		error_hint(b->e, "choose a destination that exists, or one below a `tmpfs` line");
-		return r;
-	}
-	return furnish_way(b, n, up, n->is_dir ? OP_MKDIR : OP_MKFILE);
-}
-
-/* Show a directory or file of a furnished slot at the node's place. */
-static int emit_pick(struct builder *b, const struct node *n, uint16_t from, const char *path)
-{
-	uint16_t slot = PLAN_NO_SLOT;
-	int r = new_slot(b, &slot);
-
-	if (r >= 0)
-		r = emit(b, (struct op){ .kind = OP_PICK, .slot = slot, .from = from,
-			.path = path, .flags = n->writable ? 0 : OPF_RDONLY | OPF_NOEXEC,
-			.why = n->why, .source = n->line });
-	return r < 0 ? r : emit_attach(b, n, slot);
-}
 
 static int place_shell(struct builder *b, struct node *n)
 {
 	n->slot = SLOT_FURNITURE;
 	n->prefix = arena_format(b->plan->arena, "%u", b->shells++);
 	if (!n->prefix)
-		return plan_full(b);
-	int r = emit(b, (struct op){ .kind = OP_MKDIR, .slot = SLOT_FURNITURE,
-		.path = n->prefix, .value = 0755, .why = n->why, .source = n->line });
+		return emit_full(b);
+	int r = emit_op(b,
+		(struct op){ .kind = OP_MKDIR,
+			.slot = SLOT_FURNITURE,
+			.path = n->prefix,
+			.value = 0755,
+			.why = n->why,
+			.source = n->line });
 	if (r < 0)
 		return r;
 	if (n->up != NODE_NO_UP)
 		return emit_pick(b, n, SLOT_FURNITURE, n->prefix);
-	r = new_slot(b, &b->root_slot);
-	return r < 0 ? r : emit(b, (struct op){ .kind = OP_PICK, .slot = b->root_slot,
-		.from = SLOT_FURNITURE, .path = n->prefix, .flags = OPF_RDONLY, .why = n->why });
+	r = emit_slot(b, &b->root_slot);
+	return r < 0 ? r
+		     : emit_op(b,
+			       (struct op){ .kind = OP_PICK,
+				       .slot = b->root_slot,
+				       .from = SLOT_FURNITURE,
+				       .path = n->prefix,
+				       .flags = OPF_RDONLY,
+				       .why = n->why });
 }
 
 /* The well-known links of a /dev that is ours. */
@@ -262,7 +59,7 @@ static int furnish_dev_links(struct builder *b, const struct node *dev)
 	};
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
-		int r = furnish(b, dev, OP_SYMLINK, links[i][0], links[i][1], dev);
+		int r = emit_furnish(b, dev, OP_SYMLINK, links[i][0], links[i][1], dev);
 		if (r < 0)
 			return r;
 	}
@@ -272,7 +69,7 @@ static int furnish_dev_links(struct builder *b, const struct node *dev)
 static int place_bind(struct builder *b, struct node *n, unsigned flags)
 {
 	uint16_t slot = PLAN_NO_SLOT;
-	int r = new_slot(b, &slot);
+	int r = emit_slot(b, &slot);
 
 	n->shows_host = true;
 	if (r >= 0)
@@ -284,9 +81,15 @@ static int place_bind(struct builder *b, struct node *n, unsigned flags)
 static int place_text(struct builder *b, struct node *n)
 {
 	const char *name = arena_format(b->plan->arena, "text%u", b->shells++);
-	int r = name ? emit(b, (struct op){ .kind = OP_MKFILE, .slot = SLOT_FURNITURE,
-		.path = name, .text = n->shown, .value = 0444, .why = n->why,
-		.source = n->line }) : plan_full(b);
+	int r = name ? emit_op(b,
+			       (struct op){ .kind = OP_MKFILE,
+				       .slot = SLOT_FURNITURE,
+				       .path = name,
+				       .text = n->shown,
+				       .value = 0444,
+				       .why = n->why,
+				       .source = n->line })
+		     : emit_full(b);
 
 	return r < 0 ? r : emit_pick(b, n, SLOT_FURNITURE, name);
 }
@@ -294,16 +97,20 @@ static int place_text(struct builder *b, struct node *n)
 static int place_new(struct builder *b, struct node *n, enum op_kind kind)
 {
 	uint16_t slot = PLAN_NO_SLOT;
-	int r = new_slot(b, &slot);
+	int r = emit_slot(b, &slot);
 
 	n->slot = slot;
 	n->prefix = "";
 	if (kind == OP_PROC)
 		b->proc_slot = slot;
 	if (r >= 0)
-		r = emit(b, (struct op){ .kind = kind, .slot = slot, .value = n->size,
-			.flags = kind == OP_TMPFS ? OPF_OWNED : 0, .why = n->why,
-			.source = n->line });
+		r = emit_op(b,
+			(struct op){ .kind = kind,
+				.slot = slot,
+				.value = n->size,
+				.flags = kind == OP_TMPFS ? OPF_OWNED : 0,
+				.why = n->why,
+				.source = n->line });
 	return r < 0 ? r : emit_attach(b, n, slot);
 }
 
@@ -344,8 +151,8 @@ static int place_tmp(struct builder *b, struct node *n)
 	n->prefix = "scratch/tmp";
 	n->source = arena_format(b->plan->arena, "%s/scratch/tmp", facts->session_dir);
 	if (!n->source)
-		return plan_full(b);
-	int r = choose_idmap(b, n, NULL);
+		return emit_full(b);
+	int r = emit_choose_idmap(b, n, NULL);
 	if (r >= 0)
 		r = place_bind(b, n, 0);
 	n->shows_host = false;
@@ -359,12 +166,12 @@ static int place_tmp(struct builder *b, struct node *n)
 static int add_overlay_entries(struct builder *b)
 {
 	struct plan *p = b->plan;
-	int r = add_entry(b, "overlay/upper", false);
+	int r = emit_entry(b, "overlay/upper", false);
 
 	if (r >= 0) {
 		p->entries[p->entry_count - 1].owned = true;
 		p->entries[p->entry_count - 1].mode = p->facts->workspace_perm;
-		r = add_entry(b, "overlay/work", false);
+		r = emit_entry(b, "overlay/work", false);
 	}
 	return r;
 }
@@ -372,26 +179,34 @@ static int add_overlay_entries(struct builder *b)
 static int place_overlay(struct builder *b, struct node *n)
 {
 	struct node lower = *n;
-	struct node store = { .path = n->path, .is_dir = true, .writable = true, .why = n->why,
+	struct node store = { .path = n->path,
+		.is_dir = true,
+		.writable = true,
+		.why = n->why,
 		.line = n->line };
 	uint16_t lower_slot = PLAN_NO_SLOT, store_slot = PLAN_NO_SLOT, slot = PLAN_NO_SLOT;
 
 	lower.writable = false;
 	store.source = arena_format(b->plan->arena, "%s/overlay", b->plan->facts->session_dir);
-	int r = store.source ? add_overlay_entries(b) : plan_full(b);
+	int r = store.source ? add_overlay_entries(b) : emit_full(b);
 	if (r >= 0)
-		r = new_slot(b, &lower_slot);
+		r = emit_slot(b, &lower_slot);
 	if (r >= 0)
 		r = emit_clone(b, &lower, 0, lower_slot);
 	if (r >= 0)
-		r = new_slot(b, &store_slot);
+		r = emit_slot(b, &store_slot);
 	if (r >= 0)
 		r = emit_clone(b, &store, 0, store_slot);
 	if (r >= 0)
-		r = new_slot(b, &slot);
+		r = emit_slot(b, &slot);
 	if (r >= 0)
-		r = emit(b, (struct op){ .kind = OP_OVERLAY, .slot = slot, .from = lower_slot,
-			.value = store_slot, .why = n->why, .source = n->line });
+		r = emit_op(b,
+			(struct op){ .kind = OP_OVERLAY,
+				.slot = slot,
+				.from = lower_slot,
+				.value = store_slot,
+				.why = n->why,
+				.source = n->line });
 	n->shows_host = true;
 	return r < 0 ? r : emit_attach(b, n, slot);
 }
@@ -478,7 +293,7 @@ static int visit_node(struct builder *b, struct node *n)
 
 	if (n->kind == NODE_BIND || n->kind == NODE_PIN || n->kind == NODE_PROTECT ||
 		n->kind == NODE_SCRATCH || n->kind == NODE_OVERLAY)
-		r = choose_idmap(b, n, up);
+		r = emit_choose_idmap(b, n, up);
 	if (r < 0)
 		return r;
 	if (up && is_redundant(n, up)) {
@@ -486,9 +301,9 @@ static int visit_node(struct builder *b, struct node *n)
 		return 0;
 	}
 	if (up && n->kind == NODE_LINK)
-		return furnish_way(b, n, up, OP_SYMLINK);
+		return emit_way(b, n, up, OP_SYMLINK);
 	if (up)
-		r = furnish_mount_point(b, n, up);
+		r = emit_mount_point(b, n, up);
 	return r < 0 ? r : place_node(b, n);
 }
 
@@ -502,12 +317,18 @@ static int emit_furniture(struct builder *b)
 		{ OP_MKDIR, FURNITURE_SHM, 01777 },
 		{ OP_MKFILE, FURNITURE_EMPTY_FILE, 0444 },
 	};
-	int r = emit(b, (struct op){ .kind = OP_TMPFS, .slot = SLOT_FURNITURE,
-		.why = "furniture: empty directories, files and mount points" });
+	int r = emit_op(b,
+		(struct op){ .kind = OP_TMPFS,
+			.slot = SLOT_FURNITURE,
+			.why = "furniture: empty directories, files and mount points" });
 
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]) && r >= 0; i++)
-		r = emit(b, (struct op){ .kind = pieces[i].kind, .slot = SLOT_FURNITURE,
-			.path = pieces[i].path, .value = pieces[i].mode, .why = "furniture" });
+		r = emit_op(b,
+			(struct op){ .kind = pieces[i].kind,
+				.slot = SLOT_FURNITURE,
+				.path = pieces[i].path,
+				.value = pieces[i].mode,
+				.why = "furniture" });
 	return r;
 }
 
@@ -515,24 +336,32 @@ static int emit_furniture(struct builder *b)
 static int emit_session(struct builder *b)
 {
 	const struct policy *policy = b->plan->policy;
-	int r = add_entry(b, "tool-results", false);
+	int r = emit_entry(b, "tool-results", false);
 
 	if (r >= 0)
-		r = add_entry(b, "scratch", false);
+		r = emit_entry(b, "scratch", false);
 	if (r >= 0 && !policy->scratch_size.set)
-		r = add_entry(b, "scratch/tmp", false);
+		r = emit_entry(b, "scratch/tmp", false);
 	if (r >= 0 && policy->workspace_mode == WORKSPACE_OVERLAY)
-		r = add_entry(b, "overlay", false);
+		r = emit_entry(b, "overlay", false);
 	if (r < 0 || !policy->scratch_size.set)
 		return r;
-	r = new_slot(b, &b->scratch_slot);
+	r = emit_slot(b, &b->scratch_slot);
 	if (r >= 0)
-		r = emit(b, (struct op){ .kind = OP_TMPFS, .slot = b->scratch_slot,
-			.flags = OPF_OWNED, .value = policy->scratch_size.value, .why = "scratch",
-			.source = &policy->scratch_size.source });
+		r = emit_op(b,
+			(struct op){ .kind = OP_TMPFS,
+				.slot = b->scratch_slot,
+				.flags = OPF_OWNED,
+				.value = policy->scratch_size.value,
+				.why = "scratch",
+				.source = &policy->scratch_size.source });
 	if (r >= 0)
-		r = emit(b, (struct op){ .kind = OP_MKDIR, .slot = b->scratch_slot,
-			.path = "tmp", .value = 01777, .why = "scratch" });
+		r = emit_op(b,
+			(struct op){ .kind = OP_MKDIR,
+				.slot = b->scratch_slot,
+				.path = "tmp",
+				.value = 01777,
+				.why = "scratch" });
 	return r;
 }
 
@@ -547,100 +376,20 @@ static int emit_files(struct builder *b)
 		r = visit_node(b, &b->tree.nodes[i]);
 	if (r < 0)
 		return r;
-	r = emit(b, tree_host_root(&b->tree) ?
-		(struct op){ .kind = OP_ROOT_SEAL, .path = "/", .why = "readable" } :
-		(struct op){ .kind = OP_ROOT_NEW, .slot = b->root_slot,
-			.why = "a root of nothing but what is named" });
+	r = emit_op(b,
+		tree_host_root(&b->tree)
+			? (struct op){ .kind = OP_ROOT_SEAL, .path = "/", .why = "readable" }
+			: (struct op){ .kind = OP_ROOT_NEW,
+				  .slot = b->root_slot,
+				  .why = "a root of nothing but what is named" });
 	for (size_t i = 0; i < b->attach_count && r >= 0; i++)
-		r = emit(b, b->attaches[i]);
+		r = emit_op(b, b->attaches[i]);
 	if (r >= 0 && !tree_host_root(&b->tree))
-		r = emit(b, (struct op){ .kind = OP_ROOT_PIVOT, .slot = b->root_slot,
-			.why = "nothing of the host's root stays" });
+		r = emit_op(b,
+			(struct op){ .kind = OP_ROOT_PIVOT,
+				.slot = b->root_slot,
+				.why = "nothing of the host's root stays" });
 	return r;
-}
-
-/* The node whose file system is seen at @path. */
-static const struct node *find_seen(const struct builder *b, const char *path)
-{
-	const struct node *seen = NULL;
-
-	/* Sorted: of all that the path lies in, the last one is the nearest. */
-	for (size_t i = 0; i < b->tree.count; i++) {
-		const struct node *n = &b->tree.nodes[i];
-
-		if (n->kind != NODE_LINK && !n->redundant && path_below(n->path, path))
-			seen = n;
-	}
-	return seen;
-}
-
-static bool lets_host_change(const struct node *n)
-{
-	return n && n->writable && n->shows_host && n->kind != NODE_OVERLAY;
-}
-
-static bool is_elsewhere(const struct node *n)
-{
-	return n->source && strcmp(n->path, n->source) != 0;
-}
-
-/*
- * The root of the writable place on the host in which tools can make what a rule protects, wherever
- * they see it; NULL where they cannot. -ENOMEM in @ret: the arena is full.
- */
-static const char *find_absent_root(struct builder *b, const struct path_fact *f, int *ret)
-{
-	const struct node *seen = find_seen(b, f->path);
-
-	*ret = 0;
-	if (lets_host_change(seen) && !is_elsewhere(seen))
-		return seen->path;
-	for (size_t i = 0; i < b->tree.count; i++) {
-		const struct node *n = &b->tree.nodes[i];
-
-		if (n->kind != NODE_BIND || !n->writable || !is_elsewhere(n))
-			continue;
-		const char *rest = path_below(n->source, f->path);
-		const char *there = !rest || !*rest ? NULL :
-			arena_format(b->plan->arena, "%s/%s", n->path, rest);
-
-		if (rest && *rest && !there)
-			*ret = -ENOMEM;
-		if (there && lets_host_change(find_seen(b, there)))
-			return n->source;
-	}
-	return NULL;
-}
-
-static int collect_absents(struct builder *b)
-{
-	struct plan *p = b->plan;
-	const struct facts *facts = p->facts;
-
-	for (size_t i = 0; i < facts->path_count; i++) {
-		const struct path_fact *f = &facts->paths[i];
-		int r;
-
-		if (f->exists || f->rule->kind != PATH_PROTECT || f->rule->glob)
-			continue;
-		const char *root = find_absent_root(b, f, &r);
-		if (r < 0)
-			return plan_full(b);
-		if (!root)
-			continue;
-		struct absent_path *absents = arena_push(p->arena, p->absents, p->absent_count,
-			sizeof(*absents));
-		if (!absents)
-			return plan_full(b);
-		p->absents = absents;
-		p->absents[p->absent_count++] = (struct absent_path){
-			.root = root,
-			.path = f->path,
-			.existing_prefix = f->parent_exists,
-			.source = &f->rule->source,
-		};
-	}
-	return 0;
 }
 
 int plan_build(struct plan *ret, struct arena *arena, const struct policy *policy,
@@ -672,7 +421,7 @@ int plan_build(struct plan *ret, struct arena *arena, const struct policy *polic
 	if (r >= 0)
 		r = emit_files(&b);
 	if (r >= 0)
-		r = collect_absents(&b);
+		r = absent_collect(&b);
 	if (r >= 0)
 		r = plan_environment(ret, e);
 	if (r >= 0)

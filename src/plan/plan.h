@@ -29,17 +29,18 @@ struct link_fact {
 /* One thing a path rule names, resolved. A glob gives one of these for each match. */
 struct path_fact {
 	const struct path_rule *rule;
-	const char *path;   /* canonical: where it is seen inside (for bind: the destination) */
-	const char *source; /* canonical: what is shown there; differs from path only for bind */
-	bool exists;        /* the source */
-	bool dest_exists;   /* something is at `path` on the host to mount on */
-	bool is_link;       /* protect and hide: the last component is a symbolic link itself */
-	mode_t mode;        /* of the source: type and permission bits */
+	const char *path; /* canonical: where it is seen inside (for bind: the destination) */
+	const char
+		*source;  /* canonical: what is shown there; differs from path only for bind */
+	bool exists;      /* the source */
+	bool dest_exists; /* something is at `path` on the host to mount on */
+	bool is_link;     /* protect and hide: the last component is a symbolic link itself */
+	mode_t mode;      /* of the source: type and permission bits */
 	uid_t uid;
 	gid_t gid;
 	dev_t dev;
 	ino_t ino;
-	const char *shown;    /* protect: show this text in its place; NULL: the thing itself */
+	const char *shown; /* protect: show this text in its place; NULL: the thing itself */
 	size_t parent_exists; /* absent protect: length of the leading part of `path` that exists */
 };
 
@@ -96,19 +97,19 @@ struct gitdir_rule; /* host/gitdirs.h */
 struct facts {
 	uid_t uid;
 	gid_t gid;
-	bool privileged;      /* may build the mounts as root and map to an unprivileged uid */
+	bool privileged; /* may build the mounts as root and map to an unprivileged uid */
 	const char *unprivileged_why; /* root, but not privileged: what is missing */
-	uid_t kernel_uid;     /* the payload's uid as the parent namespace sees it */
+	uid_t kernel_uid;             /* the payload's uid as the parent namespace sees it */
 	gid_t kernel_gid;
-	int landlock_abi;     /* 0: none */
-	const char *home;     /* canonical, or NULL */
-	const char *cwd;      /* the caller's, as getcwd gives it; NULL where deleted */
-	const char *workspace;/* canonical */
+	int landlock_abi;      /* 0: none */
+	const char *home;      /* canonical, or NULL */
+	const char *cwd;       /* the caller's, as getcwd gives it; NULL where deleted */
+	const char *workspace; /* canonical */
 	dev_t workspace_dev;
 	ino_t workspace_ino;
 	uid_t workspace_uid;
 	gid_t workspace_gid;
-	mode_t workspace_perm; /* permission bits */
+	mode_t workspace_perm;    /* permission bits */
 	const char *scratch_base; /* canonical */
 	const char *session_name; /* carrel-<id> */
 	const char *session_dir;  /* scratch_base/session_name */
@@ -132,33 +133,33 @@ struct facts {
 
 enum op_kind {
 	/* sources, into slots; why and source are for people */
-	OP_CLONE,        /* slot <- open_tree(path), checked against dev and ino */
-	OP_TMPFS,        /* slot <- a new tmpfs; value = size in bytes, 0 = the kernel's default */
-	OP_MKDIR,        /* in slot: directory path; value = mode */
-	OP_MKFILE,       /* in slot: file path with text, or empty; value = mode */
-	OP_SYMLINK,      /* in slot: link path -> text */
-	OP_PICK,         /* slot <- clone of the directory or file `path` of slot `from` */
-	OP_OVERLAY,      /* slot <- overlay: lower = slot `from`, text = session dir's overlay/ */
-	OP_PROC,         /* slot <- a new procfs of this pid namespace */
-	OP_DEVPTS,       /* slot <- a new devpts instance */
+	OP_CLONE,   /* slot <- open_tree(path), checked against dev and ino */
+	OP_TMPFS,   /* slot <- a new tmpfs; value = size in bytes, 0 = the kernel's default */
+	OP_MKDIR,   /* in slot: directory path; value = mode */
+	OP_MKFILE,  /* in slot: file path with text, or empty; value = mode */
+	OP_SYMLINK, /* in slot: link path -> text */
+	OP_PICK,    /* slot <- clone of the directory or file `path` of slot `from` */
+	OP_OVERLAY, /* slot <- overlay: lower = slot `from`, text = session dir's overlay/ */
+	OP_PROC,    /* slot <- a new procfs of this pid namespace */
+	OP_DEVPTS,  /* slot <- a new devpts instance */
 	/* the tree */
-	OP_ROOT_SEAL,    /* the namespace's own root: recursive private, read-only, nosuid, nodev */
-	OP_ROOT_NEW,     /* slot becomes the new root; later paths are below it */
-	OP_ATTACH,       /* slot -> path */
-	OP_ROOT_PIVOT,   /* pivot to the new root, detach the old one */
+	OP_ROOT_SEAL, /* the namespace's own root: recursive private, read-only, nosuid, nodev */
+	OP_ROOT_NEW,  /* slot becomes the new root; later paths are below it */
+	OP_ATTACH,    /* slot -> path */
+	OP_ROOT_PIVOT, /* pivot to the new root, detach the old one */
 	/* the process */
-	OP_KEYRING,      /* a new session keyring */
-	OP_ENTER_USER_NS,/* privileged: setns to the prepared user namespace */
-	OP_NO_NESTED,    /* user.max_user_namespaces = 0, through the new procfs in slot */
-	OP_IDENTITY,     /* setgroups, setresgid, setresuid */
-	OP_RLIMIT,       /* setrlimit(op->from, value) */
-	OP_CAPABILITIES, /* bounding, ambient, securebits, the three sets */
+	OP_KEYRING,       /* a new session keyring */
+	OP_ENTER_USER_NS, /* privileged: setns to the prepared user namespace */
+	OP_NO_NESTED,     /* user.max_user_namespaces = 0, through the new procfs in slot */
+	OP_IDENTITY,      /* setgroups, setresgid, setresuid */
+	OP_RLIMIT,        /* setrlimit(op->from, value) */
+	OP_CAPABILITIES,  /* bounding, ambient, securebits, the three sets */
 	OP_NO_NEW_PRIVS,
-	OP_LANDLOCK_NEW, /* value = handled rights, from = ABI */
-	OP_LANDLOCK_PATH,/* path: value = allowed rights */
+	OP_LANDLOCK_NEW,  /* value = handled rights, from = ABI */
+	OP_LANDLOCK_PATH, /* path: value = allowed rights */
 	OP_LANDLOCK_ON,
-	OP_HIDE_SELF,    /* pid 1 keeps no caller's memory and is not dumpable */
-	OP_FILTER,       /* the system-call filter; always the last one */
+	OP_HIDE_SELF, /* pid 1 keeps no caller's memory and is not dumpable */
+	OP_FILTER,    /* the system-call filter; always the last one */
 	OP_KIND_COUNT,
 };
 
@@ -166,11 +167,11 @@ enum op_flag {
 	OPF_RDONLY = 1 << 0,
 	OPF_NOEXEC = 1 << 1,
 	OPF_RECURSIVE = 1 << 2,
-	OPF_IDMAP = 1 << 3,     /* CLONE: idmapped by plan.idmaps[from] */
-	OPF_LINK = 1 << 4,      /* the path itself is a symbolic link: do not follow, do mount */
-	OPF_DEV = 1 << 5,       /* device nodes work on it */
-	OPF_OWNED = 1 << 7,     /* TMPFS: belongs to the payload */
-	OPF_CHECKED = 1 << 6,   /* CLONE: device and inode must be those of the facts */
+	OPF_IDMAP = 1 << 3,   /* CLONE: idmapped by plan.idmaps[from] */
+	OPF_LINK = 1 << 4,    /* the path itself is a symbolic link: do not follow, do mount */
+	OPF_DEV = 1 << 5,     /* device nodes work on it */
+	OPF_OWNED = 1 << 7,   /* TMPFS: belongs to the payload */
+	OPF_CHECKED = 1 << 6, /* CLONE: device and inode must be those of the facts */
 };
 
 #define PLAN_NO_SLOT 0xffff
@@ -178,7 +179,7 @@ enum op_flag {
 
 struct op {
 	enum op_kind kind;
-	unsigned flags;     /* OPF_* */
+	unsigned flags; /* OPF_* */
 	uint16_t slot;
 	uint16_t from;
 	const char *path;
@@ -204,7 +205,7 @@ struct idmap {
 struct session_entry {
 	const char *path; /* relative to the session directory */
 	bool is_file;
-	bool owned;       /* belongs to the payload's kernel ids, with `mode` */
+	bool owned; /* belongs to the payload's kernel ids, with `mode` */
 	mode_t mode;
 };
 
@@ -236,14 +237,14 @@ struct plan {
 	size_t slot_count;
 
 	struct idmap idmaps[PLAN_IDMAP_MAX];
-	size_t idmap_count;        /* 0 in user mode */
+	size_t idmap_count; /* 0 in user mode */
 
-	const char *const *argv;   /* the command */
+	const char *const *argv;       /* the command */
 	const char *const *shell_argv; /* "/bin/sh" in front: for a script without #! */
 	const char *const *envp;
 	size_t env_count;
 	const char *cwd;
-	const char *path_env;      /* PATH as the payload sees it, for looking the command up */
+	const char *path_env; /* PATH as the payload sees it, for looking the command up */
 
 	const struct sock_filter *filter;
 	unsigned short filter_count;

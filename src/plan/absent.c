@@ -1,0 +1,96 @@
+/*
+ * absent.c - see absent.h.
+ *
+ * Runs in: the launcher and carrel-policy. PURE: no system calls.
+ */
+#include "plan/absent.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "plan/path.h"
+
+/* The node whose file system is seen at @path. */
+static const struct node *find_seen(const struct builder *b, const char *path)
+{
+	const struct node *seen = NULL;
+
+	/* Sorted: of all that the path lies in, the last one is the nearest. */
+	for (size_t i = 0; i < b->tree.count; i++) {
+		const struct node *n = &b->tree.nodes[i];
+
+		if (n->kind != NODE_LINK && !n->redundant && path_below(n->path, path))
+			seen = n;
+	}
+	return seen;
+}
+
+static bool lets_host_change(const struct node *n)
+{
+	return n && n->writable && n->shows_host && n->kind != NODE_OVERLAY;
+}
+
+static bool is_elsewhere(const struct node *n)
+{
+	return n->source && strcmp(n->path, n->source) != 0;
+}
+
+/*
+ * The root of the writable place on the host in which tools can make what a rule protects, wherever
+ * they see it; NULL where they cannot. -ENOMEM in @ret: the arena is full.
+ */
+static const char *find_absent_root(struct builder *b, const struct path_fact *f, int *ret)
+{
+	const struct node *seen = find_seen(b, f->path);
+
+	*ret = 0;
+	if (lets_host_change(seen) && !is_elsewhere(seen))
+		return seen->path;
+	for (size_t i = 0; i < b->tree.count; i++) {
+		const struct node *n = &b->tree.nodes[i];
+
+		if (n->kind != NODE_BIND || !n->writable || !is_elsewhere(n))
+			continue;
+		const char *rest = path_below(n->source, f->path);
+		const char *there = !rest || !*rest
+			? NULL
+			: arena_format(b->plan->arena, "%s/%s", n->path, rest);
+
+		if (rest && *rest && !there)
+			*ret = -ENOMEM;
+		if (there && lets_host_change(find_seen(b, there)))
+			return n->source;
+	}
+	return NULL;
+}
+
+int absent_collect(struct builder *b)
+{
+	struct plan *p = b->plan;
+	const struct facts *facts = p->facts;
+
+	for (size_t i = 0; i < facts->path_count; i++) {
+		const struct path_fact *f = &facts->paths[i];
+		int r;
+
+		if (f->exists || f->rule->kind != PATH_PROTECT || f->rule->glob)
+			continue;
+		const char *root = find_absent_root(b, f, &r);
+		if (r < 0)
+			return emit_full(b);
+		if (!root)
+			continue;
+		struct absent_path *absents =
+			arena_push(p->arena, p->absents, p->absent_count, sizeof(*absents));
+		if (!absents)
+			return emit_full(b);
+		p->absents = absents;
+		p->absents[p->absent_count++] = (struct absent_path){
+			.root = root,
+			.path = f->path,
+			.existing_prefix = f->parent_exists,
+			.source = &f->rule->source,
+		};
+	}
+	return 0;
+}

@@ -1,0 +1,221 @@
+/*
+ * emit.c - see emit.h.
+ *
+ * Runs in: the launcher and carrel-policy. PURE: no system calls.
+ */
+#include "plan/emit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "plan/path.h"
+
+int emit_full(struct builder *b)
+{
+	int r = error_set(b->e, ERROR_LIMIT, "plan", ENOMEM, NULL,
+		"the policy names more paths than a plan can hold");
+
+	error_hint(b->e, "name directories instead of many single files");
+	return r;
+}
+
+int emit_op(struct builder *b, struct op op)
+{
+	struct plan *p = b->plan;
+	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
+
+	if (!ops)
+		return emit_full(b);
+	p->ops = ops;
+	p->ops[p->op_count++] = op;
+	return 0;
+}
+
+int emit_attach(struct builder *b, const struct node *n, uint16_t slot)
+{
+	struct op *ops = arena_push(b->plan->arena, b->attaches, b->attach_count, sizeof(*ops));
+
+	if (!ops)
+		return emit_full(b);
+	b->attaches = ops;
+	b->attaches[b->attach_count++] = (struct op){
+		.kind = OP_ATTACH,
+		.slot = slot,
+		.path = n->path,
+		.flags = n->is_link ? OPF_LINK : 0,
+		.why = n->why,
+		.source = n->line,
+	};
+	return 0;
+}
+
+int emit_slot(struct builder *b, uint16_t *ret_slot)
+{
+	if (b->plan->slot_count >= PLAN_SLOT_MAX)
+		return emit_full(b);
+	*ret_slot = (uint16_t)b->plan->slot_count++;
+	return 0;
+}
+
+/* The index of an owner among the plan's idmaps; a new one where it is not there yet. */
+static int find_idmap(struct builder *b, uid_t uid, gid_t gid, uint16_t *ret_index)
+{
+	struct plan *p = b->plan;
+	size_t i = 0;
+
+	while (i < p->idmap_count &&
+		(p->idmaps[i].disk_uid != uid || p->idmaps[i].disk_gid != gid))
+		i++;
+	if (i == PLAN_IDMAP_MAX) {
+		int r = error_set(b->e, ERROR_LIMIT, "plan", E2BIG, NULL,
+			"paths of more than %d different owners are to be writable",
+			PLAN_IDMAP_MAX);
+		error_hint(b->e, "run carrel as the owner of the files instead of root");
+		return r;
+	}
+	if (i == p->idmap_count)
+		p->idmaps[p->idmap_count++] = (struct idmap){ uid, gid };
+	*ret_index = (uint16_t)i;
+	return 0;
+}
+
+/*
+ * Whether a node is shown through an idmapped mount, and which: as root, everything writable, and
+ * what the policy reads in although others could not read it. What stands in an idmapped tree
+ * (pins, protected paths) keeps that tree's map.
+ */
+int emit_choose_idmap(struct builder *b, struct node *n, const struct node *up)
+{
+	if (!b->plan->facts->privileged || n->kind == NODE_DEV)
+		return 0;
+	if (up && up->shows_host && up->idmapped &&
+		(n->kind == NODE_PIN || n->kind == NODE_PROTECT || !n->writable)) {
+		n->idmapped = true;
+		n->idmap = up->idmap;
+		return 0;
+	}
+	if (!n->writable && (n->open_to_others || n->kind == NODE_PROTECT))
+		return 0;
+	n->idmapped = true;
+	return find_idmap(b, n->uid, n->gid, &n->idmap);
+}
+
+int emit_clone(struct builder *b, const struct node *n, unsigned flags, uint16_t slot)
+{
+	struct op op = {
+		.kind = OP_CLONE,
+		.flags = flags,
+		.slot = slot,
+		.path = n->source,
+		.dev = n->dev,
+		.ino = n->ino,
+		.why = n->why,
+		.source = n->line,
+	};
+
+	if (n->checked)
+		op.flags |= OPF_CHECKED;
+	if (n->is_dir)
+		op.flags |= OPF_RECURSIVE;
+	if (n->is_link)
+		op.flags |= OPF_LINK;
+	if (!n->writable)
+		op.flags |= OPF_RDONLY;
+	if (n->idmapped) {
+		op.flags |= OPF_IDMAP;
+		op.from = n->idmap;
+	}
+	return emit_op(b, op);
+}
+
+int emit_entry(struct builder *b, const char *path, bool is_file)
+{
+	struct plan *p = b->plan;
+
+	for (size_t i = 0; i < p->entry_count; i++)
+		if (!strcmp(p->entries[i].path, path))
+			return 0;
+	struct session_entry *entries =
+		arena_push(p->arena, p->entries, p->entry_count, sizeof(*entries));
+	if (!entries)
+		return emit_full(b);
+	p->entries = entries;
+	p->entries[p->entry_count++] =
+		(struct session_entry){ .path = path, .is_file = is_file };
+	return 0;
+}
+
+/* One directory, file or link in a furnished place; a directory that is there already is fine. */
+int emit_furnish(struct builder *b, const struct node *place, enum op_kind kind,
+	const char *relative, const char *target, const struct node *n)
+{
+	const char *path = arena_format(b->plan->arena, "%s%s%s", place->prefix,
+		*place->prefix && *relative ? "/" : "", relative);
+
+	if (!path)
+		return emit_full(b);
+	if (place->in_session)
+		return kind == OP_SYMLINK ? 0 : emit_entry(b, path, kind == OP_MKFILE);
+	for (size_t i = 0; i < b->plan->op_count; i++) {
+		const struct op *op = &b->plan->ops[i];
+
+		if ((op->kind == OP_MKDIR || op->kind == OP_SYMLINK) &&
+			op->slot == place->slot && !strcmp(op->path, path))
+			return 0;
+	}
+	return emit_op(b,
+		(struct op){ .kind = kind,
+			.slot = place->slot,
+			.path = path,
+			.text = target,
+			.value = kind == OP_MKDIR ? 0755 : 0444,
+			.why = n->why,
+			.source = n->line });
+}
+
+/* The directories on the way to node @n in a furnished place, and at their end the @kind. */
+int emit_way(struct builder *b, const struct node *n, const struct node *up, enum op_kind kind)
+{
+	const char *rest = path_below(up->path, n->path);
+
+	for (const char *end = strchr(rest, '/'); end; end = strchr(end + 1, '/')) {
+		const char *part = arena_copy(b->plan->arena, rest, (size_t)(end - rest));
+		int r = part ? emit_furnish(b, up, OP_MKDIR, part, NULL, n) : emit_full(b);
+		if (r < 0)
+			return r;
+	}
+	return emit_furnish(b, up, kind, rest, kind == OP_SYMLINK ? n->source : NULL, n);
+}
+
+/* Make the place where node @n stands: nothing on the host's tree, directories in ours. */
+int emit_mount_point(struct builder *b, const struct node *n, const struct node *up)
+{
+	if (up->shows_host) {
+		if (n->exists)
+			return 0;
+		int r = error_set(b->e, ERROR_PATH, "plan", ENOENT, n->path,
+			"there is nothing to mount on, and no placeholder is made on the host");
+		error_hint(
+			b->e, "choose a destination that exists, or one below a `tmpfs` line");
+		return r;
+	}
+	return emit_way(b, n, up, n->is_dir ? OP_MKDIR : OP_MKFILE);
+}
+
+/* Show a directory or file of a furnished slot at the node's place. */
+int emit_pick(struct builder *b, const struct node *n, uint16_t from, const char *path)
+{
+	uint16_t slot = PLAN_NO_SLOT;
+	int r = emit_slot(b, &slot);
+
+	if (r >= 0)
+		r = emit_op(b,
+			(struct op){ .kind = OP_PICK,
+				.slot = slot,
+				.from = from,
+				.path = path,
+				.flags = n->writable ? 0 : OPF_RDONLY | OPF_NOEXEC,
+				.why = n->why,
+				.source = n->line });
+	return r < 0 ? r : emit_attach(b, n, slot);
+}

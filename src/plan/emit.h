@@ -1,0 +1,69 @@
+/*
+ * emit.h - single operations and the places they need; plan.c says which, and in which order.
+ *
+ * Runs in: the launcher and carrel-policy. PURE. Each function appends to the plan that is being
+ * built and returns 0, or -errno with the builder's error filled (ERROR_LIMIT, ERROR_PATH).
+ */
+#pragma once
+
+#include "plan/plan.h"
+#include "plan/tree.h"
+
+/* Slot 0 is the furniture: every empty directory, empty file and mount point that carrel adds. */
+enum { SLOT_FURNITURE = 0 };
+#define FURNITURE_EMPTY_FILE "nothing"
+#define FURNITURE_SHM "shm"
+
+struct builder {
+	struct plan *plan;
+	struct tree tree;
+	struct op *attaches; /* appended once all sources are taken */
+	size_t attach_count;
+	unsigned shells; /* furnished directories so far: their names in the furniture */
+	uint16_t proc_slot, root_slot, scratch_slot;
+	struct error *e;
+};
+
+/* emit_full - the error of a plan that holds no more. Returns -ENOMEM. */
+int emit_full(struct builder *b);
+
+/* emit_op - one operation, at the end. */
+MUST_CHECK int emit_op(struct builder *b, struct op op);
+
+/* emit_attach - @slot is to be attached at the node's place, once all sources are taken. */
+MUST_CHECK int emit_attach(struct builder *b, const struct node *n, uint16_t slot);
+
+/* emit_slot - a slot that nothing uses yet. */
+MUST_CHECK int emit_slot(struct builder *b, uint16_t *ret_slot);
+
+/*
+ * emit_choose_idmap - whether a node is shown through an idmapped mount, and which: as root,
+ * everything writable, and what the policy reads in although others could not read it. What stands
+ * in an idmapped tree (pins, protected paths) keeps that tree's map. @up: what it stands on, or NULL.
+ */
+MUST_CHECK int emit_choose_idmap(struct builder *b, struct node *n, const struct node *up);
+
+/* emit_clone - take the node's source into @slot. @flags: OPF_* beyond what the node says. */
+MUST_CHECK int emit_clone(
+	struct builder *b, const struct node *n, unsigned flags, uint16_t slot);
+
+/* emit_entry - an entry of the session directory, made by the host side before the launch. */
+MUST_CHECK int emit_entry(struct builder *b, const char *path, bool is_file);
+
+/*
+ * emit_furnish - one directory, file or link in a furnished place; what is there already is fine.
+ * @relative: below @place. @target: of a link. @n: on whose behalf.
+ */
+MUST_CHECK int emit_furnish(struct builder *b, const struct node *place, enum op_kind kind,
+	const char *relative, const char *target, const struct node *n);
+
+/* emit_way - the directories between @up and the node, then the node's own place as @kind. */
+MUST_CHECK int emit_way(
+	struct builder *b, const struct node *n, const struct node *up, enum op_kind kind);
+
+/* emit_mount_point - the place where @n stands: nothing on the host's tree, directories in ours. */
+MUST_CHECK int emit_mount_point(struct builder *b, const struct node *n, const struct node *up);
+
+/* emit_pick - show a directory or file of a furnished slot at the node's place. */
+MUST_CHECK int emit_pick(
+	struct builder *b, const struct node *n, uint16_t from, const char *path);
