@@ -13,13 +13,18 @@
 
 struct verb {
 	const char *name;
-	int (*run)(int argc, char **argv); /* from the verb on; returns the exit status */
+	int (*run)(int argc, char **argv, int first); /* returns the exit status */
 };
+
+static int verb_compile(int argc, char **argv, int first)
+{
+	return compile_main(argc - first + 1, argv + first - 1);
+}
 
 static const struct verb verbs[] = {
 	{ "plan", verb_plan },
 	{ "policy", verb_policy },
-	{ "compile", compile_main },
+	{ "compile", verb_compile },
 };
 
 int main(int argc, char **argv)
@@ -28,7 +33,7 @@ int main(int argc, char **argv)
 
 	for (size_t i = 0; word && i < LENGTH(verbs); i++)
 		if (!strcmp(verbs[i].name, word))
-			return verbs[i].run(argc - 1, argv + 1);
+			return verbs[i].run(argc, argv, 2);
 	const char *names[LENGTH(verbs)];
 	for (size_t i = 0; i < LENGTH(verbs); i++)
 		names[i] = verbs[i].name;

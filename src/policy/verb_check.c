@@ -181,12 +181,11 @@ static int check_files(int argc, char **argv, enum layer layer, struct error *e)
 	return faults;
 }
 
-int verb_check(int argc, char **argv)
+int verb_check(int argc, char **argv, int first)
 {
 	static const char usage[] = "carrel policy check [--system] FILE ...";
 	enum layer layer = LAYER_FILE;
 	struct error e = { 0 };
-	int first = 1;
 
 	for (; first < argc && argv[first][0] == '-' && strcmp(argv[first], "--") != 0;
 		first++) {

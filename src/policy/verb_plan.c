@@ -24,7 +24,7 @@ static int show(const struct prepared *p, bool json)
 	return r < 0 ? verb_output_failed(r) : 0;
 }
 
-int verb_plan(int argc, char **argv)
+int verb_plan(int argc, char **argv, int first)
 {
 	struct policy_verb_flag flags[] = { { .name = "json" } };
 	struct prepared *p = NULL;
@@ -34,7 +34,7 @@ int verb_plan(int argc, char **argv)
 	int r = prepare_begin(&p, &e);
 	if (r < 0)
 		return verb_say(&e);
-	r = prepare_with(p, NULL, PREPARE_DRY, argc, (const char *const *)argv, 1,
+	r = prepare_with(p, NULL, PREPARE_DRY, argc, (const char *const *)argv, first,
 		(const char *const *)environ, flags, 1, &e);
 	if (r < 0)
 		status = verb_say(&e);

@@ -80,7 +80,7 @@ static int no_command_here(const char *word, struct error *e)
 	return verb_say(e);
 }
 
-static int verb_show(int argc, char **argv)
+static int verb_show(int argc, char **argv, int first)
 {
 	struct policy_verb_flag flags[] = { { .name = "json" } };
 	struct prepared *p = NULL;
@@ -90,7 +90,7 @@ static int verb_show(int argc, char **argv)
 	int r = prepare_begin(&p, &e);
 	if (r < 0)
 		return verb_say(&e);
-	r = prepare_with(p, NULL, PREPARE_MERGED, argc, (const char *const *)argv, 1,
+	r = prepare_with(p, NULL, PREPARE_MERGED, argc, (const char *const *)argv, first,
 		(const char *const *)environ, flags, 1, &e);
 	if (r < 0)
 		status = verb_say(&e);
@@ -107,13 +107,13 @@ static int verb_show(int argc, char **argv)
 	return status;
 }
 
-int verb_policy(int argc, char **argv)
+int verb_policy(int argc, char **argv, int first)
 {
 	static const struct {
 		const char *name;
-		int (*run)(int argc, char **argv);
+		int (*run)(int argc, char **argv, int first);
 	} verbs[] = { { "show", verb_show }, { "check", verb_check } };
-	const char *word = argc > 1 ? argv[1] : NULL;
+	const char *word = argc > first ? argv[first] : NULL;
 	const char *names[LENGTH(verbs)];
 
 	if (word && (!strcmp(word, "-h") || !strcmp(word, "--help"))) {
@@ -124,7 +124,7 @@ int verb_policy(int argc, char **argv)
 	}
 	for (size_t i = 0; i < LENGTH(verbs); i++) {
 		if (word && !strcmp(verbs[i].name, word))
-			return verbs[i].run(argc - 1, argv + 1);
+			return verbs[i].run(argc, argv, first + 1);
 		names[i] = verbs[i].name;
 	}
 	return verb_unknown(word, names, LENGTH(names));

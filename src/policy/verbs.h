@@ -15,16 +15,16 @@ enum {
 	STATUS_CARREL = 125,
 };
 
-/* Each takes argv from the verb on (argv[0] is the verb) and returns the exit status. */
+/* Each takes argv, whose words from @first on are its own, and returns the exit status. */
 
 /* verb_plan - `carrel plan [--json] [SETTING...] [-- COMMAND]`. */
-int verb_plan(int argc, char **argv);
+int verb_plan(int argc, char **argv, int first);
 
 /* verb_policy - `carrel policy show|check ...`. */
-int verb_policy(int argc, char **argv);
+int verb_policy(int argc, char **argv, int first);
 
-/* verb_check - `carrel policy check [--system] FILE...`, argv from `check` on. */
-int verb_check(int argc, char **argv);
+/* verb_check - `carrel policy check [--system] FILE...`. */
+int verb_check(int argc, char **argv, int first);
 
 /* --- for all of them -------------------------------------------------------------------------- */
 

@@ -1,0 +1,221 @@
+#!/usr/bin/env bats
+# The dry run, and `policy show` and `policy check`: what they say is true, and they do nothing.
+load ../lib/common
+
+VALIDATE=$CARREL_SOURCE/tests/lib/validate_report.py
+
+# listing: everything below the test's directory, with times.
+listing() {
+	find "$T" -printf '%p %y %s %T@ %C@\n' | sort
+}
+
+@test "plan: nothing is made, with a report, a filter of its own and a cache named" {
+	mkdir "$T/cache"
+	export XDG_CACHE_HOME=$T/cache
+	before=$(listing)
+	carrel plan --report "$T/report.json" --syscall 'errno mkdir' --keep -- touch "$WS/ran"
+	assert_status 0
+	assert_matches "$output" "report +$T/report.json"
+	carrel plan --json --report "$T/report.json" --syscall 'errno mkdir' -- touch "$WS/ran"
+	assert_status 0
+	[[ $(listing) == "$before" ]] || fail 'something was made'
+	# What is refused for `plan` alone is done by `run`: the cache and the report appear.
+	carrel run --report "$T/report.json" --syscall 'errno mkdir' -- true
+	assert_status 0
+	[[ -s $T/report.json && -n $(ls "$T/cache/carrel/filters") ]] || fail 'run made nothing'
+}
+
+@test "plan: the same twice; no id, no kernel uid" {
+	carrel plan -- true
+	assert_status 0
+	first=$output
+	carrel plan -- true
+	[[ $output == "$first" ]] || fail 'another plan'
+	assert_matches "$output" "$BASE/carrel-SESSION/scratch"
+	refute_matches "$output" 'carrel-[a-z2-7]{20}'
+	carrel plan --json -- true
+	first=$output
+	carrel plan --json -- true
+	[[ $output == "$first" ]] || fail 'another document'
+}
+
+@test "plan: values of the caller's variables are not shown, not even where they are allowed" {
+	SECRET_TOKEN=hunter2 carrel plan --env SECRET_TOKEN --env SHOWN=plainly -- true
+	assert_status 0
+	assert_matches "$output" "SECRET_TOKEN +the caller's \[command line: --env\]"
+	assert_matches "$output" 'SHOWN=plainly \[command line: --env\]'
+	refute_matches "$output" hunter2
+	SECRET_TOKEN=hunter2 carrel plan --verbose --json --env SECRET_TOKEN -- true
+	assert_status 0
+	assert_matches "$output" SECRET_TOKEN
+	refute_matches "$output" hunter2
+}
+
+@test "plan: the document is what the schema says, odd names included" {
+	local odd=$'odd \xff\n"\\\e[31m'
+
+	mkdir "$WS/$odd"
+	"$CARREL" plan --json --workspace "$WS/$odd" -- "$odd" '' $'\x80' >"$T/plan.json"
+	printf '%s\0' "$odd" '' $'\x80' >"$T/argv"
+	run "$VALIDATE" --schema plan --command "$T/argv" "$T/plan.json"
+	assert_status 0
+	"$CARREL" plan --json --profile strict --scratch-size 1M --nested >"$T/plan.json"
+	run "$VALIDATE" --schema plan "$T/plan.json"
+	assert_status 0
+	[[ $(jq -c '.command' "$T/plan.json") == '[]' ]]
+	carrel plan --workspace "$WS/$odd" -- "$odd"
+	assert_status 0
+	refute_matches "$output" $'\e'
+}
+
+@test "plan: an operation has the same number as text and as JSON" {
+	mkdir "$WS/gone"
+	carrel plan --json --read "$WS/gone"
+	number=$(jq -r --arg path "$WS/gone" '.operations[] | select(.name == "clone" and .path == $path) | .number' <<<"$output")
+	[[ $number =~ ^[0-9]+$ ]] || fail "no operation for $WS/gone"
+	carrel plan --read "$WS/gone"
+	assert_matches "$output" " $number  clone .*<- $WS/gone .*\[command line: --read\]"
+}
+
+@test "plan: what the walls are is what the report of run says" {
+	carrel plan --json -- true
+	jq -S '.walls | map_values(.state)' <<<"$output" >"$T/planned"
+	carrel run --report "$T/report.json" -- true
+	assert_status 0
+	jq -S '.walls | map_values(.state)' "$T/report.json" >"$T/reported"
+	run diff "$T/planned" "$T/reported"
+	assert_status 0
+}
+
+@test "plan: fails as run does" {
+	for arguments in "--read $T/none" '--raed /' '--workspace /' '--require nothing' '--write /dev'; do
+		# shellcheck disable=SC2086 # words
+		carrel plan $arguments
+		assert_status 125
+		said=$stderr
+		# shellcheck disable=SC2086 # words
+		carrel run $arguments -- true
+		assert_status 125
+		[[ $stderr == "$said" ]] || fail "plan said: $said"
+	done
+}
+
+@test "plan and policy show: help lists the settings" {
+	for verb in plan 'policy show'; do
+		# shellcheck disable=SC2086 # words
+		carrel $verb --help
+		assert_status 0
+		assert_matches "$output" 'usage: carrel '"$verb"
+		assert_matches "$output" '--scratch-size'
+	done
+}
+
+@test "policy show: a policy that reads back as itself, with the place of each line" {
+	echo 'hide ~/private # mine' >"$T/policy"
+	carrel policy show --policy "$T/policy" --read /srv --env A=b
+	assert_status 0
+	assert_matches "$output" "hide \\\$HOME/private +# $T/policy:1"
+	assert_matches "$output" 'read /srv +# command line: --read'
+	assert_matches "$output" 'hide \$HOME/.ssh +# profile:hide:[0-9]+'
+	printf '%s\n' "$output" >"$T/shown"
+	sed -E 's/ +# .*//; /^$/d' "$T/shown" >"$T/bare"
+	carrel policy check "$T/shown"
+	assert_status 0
+	carrel policy show --policy "$T/shown"
+	assert_status 0
+	sed -E 's/ +# .*//; /^$/d' <<<"$output" | sort -u >"$T/again"
+	run diff <(sort -u "$T/bare") "$T/again"
+	assert_status 0
+}
+
+@test "policy show: JSON; no command; a home as the working directory" {
+	carrel policy show --json --timeout 5m
+	assert_status 0
+	[[ $(jq -r '.rules[] | select(.setting == "timeout") | .milliseconds' <<<"$output") == 300000 ]]
+	carrel policy show -- true
+	assert_status 125
+	cd "$HOME"
+	carrel policy show
+	assert_status 0
+}
+
+@test "policy check: every fault, with file and line" {
+	cat >"$T/wrong" <<-'POLICY'
+		raed /
+		read /usr
+		timeout 0
+		hide ~/.ssh
+		write $NOSUCH/x
+		syscall allow opne
+		syscall errno mkdir if arg9 == 1
+		lock net
+		net none
+		net host
+	POLICY
+	carrel policy check "$T/wrong"
+	assert_status 1
+	[[ -z $output ]] || fail 'something on stdout'
+	for line in 1 3 5 6 7 8 10; do
+		assert_matches "$stderr" "$T/wrong:$line(:|"$'\n'"|$)"
+	done
+	for line in 2 4; do
+		refute_matches "$stderr" "$T/wrong:$line(:|"$'\n'"|$)"
+	done
+	assert_matches "$stderr" "did you mean 'read'"
+	assert_matches "$stderr" "did you mean 'open'"
+}
+
+@test "policy check: what is right is passed over in silence; the other statuses" {
+	echo 'read /usr' >"$T/right"
+	echo 'lock net' >"$T/system"
+	carrel policy check "$T/right" "$T/right"
+	assert_status 0
+	[[ -z $output$stderr ]] || fail 'it said something'
+	carrel policy check "$T/right" "$T/system"
+	assert_status 1
+	carrel policy check --system "$T/system"
+	assert_status 0
+	carrel policy check "$T/none"
+	assert_status 125
+	carrel policy check
+	assert_status 125
+	carrel policy check --sytsem "$T/right"
+	assert_status 125
+	carrel policy chekc "$T/right"
+	assert_status 125
+	assert_matches "$stderr" "did you mean 'check'"
+	carrel policy
+	assert_status 125
+	mkfifo "$T/fifo"
+	carrel policy check "$T/fifo"
+	assert_status 125
+	# relative, as any command takes a name
+	cd "$T"
+	carrel policy check right
+	assert_status 0
+}
+
+@test "policy check: includes, loops, the shipped texts" {
+	echo "policy $T/b" >"$T/a"
+	echo 'raed /' >"$T/b"
+	carrel policy check "$T/a"
+	assert_status 1
+	assert_matches "$stderr" "$T/b:1"
+	echo "policy $T/a" >"$T/b"
+	carrel policy check "$T/a"
+	assert_status 1
+	for name in agent strict ci container; do
+		carrel policy check "$CARREL_SOURCE/policy/$name"
+		assert_status 0
+	done
+}
+
+@test "a full disk for the answer is a failure" {
+	[[ -c /dev/full ]] || skip 'no /dev/full'
+	for verb in plan 'policy show'; do
+		# shellcheck disable=SC2086 # words
+		run "$CARREL" $verb >/dev/full
+		run bash -c '"$1" $2 >/dev/full' bash "$CARREL" "$verb"
+		assert_status 125
+	done
+}
