@@ -44,8 +44,9 @@ static int open_root(const struct plan *plan, const char *path, int *ret_fd)
 
 	if (fd < 0)
 		return fd;
-	if (!strcmp(path, facts->workspace) && (fstat(fd, &st) < 0 ||
-			st.st_dev != facts->workspace_dev || st.st_ino != facts->workspace_ino))
+	if (!strcmp(path, facts->workspace) &&
+		(fstat(fd, &st) < 0 || st.st_dev != facts->workspace_dev ||
+			st.st_ino != facts->workspace_ino))
 		return -ESTALE;
 	*ret_fd = take_fd(&fd);
 	return 0;
@@ -61,12 +62,14 @@ static int find_root(struct closer *c, const char *root, int *ret_fd)
 		}
 	int r = open_root(c->plan, root, ret_fd);
 	return r < 0 ? error_set(c->e, ERROR_TEARDOWN, "close", -r, root,
-		"cannot look for what appeared at protected paths") : 0;
+			       "cannot look for what appeared at protected paths")
+		     : 0;
 }
 
 static int add_item(struct closer *c, const char *root, const char *path, size_t existing)
 {
-	struct quarantine_item *grown = arena_push(c->arena, c->items, c->count, sizeof(*grown));
+	struct quarantine_item *grown =
+		arena_push(c->arena, c->items, c->count, sizeof(*grown));
 	size_t root_length = strlen(root);
 	int fd = -1;
 
@@ -97,6 +100,34 @@ static int add_absents(struct closer *c)
 	return r;
 }
 
+/* Whether a protected path is still the thing that was protected, and no link leads to it. */
+static bool is_same(const struct kept_path *kept)
+{
+	struct stat st;
+	autofd int fd = sys_openat2(AT_FDCWD, kept->path, O_PATH | O_NOFOLLOW,
+		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		return true; /* gone: nobody obeys what is not there */
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == kept->dev &&
+		st.st_ino == kept->ino;
+}
+
+/*
+ * A protected thing that was renamed away on the host took its protection with it, and no event
+ * tells: what stands in its place may be the tools'. Where the session was ended because of a
+ * replacement that was seen, it is the host's.
+ */
+static int add_replaced(struct closer *c, bool breached)
+{
+	int r = 0;
+
+	for (size_t i = 0; !breached && i < c->plan->kept_count && r >= 0; i++)
+		if (!is_same(&c->plan->kept[i]))
+			r = add_item(c, c->plan->kept[i].root, c->plan->kept[i].path, 0);
+	return r;
+}
+
 /* The writable place that @path lies in: the workspace, or a repository that was granted. */
 static const char *root_of(const struct facts *facts, const char *path)
 {
@@ -121,8 +152,9 @@ static int add_reviewed(struct closer *c)
 	int r = gitdirs_review(c->arena, facts->workspace, facts->uid, facts->begun,
 		facts->git_rules, facts->git_rule_count, &rules, &count, c->e);
 	for (size_t i = 0; i < count && r >= 0; i++) {
-		const char *root = rules[i].kind == GITDIR_QUARANTINE ?
-			root_of(facts, rules[i].path) : NULL;
+		const char *root = rules[i].kind == GITDIR_QUARANTINE
+			? root_of(facts, rules[i].path)
+			: NULL;
 
 		if (root && *path_below(root, rules[i].path))
 			r = add_item(c, root, rules[i].path, 0);
@@ -151,8 +183,9 @@ static int report_moves(const struct plan *plan, const struct quarantine_result 
 		const struct quarantine_move *m = &found->moves[i];
 
 		list[i].path = arena_format(arena, "%s/%s", m->item->root, m->from);
-		list[i].to = m->to ? arena_format(arena, "%s/%s", plan->facts->scratch_base, m->to) :
-			"";
+		list[i].to = m->to
+			? arena_format(arena, "%s/%s", plan->facts->scratch_base, m->to)
+			: "";
 		if (!list[i].path || !list[i].to)
 			return -ENOMEM;
 	}
@@ -168,7 +201,8 @@ static void tell_moves(const struct report *report)
 
 	for (size_t i = 0; i < report->quarantined_count; i++) {
 		line.code = ERROR_NONE;
-		int r = error_set(&line, ERROR_TEARDOWN, "close", 0, report->quarantined[i].path,
+		int r = error_set(&line, ERROR_TEARDOWN, "close", 0,
+			report->quarantined[i].path,
 			"quarantined, since the host would obey it");
 		size_t length = error_format(&line, text, sizeof(text));
 
@@ -177,22 +211,25 @@ static void tell_moves(const struct report *report)
 	}
 }
 
-int close_quarantine(const struct plan *plan, const struct session *session,
+int close_quarantine(const struct plan *plan, const struct session *session, bool breached,
 	struct arena *arena, struct report *report, struct error *e)
 {
 	struct quarantine_result found = { .arena = arena };
 	struct closer c = { .plan = plan, .arena = arena, .e = e };
 	int r = add_absents(&c);
+	int replaced = add_replaced(&c, breached);
 	int reviewed = add_reviewed(&c);
 
 	/* What could be listed is dealt with, whatever else failed. */
-	int checked = quarantine_check(c.items, c.count, session->base, session->name, &found, e);
+	int checked =
+		quarantine_check(c.items, c.count, session->base, session->name, &found, e);
 	close_items(&c);
 	int reported = report_moves(plan, &found, arena, report);
 	if (found.count && !plan->policy->quiet.on)
 		tell_moves(report);
 	if (reported < 0)
 		reported = no_memory(&c);
+	r = r < 0 ? r : replaced;
 	return r < 0 ? r : reviewed < 0 ? reviewed : checked < 0 ? checked : reported;
 }
 
@@ -202,7 +239,8 @@ static int keep_directory(const struct plan *plan, struct session *session,
 	struct census held;
 	char text[1200];
 	const struct policy *policy = plan->policy;
-	int r = session_keep(session, policy->keep_for_ms.set ? policy->keep_for_ms.value : 0, e);
+	int r = session_keep(
+		session, policy->keep_for_ms.set ? policy->keep_for_ms.value : 0, e);
 
 	report->teardown = REPORT_TEARDOWN_KEPT;
 	report->scratch_kept = true;
@@ -212,8 +250,8 @@ static int keep_directory(const struct plan *plan, struct session *session,
 		report->scratch_truncated = held.truncated;
 	}
 	if (!policy->quiet.on) {
-		int length = snprintf(text, sizeof(text), "carrel: kept: %s\n",
-			plan->facts->scratch_dir);
+		int length = snprintf(
+			text, sizeof(text), "carrel: kept: %s\n", plan->facts->scratch_dir);
 		int told = fd_write_all(STDERR_FILENO, text, (size_t)length);
 
 		(void)told; /* nobody is there to read it */
@@ -235,13 +273,14 @@ int close_directory(const struct plan *plan, struct session *session, struct are
 	int r = remove_tree_with(session->base, session->name, &options, &gone, e);
 	report->scratch_files = gone.files;
 	report->scratch_bytes = gone.bytes;
-	report->teardown = r >= 0 ? REPORT_TEARDOWN_REMOVED :
-		gone.removed ? REPORT_TEARDOWN_PARTIAL : REPORT_TEARDOWN_FAILED;
+	report->teardown = r >= 0 ? REPORT_TEARDOWN_REMOVED
+		: gone.removed    ? REPORT_TEARDOWN_PARTIAL
+				  : REPORT_TEARDOWN_FAILED;
 	report->teardown_remaining = gone.remained;
 	report->teardown_errno = gone.errnum;
 	if (gone.remained)
-		report->teardown_path = arena_format(arena, "%s/%s", plan->facts->scratch_base,
-			gone.first);
+		report->teardown_path =
+			arena_format(arena, "%s/%s", plan->facts->scratch_base, gone.first);
 	if (r < 0)
 		error_below(e, plan->facts->scratch_base);
 	return r;

@@ -12,12 +12,13 @@
 #include "plan/plan.h"
 
 /*
- * close_quarantine - move away what appeared at protected paths that were absent.
+ * close_quarantine - move away what appeared at protected paths that were absent, or that are not what
+ * was protected any more. @breached: the session was ended because the host replaced one.
  * @arena: owns what @report then points to. Returns 0 or -errno with @e where something that appeared
  * still stands.
  */
 MUST_CHECK int close_quarantine(const struct plan *plan, const struct session *session,
-	struct arena *arena, struct report *report, struct error *e);
+	bool breached, struct arena *arena, struct report *report, struct error *e);
 
 /*
  * close_directory - keep the session directory where the policy says so, else remove it.

@@ -27,7 +27,8 @@ static int no_memory(struct finder *f)
 		"the policy names more paths than fit");
 }
 
-static int path_error(struct finder *f, const struct path_rule *rule, int errnum, const char *what)
+static int path_error(
+	struct finder *f, const struct path_rule *rule, int errnum, const char *what)
 {
 	char place[256], on[1024];
 
@@ -39,8 +40,8 @@ static int path_error(struct finder *f, const struct path_rule *rule, int errnum
 static int add_fact(struct finder *f, struct path_fact fact)
 {
 	struct facts *facts = f->facts;
-	struct path_fact *grown = arena_push(f->res.arena, facts->paths, facts->path_count,
-		sizeof(*grown));
+	struct path_fact *grown =
+		arena_push(f->res.arena, facts->paths, facts->path_count, sizeof(*grown));
 
 	if (!grown)
 		return no_memory(f);
@@ -100,8 +101,8 @@ static int find_shown(struct finder *f, const struct path_rule *rule)
 		if (r < 0)
 			return path_error(f, rule, -r, "cannot look at the destination");
 		fact.path = dest.path;
-		fact.dest_exists = dest.exists &&
-			S_ISDIR(dest.st.st_mode) == S_ISDIR(found.st.st_mode);
+		fact.dest_exists =
+			dest.exists && S_ISDIR(dest.st.st_mode) == S_ISDIR(found.st.st_mode);
 	}
 	return add_fact(f, fact);
 }
@@ -237,6 +238,30 @@ static int find_git(struct finder *f, struct policy *policy)
 	return r;
 }
 
+/*
+ * A link in the workspace on the way to a named path is protected as the thing it is: replaced by a
+ * directory it would lead the host elsewhere than to what was protected.
+ */
+static int find_links(struct finder *f)
+{
+	static const struct path_rule rule = { .kind = PATH_PROTECT,
+		.optional = true,
+		.source = { .layer = LAYER_DEFAULT, .file = "link" } };
+	int r = 0;
+
+	for (size_t i = 0; i < f->res.link_count && r >= 0; i++) {
+		const char *path = f->res.links[i].path;
+		const char *below = path_below(f->facts->workspace, path);
+		struct resolved found = { .path = path, .existing = strlen(path) };
+
+		if (!below || !*below || lstat(path, &found.st) < 0)
+			continue;
+		found.exists = true;
+		r = add_fact(f, fact_from(&rule, &found));
+	}
+	return r;
+}
+
 static int find_system(struct finder *f)
 {
 	for (int i = 0; i < SYSTEM_PATH_COUNT; i++) {
@@ -244,8 +269,8 @@ static int find_system(struct finder *f)
 		int r = resolve_path(&f->res, plan_system_paths[i], 0, &found);
 
 		if (r < 0 && r != -EACCES)
-			return error_set(f->e, ERROR_INTERNAL, "facts", -r, plan_system_paths[i],
-				"cannot look at a system directory");
+			return error_set(f->e, ERROR_INTERNAL, "facts", -r,
+				plan_system_paths[i], "cannot look at a system directory");
 		if (r < 0)
 			found = (struct resolved){ .path = plan_system_paths[i] };
 		f->facts->system[i] = fact_from(NULL, &found);
@@ -260,8 +285,8 @@ static int add_closed(struct finder *f, const char *path)
 	for (size_t i = 0; i < facts->closed_count; i++)
 		if (!strcmp(facts->closed_dirs[i], path))
 			return 0;
-	const char **grown = arena_push(f->res.arena, (void *)facts->closed_dirs,
-		facts->closed_count, sizeof(*grown));
+	const char **grown = arena_push(
+		f->res.arena, (void *)facts->closed_dirs, facts->closed_count, sizeof(*grown));
 	if (!grown)
 		return no_memory(f);
 	facts->closed_dirs = grown;
@@ -278,7 +303,8 @@ static int find_closed_above(struct finder *f, const char *path)
 
 	if (!part)
 		return no_memory(f);
-	for (char *slash = strchr(part + 1, '/'); slash && r >= 0; slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(part + 1, '/'); slash && r >= 0;
+		slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (stat(part, &st) == 0 && !(st.st_mode & S_IXOTH)) {
 			const char *copy = arena_copy(f->res.arena, part, strlen(part));
@@ -309,14 +335,17 @@ static int find_closed(struct finder *f)
 
 int facts_paths(struct facts *facts, struct arena *a, struct policy *policy, struct error *e)
 {
-	struct finder f = { .facts = facts, .e = e, .res = { .arena = a, .links = facts->links,
-		.link_count = facts->link_count } };
+	struct finder f = { .facts = facts,
+		.e = e,
+		.res = { .arena = a, .links = facts->links, .link_count = facts->link_count } };
 	int r = find_system(&f);
 
 	if (r >= 0)
 		r = find_git(&f, policy);
 	for (size_t i = 0; i < policy->path_count && r >= 0; i++)
 		r = find_rule(&f, &policy->paths[i]);
+	if (r >= 0)
+		r = find_links(&f);
 	if (r >= 0 && facts->privileged)
 		r = find_closed(&f);
 	facts->links = f.res.links;

@@ -31,7 +31,9 @@ static void close_session(struct finish *f, struct arena *arena)
 
 	if (!f->session)
 		return;
-	if (f->outcome->ready && close_quarantine(plan, f->session, arena, f->report, &e) < 0)
+	if (f->outcome->ready &&
+		close_quarantine(plan, f->session, f->outcome->breached, arena, f->report, &e) <
+			0)
 		complain(f, &e);
 	e.code = ERROR_NONE;
 	if (close_directory(plan, f->session, arena, f->report, &e) < 0)
@@ -44,8 +46,9 @@ static void report_command(struct finish *f)
 	const struct outcome *o = f->outcome;
 	struct report *r = f->report;
 
-	r->started = o->started == STARTED_YES ? REPORT_STARTED_YES :
-		o->started == STARTED_NO ? REPORT_STARTED_NO : REPORT_STARTED_UNKNOWN;
+	r->started = o->started == STARTED_YES ? REPORT_STARTED_YES
+		: o->started == STARTED_NO     ? REPORT_STARTED_NO
+					       : REPORT_STARTED_UNKNOWN;
 	if (o->ended && WIFSIGNALED(o->wait_status)) {
 		r->end = REPORT_END_SIGNAL;
 		r->signal = WTERMSIG(o->wait_status);
@@ -106,9 +109,9 @@ static void report_session(struct finish *f)
 	for (int i = 0; f->stdio && i < STDIO_STREAMS; i++) {
 		if (r->stdio[i] == REPORT_STREAM_CLOSED)
 			continue;
-		r->stdio[i] = f->stdio->stream[i].how == STDIO_PASS ? REPORT_STREAM_DIRECT :
-			f->stdio->stream[i].how == STDIO_RELAY ? REPORT_STREAM_RELAY :
-								 REPORT_STREAM_PTY;
+		r->stdio[i] = f->stdio->stream[i].how == STDIO_PASS ? REPORT_STREAM_DIRECT
+			: f->stdio->stream[i].how == STDIO_RELAY    ? REPORT_STREAM_RELAY
+								    : REPORT_STREAM_PTY;
 	}
 }
 

@@ -13,13 +13,13 @@
 
 struct finish {
 	struct prepared *prepared;
-	struct session *session;  /* NULL: none was made */
-	struct stdio *stdio;      /* NULL: not prepared */
+	struct session *session; /* NULL: none was made */
+	struct stdio *stdio;     /* NULL: not prepared */
 	const struct outcome *outcome;
-	struct report *report;    /* after report_init() */
+	struct report *report; /* after report_init() */
 	struct report_file *report_file;
-	struct error *error;      /* what went wrong so far; what goes wrong here is added */
-	int status;               /* what carrel would exit with */
+	struct error *error; /* what went wrong so far; what goes wrong here is added */
+	int status;          /* what carrel would exit with */
 };
 
 /*

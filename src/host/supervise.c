@@ -24,16 +24,23 @@
 #include "host/mountwatch.h"
 #include "host/tty.h"
 
-enum event { EVENT_CHANNEL, EVENT_SIGNAL, EVENT_TIMER, EVENT_MOUNTS, EVENT_STDIO = 8, EVENT_TTY = 16 };
+enum event {
+	EVENT_CHANNEL,
+	EVENT_SIGNAL,
+	EVENT_TIMER,
+	EVENT_MOUNTS,
+	EVENT_STDIO = 8,
+	EVENT_TTY = 16
+};
 
 /* After everything inside was told to die, init has this long to say how the command ended. */
 enum { KILL_PATIENCE_MS = 2000, DRAIN_MS = 10000 };
 
 enum phase {
-	PHASE_SETUP,    /* init applies the plan */
+	PHASE_SETUP, /* init applies the plan */
 	PHASE_RUNNING,
-	PHASE_ENDING,   /* asked to end; the grace is running */
-	PHASE_KILLING,  /* everything was sent SIGKILL */
+	PHASE_ENDING,  /* asked to end; the grace is running */
+	PHASE_KILLING, /* everything was sent SIGKILL */
 	PHASE_OVER,
 };
 
@@ -77,7 +84,7 @@ static int watch(struct supervisor *v, int fd, enum event event)
 static int set_timer(struct supervisor *v, uint64_t ms)
 {
 	struct itimerspec t = { .it_value = { .tv_sec = (time_t)(ms / 1000),
-		.tv_nsec = (long)(ms % 1000) * 1000000 } };
+					.tv_nsec = (long)(ms % 1000) * 1000000 } };
 	int r;
 
 	if (v->timer < 0) {
@@ -159,8 +166,9 @@ static int handle_signal(struct supervisor *v, int signal)
 	case SIGINT:
 	case SIGHUP:
 	case SIGQUIT:
-		return v->phase == PHASE_ENDING && (signal == SIGHUP || signal == SIGQUIT) ?
-			0 : begin_end(v, signal, false);
+		return v->phase == PHASE_ENDING && (signal == SIGHUP || signal == SIGQUIT)
+			? 0
+			: begin_end(v, signal, false);
 	case SIGWINCH:
 		if (!v->has_tty)
 			break;
@@ -235,7 +243,8 @@ static int watch_mounts(struct supervisor *v)
 {
 	v->mounts = mountwatch_open(v->launch->init);
 	if (v->mounts == -ENOENT || v->mounts == -EINVAL || v->mounts == -EACCES) {
-		v->out->unwatched = true; /* hidepid, or it has ended already: the report says so */
+		v->out->unwatched =
+			true; /* hidepid, or it has ended already: the report says so */
 		return 0;
 	}
 	if (v->mounts < 0)
@@ -285,6 +294,9 @@ static int start_command(struct supervisor *v, int master)
 		fds[count++] = v->stdio->child_fd[i];
 		record.streams |= 1u << i;
 	}
+	r = watch_mounts(v);
+	if (r < 0)
+		return r;
 	v->phase = PHASE_RUNNING;
 	v->out->started = STARTED_UNKNOWN;
 	v->started_ns = now_ns();
@@ -293,8 +305,6 @@ static int start_command(struct supervisor *v, int master)
 		return r == -EPIPE ? 0 : r;
 	stdio_child_started(v->stdio);
 	r = stdio_start(v->stdio, v->epoll, EVENT_STDIO);
-	if (r >= 0)
-		r = watch_mounts(v);
 	if (r >= 0 && v->plan->policy->timeout_ms.set)
 		r = set_timer(v, v->plan->policy->timeout_ms.value);
 	if (r >= 0 && v->at_start)
@@ -460,11 +470,20 @@ static int begin(struct supervisor *v)
 	return r < 0 ? fault(v, r, "the supervisor cannot confine itself") : 0;
 }
 
-int supervise(const struct plan *plan, struct launch *l, struct stdio *s, struct signals *signals,
-	void (*at_start)(void *context), void *context, struct outcome *ret, struct error *e)
+int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
+	struct signals *signals, void (*at_start)(void *context), void *context,
+	struct outcome *ret, struct error *e)
 {
-	struct supervisor v = { .plan = plan, .launch = l, .stdio = s, .signals = signals,
-		.epoll = -1, .timer = -1, .mounts = -1, .out = ret, .at_start = at_start, .context = context,
+	struct supervisor v = { .plan = plan,
+		.launch = l,
+		.stdio = s,
+		.signals = signals,
+		.epoll = -1,
+		.timer = -1,
+		.mounts = -1,
+		.out = ret,
+		.at_start = at_start,
+		.context = context,
 		.e = e };
 
 	*ret = (struct outcome){ .op = -1 };

@@ -17,15 +17,15 @@
 /* What is known when the session's processes are all dead. */
 struct outcome {
 	enum channel_started started;
-	bool alone;            /* nothing but init was left then: @l is still to be killed */
-	bool ended;            /* the command ended and wait_status says how */
+	bool alone; /* nothing but init was left then: @l is still to be killed */
+	bool ended; /* the command ended and wait_status says how */
 	int wait_status;
-	int op, errnum;        /* not started: operation or step, and why */
+	int op, errnum; /* not started: operation or step, and why */
 	bool timed_out;
-	bool breached;         /* a mount was taken away from outside: ended by carrel */
-	bool unwatched;        /* the machine's /proc hides init: mounts cannot be watched */
-	bool ready;            /* every operation of the plan was applied */
-	bool confined;         /* the supervisor's own filter is in force */
+	bool breached;  /* a mount was taken away from outside: ended by carrel */
+	bool unwatched; /* the machine's /proc hides init: mounts cannot be watched */
+	bool ready;     /* every operation of the plan was applied */
+	bool confined;  /* the supervisor's own filter is in force */
 	uint64_t wall_us;
 	bool wall_known;
 	uint64_t user_us, system_us, max_rss_kib;

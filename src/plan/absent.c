@@ -19,7 +19,9 @@ static const struct node *find_seen(const struct builder *b, const char *path)
 	for (size_t i = 0; i < b->tree.count; i++) {
 		const struct node *n = &b->tree.nodes[i];
 
-		if (n->kind != NODE_LINK && !n->redundant && path_below(n->path, path))
+		/* What protects the path itself is not what it lies in. */
+		if (n->kind != NODE_LINK && n->kind != NODE_PROTECT && !n->redundant &&
+			path_below(n->path, path))
 			seen = n;
 	}
 	return seen;
@@ -64,6 +66,23 @@ static const char *find_absent_root(struct builder *b, const struct path_fact *f
 	return NULL;
 }
 
+static int keep(struct builder *b, const struct path_fact *f, const char *root)
+{
+	struct plan *p = b->plan;
+	struct kept_path *kept = arena_push(p->arena, p->kept, p->kept_count, sizeof(*kept));
+
+	if (!kept)
+		return emit_full(b);
+	p->kept = kept;
+	p->kept[p->kept_count++] = (struct kept_path){
+		.root = root,
+		.path = f->path,
+		.dev = f->dev,
+		.ino = f->ino,
+	};
+	return 0;
+}
+
 int absent_collect(struct builder *b)
 {
 	struct plan *p = b->plan;
@@ -73,13 +92,19 @@ int absent_collect(struct builder *b)
 		const struct path_fact *f = &facts->paths[i];
 		int r;
 
-		if (f->exists || f->rule->kind != PATH_PROTECT || f->rule->glob)
+		if (f->rule->kind != PATH_PROTECT || f->rule->glob)
 			continue;
 		const char *root = find_absent_root(b, f, &r);
 		if (r < 0)
 			return emit_full(b);
 		if (!root)
 			continue;
+		if (f->exists) {
+			r = keep(b, f, root);
+			if (r < 0)
+				return r;
+			continue;
+		}
 		struct absent_path *absents =
 			arena_push(p->arena, p->absents, p->absent_count, sizeof(*absents));
 		if (!absents)

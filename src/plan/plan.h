@@ -209,6 +209,14 @@ struct session_entry {
 	mode_t mode;
 };
 
+/* A protected path that existed: the same thing must be there at the end. */
+struct kept_path {
+	const char *root; /* the writable place it lies in */
+	const char *path;
+	dev_t dev;
+	ino_t ino;
+};
+
 /* A protected path that did not exist: nothing may be there at the end. */
 struct absent_path {
 	const char *root;       /* the writable place it lies in (absolute, canonical) */
@@ -253,6 +261,8 @@ struct plan {
 	size_t entry_count;
 	struct absent_path *absents;
 	size_t absent_count;
+	struct kept_path *kept;
+	size_t kept_count;
 	struct wall_fact walls[WALL_COUNT];
 
 	struct arena *arena;

@@ -23,7 +23,8 @@ static int emit(struct emitter *m, struct op op)
 	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
 
 	if (!ops)
-		return error_set(m->e, ERROR_LIMIT, "plan", ENOMEM, NULL, "the plan does not fit");
+		return error_set(
+			m->e, ERROR_LIMIT, "plan", ENOMEM, NULL, "the plan does not fit");
 	p->ops = ops;
 	p->ops[p->op_count++] = op;
 	return 0;
@@ -34,15 +35,20 @@ static int emit_limit(struct emitter *m, int resource, const struct number_value
 {
 	if (limit && !limit->set)
 		return 0;
-	return emit(m, (struct op){ .kind = OP_RLIMIT, .from = (uint16_t)resource,
-		.value = value, .why = why, .source = limit ? &limit->source : NULL });
+	return emit(m,
+		(struct op){ .kind = OP_RLIMIT,
+			.from = (uint16_t)resource,
+			.value = value,
+			.why = why,
+			.source = limit ? &limit->source : NULL });
 }
 
 static int emit_limits(struct emitter *m)
 {
 	const struct policy *policy = m->plan->policy;
 	uint64_t cpu_s = (policy->cpu_time_ms.value + 999) / 1000;
-	int r = emit_limit(m, RLIMIT_CORE, NULL, 0, "no core files: they would hold secrets");
+	int r = emit_limit(
+		m, RLIMIT_CORE, NULL, 1, "no core files, nor a core handler of the host");
 
 	if (r >= 0)
 		r = emit_limit(m, RLIMIT_CPU, &policy->cpu_time_ms, cpu_s, "cpu-time");
@@ -112,21 +118,33 @@ static int emit_landlock(struct emitter *m, const struct tree *tree)
 
 	if (m->plan->walls[WALL_LANDLOCK].state != WALL_ON)
 		return 0;
-	int r = emit(m, (struct op){ .kind = OP_LANDLOCK_NEW, .value = handled,
-		.from = (uint16_t)abi, .why = "the file rules once more" });
+	int r = emit(m,
+		(struct op){ .kind = OP_LANDLOCK_NEW,
+			.value = handled,
+			.from = (uint16_t)abi,
+			.why = "the file rules once more" });
 	if (r >= 0)
-		r = emit(m, (struct op){ .kind = OP_LANDLOCK_PATH, .path = "/",
-			.value = reading, .why = "readable" });
+		r = emit(m,
+			(struct op){ .kind = OP_LANDLOCK_PATH,
+				.path = "/",
+				.value = reading,
+				.why = "readable" });
 	for (size_t i = 0; i < tree->count && r >= 0; i++) {
 		const struct node *n = &tree->nodes[i];
 		uint64_t rights = n->redundant ? 0 : node_rights(n, handled);
 
 		if (rights)
-			r = emit(m, (struct op){ .kind = OP_LANDLOCK_PATH, .path = n->path,
-				.value = rights, .why = n->why, .source = n->line });
+			r = emit(m,
+				(struct op){ .kind = OP_LANDLOCK_PATH,
+					.path = n->path,
+					.value = rights,
+					.why = n->why,
+					.source = n->line });
 	}
-	return r < 0 ? r : emit(m, (struct op){ .kind = OP_LANDLOCK_ON,
-		.why = "files, signals and abstract sockets" });
+	return r < 0 ? r
+		     : emit(m,
+			       (struct op){ .kind = OP_LANDLOCK_ON,
+				       .why = "files, signals and abstract sockets" });
 }
 
 static void state(struct plan *plan, enum wall wall, enum wall_state st, const char *why)
@@ -175,7 +193,8 @@ static int check_walls(struct plan *plan, struct error *e)
 	for (size_t i = 0; i < policy->require_count; i++)
 		for (int w = 0; w < WALL_COUNT; w++) {
 			if (plan->walls[w].state == WALL_ON ||
-				strcmp(policy->requires[i].word, plan_wall_name((enum wall)w)) != 0)
+				strcmp(policy->requires[i].word,
+					plan_wall_name((enum wall)w)) != 0)
 				continue;
 			int r = error_set(e, ERROR_LAYER, "plan", ENOTSUP, plan->walls[w].why,
 				"the policy requires the layer %s", policy->requires[i].word);
@@ -186,39 +205,48 @@ static int check_walls(struct plan *plan, struct error *e)
 		int r = error_set(e, ERROR_LAYER, "plan", ENOTSUP,
 			plan->walls[WALL_UNPRIVILEGED_UID].why,
 			"as root, the command cannot be given an unprivileged uid");
-		error_hint(e, "run carrel as an ordinary user, or accept with --degraded that "
+		error_hint(e,
+			"run carrel as an ordinary user, or accept with --degraded that "
 			"the command may read what only root can read");
 		return r;
 	}
 	return 0;
 }
 
-int plan_process(struct plan *plan, const struct tree *tree, uint16_t proc_slot, struct error *e)
+int plan_process(
+	struct plan *plan, const struct tree *tree, uint16_t proc_slot, struct error *e)
 {
 	struct emitter m = { plan, e };
 
 	state_walls(plan);
 	int r = check_walls(plan, e);
 	if (r >= 0)
-		r = emit(&m, (struct op){ .kind = OP_KEYRING, .why = "the caller's keys stay out" });
+		r = emit(&m,
+			(struct op){ .kind = OP_KEYRING, .why = "the caller's keys stay out" });
 	if (r >= 0 && plan->facts->privileged)
-		r = emit(&m, (struct op){ .kind = OP_ENTER_USER_NS,
-			.why = "nothing inside has a right over the other namespaces" });
+		r = emit(&m,
+			(struct op){ .kind = OP_ENTER_USER_NS,
+				.why = "nothing inside has a right over the other namespaces" });
 	if (r >= 0 && !plan->policy->nested.on)
-		r = emit(&m, (struct op){ .kind = OP_NO_NESTED, .slot = proc_slot,
-			.why = "exactly one user namespace" });
+		r = emit(&m,
+			(struct op){ .kind = OP_NO_NESTED,
+				.slot = proc_slot,
+				.why = "exactly one user namespace" });
 	if (r >= 0)
-		r = emit(&m, (struct op){ .kind = OP_IDENTITY, .why = "the payload's uid and gid" });
+		r = emit(&m,
+			(struct op){ .kind = OP_IDENTITY, .why = "the payload's uid and gid" });
 	if (r >= 0)
 		r = emit_limits(&m);
 	if (r >= 0)
-		r = emit(&m, (struct op){ .kind = OP_HIDE_SELF,
-			.why = "pid 1 shows no memory, descriptors or environment" });
+		r = emit(&m,
+			(struct op){ .kind = OP_HIDE_SELF,
+				.why = "pid 1 shows no memory, descriptors or environment" });
 	if (r >= 0)
 		r = emit(&m, (struct op){ .kind = OP_CAPABILITIES, .why = "none, in any set" });
 	if (r >= 0)
-		r = emit(&m, (struct op){ .kind = OP_NO_NEW_PRIVS,
-			.why = "setuid bits and file capabilities are dead" });
+		r = emit(&m,
+			(struct op){ .kind = OP_NO_NEW_PRIVS,
+				.why = "setuid bits and file capabilities are dead" });
 	if (r >= 0)
 		r = emit_landlock(&m, tree);
 	/* Last of the limits: the operations before need descriptors themselves. */
@@ -226,7 +254,9 @@ int plan_process(struct plan *plan, const struct tree *tree, uint16_t proc_slot,
 		r = emit_limit(&m, RLIMIT_NOFILE, &plan->policy->open_files,
 			plan->policy->open_files.value, "open-files");
 	if (r >= 0)
-		r = emit(&m, (struct op){ .kind = OP_FILTER, .why = "system-call filter",
-			.source = &plan->policy->syscalls.source });
+		r = emit(&m,
+			(struct op){ .kind = OP_FILTER,
+				.why = "system-call filter",
+				.source = &plan->policy->syscalls.source });
 	return r;
 }

@@ -13,5 +13,5 @@
  * @proc_slot: the slot of the session's procfs. Returns 0 or -errno with @e: ERROR_LAYER where a wall
  * is unavailable and the policy does not say `degraded`, or requires it.
  */
-MUST_CHECK int plan_process(struct plan *plan, const struct tree *tree, uint16_t proc_slot,
-	struct error *e);
+MUST_CHECK int plan_process(
+	struct plan *plan, const struct tree *tree, uint16_t proc_slot, struct error *e);
