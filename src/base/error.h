@@ -15,32 +15,32 @@
 /* Stable codes, for programs. The list is documented in docs/report.md; never reuse one. */
 enum error_code {
 	ERROR_NONE,
-	ERROR_USAGE,          /* command line: unknown, abbreviated, duplicated, conflicting */
-	ERROR_POLICY,         /* a policy line is wrong; `on` is file:line */
-	ERROR_LOCKED,         /* a setting that the system policy locked was loosened */
-	ERROR_WORKSPACE,      /* missing, not a directory, refused, not writable */
-	ERROR_PATH,           /* a read/write/bind/... path is missing or unusable */
-	ERROR_SCRATCH,        /* scratch base or session directory cannot be used */
-	ERROR_REPORT,         /* the report cannot be opened or written */
-	ERROR_DESCRIPTOR,     /* stdin, stdout or stderr would be a way out */
-	ERROR_NAMESPACES,     /* the machine refuses user (or other) namespaces */
-	ERROR_LAYER,          /* a required layer is unavailable and `degraded` is not given */
-	ERROR_APPLY,          /* an operation of the plan failed inside */
-	ERROR_EXEC,           /* the command could not be started (126, 127) */
-	ERROR_PROTOCOL,       /* init ended or spoke wrongly: what happened is not known */
-	ERROR_LIMIT,          /* descriptors, processes or memory of carrel itself ran out */
-	ERROR_TEARDOWN,       /* something could not be removed */
-	ERROR_INTERNAL,       /* any other failed system call */
+	ERROR_USAGE,      /* command line: unknown, abbreviated, duplicated, conflicting */
+	ERROR_POLICY,     /* a policy line is wrong; `on` is file:line */
+	ERROR_LOCKED,     /* a setting that the system policy locked was loosened */
+	ERROR_WORKSPACE,  /* missing, not a directory, refused, not writable */
+	ERROR_PATH,       /* a read/write/bind/... path is missing or unusable */
+	ERROR_SCRATCH,    /* scratch base or session directory cannot be used */
+	ERROR_REPORT,     /* the report cannot be opened or written */
+	ERROR_DESCRIPTOR, /* stdin, stdout or stderr would be a way out */
+	ERROR_NAMESPACES, /* the machine refuses user (or other) namespaces */
+	ERROR_LAYER,      /* a required layer is unavailable and `degraded` is not given */
+	ERROR_APPLY,      /* an operation of the plan failed inside */
+	ERROR_EXEC,       /* the command could not be started (126, 127) */
+	ERROR_PROTOCOL,   /* init ended or spoke wrongly: what happened is not known */
+	ERROR_LIMIT,      /* descriptors, processes or memory of carrel itself ran out */
+	ERROR_TEARDOWN,   /* something could not be removed */
+	ERROR_INTERNAL,   /* any other failed system call */
 };
 
 struct error {
 	enum error_code code;
-	int errnum;       /* errno value, 0 where there is none */
-	int op;           /* operation number of the plan, -1 where there is none */
-	char stage[16];   /* options facts policy plan session launch supervise close report */
-	char what[128];   /* what failed, a clause: "cannot open the scratch base" */
-	char on[1024];    /* on what: a path, file:line, an argument. May be cut, never unterminated */
-	char hint[384];   /* what to do about it; empty where nothing helps */
+	int errnum;     /* errno value, 0 where there is none */
+	int op;         /* operation number of the plan, -1 where there is none */
+	char stage[16]; /* options facts policy plan session launch supervise close report */
+	char what[128]; /* what failed, a clause: "cannot open the scratch base" */
+	char on[1024]; /* on what: a path, file:line, an argument. May be cut, never unterminated */
+	char hint[384]; /* what to do about it; empty where nothing helps */
 };
 
 /*
@@ -53,8 +53,7 @@ int error_set(struct error *e, enum error_code code, const char *stage, int errn
 	const char *on, const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 /* error_hint - add what the user can do. Keeps an earlier hint. */
-void error_hint(struct error *e, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void error_hint(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* error_below - `on`, if there is one, is relative to the directory @dir: make it whole. */
 void error_below(struct error *e, const char *dir);

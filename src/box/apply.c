@@ -21,9 +21,9 @@
 
 struct applier {
 	struct box *box;
-	int root;                  /* later paths are relative to it */
-	bool has_session;          /* the supervisor has said that its directory stands */
-	int landlock;              /* the rule set being built, -1 before and after */
+	int root;         /* later paths are relative to it */
+	bool has_session; /* the supervisor has said that its directory stands */
+	int landlock;     /* the rule set being built, -1 before and after */
 	int slots[PLAN_SLOT_MAX];
 };
 
@@ -45,13 +45,14 @@ static int slot_put(struct applier *a, uint16_t slot, int fd)
 static int open_exact(int dirfd, const char *path, const struct op *op)
 {
 	struct stat st;
-	int fd = sys_openat2(dirfd, path, O_PATH | O_NOFOLLOW,
-		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	int fd = sys_openat2(
+		dirfd, path, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 
 	if (fd < 0)
 		return fd;
 	int r = fstat(fd, &st) < 0 ? -errno : 0;
-	if (r == 0 && (op->flags & OPF_CHECKED) && (st.st_dev != op->dev || st.st_ino != op->ino))
+	if (r == 0 && (op->flags & OPF_CHECKED) &&
+		(st.st_dev != op->dev || st.st_ino != op->ino))
 		r = -ESTALE; /* it was replaced since the policy was resolved */
 	if (r == 0 && !(op->flags & OPF_LINK) && S_ISLNK(st.st_mode))
 		r = -ELOOP;
@@ -126,8 +127,8 @@ static int new_mount(const char *type, const char *const *options, unsigned attr
 		return fs;
 	int r = 0;
 	for (; *options && r >= 0; options += 2)
-		r = options[1] ? sys_fsconfig_string(fs, options[0], options[1]) :
-				 sys_fsconfig_flag(fs, options[0]);
+		r = options[1] ? sys_fsconfig_string(fs, options[0], options[1])
+			       : sys_fsconfig_flag(fs, options[0]);
 	if (r >= 0)
 		r = sys_fsconfig_create(fs);
 	if (r >= 0)
@@ -145,8 +146,8 @@ static int make_proc(void)
 {
 	const char *const options[] = { NULL };
 
-	return new_mount("proc", options,
-		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	return new_mount(
+		"proc", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
 static int make_devpts(void)

@@ -10,11 +10,12 @@
 #include "box/box.h"
 
 struct begin {
-	const struct box *box;   /* in the shared arena; filled in before the word is given */
-	void *arena;             /* sealed here as well before the plan is applied */
+	const struct box *box; /* in the shared arena; filled in before the word is given */
+	void *arena;           /* sealed here as well before the plan is applied */
 	size_t arena_size;
-	int channel;             /* init's end */
-	unsigned long flags;     /* CLONE_NEW* to unshare; the user and pid namespaces are there already */
+	int channel; /* init's end */
+	unsigned long
+		flags; /* CLONE_NEW* to unshare; the user and pid namespaces are there already */
 };
 
 /*

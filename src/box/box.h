@@ -14,8 +14,9 @@
 /* Init's descriptors from its beginning to its end. */
 enum {
 	BOX_CHANNEL = 3,
-	BOX_CHILDREN = 4,  /* signalfd for SIGCHLD */
-	BOX_FURNITURE = 5, /* the tmpfs of empty directories, files and mount points; until the command runs */
+	BOX_CHILDREN = 4, /* signalfd for SIGCHLD */
+	BOX_FURNITURE =
+		5, /* the tmpfs of empty directories, files and mount points; until the command runs */
 };
 
 /* File systems made while the plan was still being worked out; -1: none, or handed out. */
@@ -25,11 +26,12 @@ struct box_made {
 
 struct box {
 	const struct plan *plan; /* sealed */
-	int idmap_ns[PLAN_IDMAP_MAX]; /* privileged: for each idmap of the plan; the first is the session's */
+	int idmap_ns
+		[PLAN_IDMAP_MAX]; /* privileged: for each idmap of the plan; the first is the session's */
 	struct box_made made;
 	bool want_pty;
-	mode_t umask;            /* the caller's, for the payload */
-	char *caller_args;       /* the caller's argv and environment block, wiped in init */
+	mode_t umask;      /* the caller's, for the payload */
+	char *caller_args; /* the caller's argv and environment block, wiped in init */
 	size_t caller_args_size;
 };
 

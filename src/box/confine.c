@@ -93,7 +93,9 @@ int confine_identity(const struct facts *facts)
 int confine_rlimit(unsigned resource, uint64_t value)
 {
 	/* As prlimit(2) has it: 64 bits, and the same type of resource in every libc. */
-	struct { uint64_t rlim_cur, rlim_max; } old, limit = { value, value };
+	struct {
+		uint64_t rlim_cur, rlim_max;
+	} old, limit = { value, value };
 
 	if (syscall(SYS_prlimit64, 0, resource, NULL, &old) < 0)
 		return -errno;
@@ -174,14 +176,14 @@ static int landlock_new(const struct op *op, int *ruleset)
 static int landlock_path(const struct op *op, int ruleset)
 {
 	struct landlock_path_beneath_attr attr = { .allowed_access = op->value };
-	int fd = sys_openat2(AT_FDCWD, op->path, O_PATH,
-		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	int fd = sys_openat2(
+		AT_FDCWD, op->path, O_PATH, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 
 	if (fd < 0)
 		return fd;
 	attr.parent_fd = fd;
-	long r = sys_result(syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH,
-		&attr, 0));
+	long r = sys_result(
+		syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &attr, 0));
 	(void)close(fd);
 	return (int)r;
 }

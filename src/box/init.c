@@ -29,7 +29,7 @@ enum { STACK_SIZE = 64 * 1024 };
 
 struct init {
 	const struct box *box;
-	int tty;      /* the terminal's slave, or -1 */
+	int tty; /* the terminal's slave, or -1 */
 	pid_t payload;
 	void *stack;
 	struct payload start;
@@ -152,7 +152,8 @@ static void payload_ended(struct init *i)
 	if (wait4(i->payload, &status, 0, &usage) != i->payload)
 		box_fail(STEP_LOOP, -errno);
 	record.wait_status = status;
-	record.user_us = (uint64_t)usage.ru_utime.tv_sec * 1000000 + (uint64_t)usage.ru_utime.tv_usec;
+	record.user_us =
+		(uint64_t)usage.ru_utime.tv_sec * 1000000 + (uint64_t)usage.ru_utime.tv_usec;
 	record.system_us =
 		(uint64_t)usage.ru_stime.tv_sec * 1000000 + (uint64_t)usage.ru_stime.tv_usec;
 	record.max_rss_kib = (uint64_t)usage.ru_maxrss;
@@ -205,15 +206,17 @@ static int take_front(struct init *i, pid_t group)
 	return ioctl(i->tty, TIOCSPGRP, &group) < 0 ? -errno : 0;
 }
 
-static void start_payload(struct init *i, const struct channel_record *record,
-	int fds[CHANNEL_FDS_MAX])
+static void start_payload(
+	struct init *i, const struct channel_record *record, int fds[CHANNEL_FDS_MAX])
 {
 	int next = 0;
 
 	if (i->payload > 0)
 		box_fail(STEP_LOOP, -EPROTO);
-	i->start = (struct payload){ .plan = i->box->plan, .tty = i->tty,
-		.in_front = record->flag != 0, .umask = i->box->umask };
+	i->start = (struct payload){ .plan = i->box->plan,
+		.tty = i->tty,
+		.in_front = record->flag != 0,
+		.umask = i->box->umask };
 	for (int f = 0; f < CHANNEL_STREAMS; f++) {
 		/* A stream that comes without a descriptor is the terminal. */
 		bool sent = record->streams & (1u << f);

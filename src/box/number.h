@@ -24,8 +24,8 @@ static inline char *number_text(char buffer[NUMBER_TEXT], uint64_t value)
 }
 
 /* number_path - prefix, number, suffix into @ret (64 bytes; the parts are short constants). */
-static inline void number_path(char ret[64], const char *prefix, unsigned number,
-	const char *suffix)
+static inline void number_path(
+	char ret[64], const char *prefix, unsigned number, const char *suffix)
 {
 	char digits[NUMBER_TEXT];
 	const char *parts[] = { prefix, number_text(digits, number), suffix };

@@ -54,8 +54,8 @@ static int exec_path(struct payload *p, const char *path)
 	(void)execve(path, (char *const *)plan->argv, (char *const *)plan->envp);
 	int error = errno;
 	if (error == ENOEXEC && plan->shell_argv) {
-		(void)execve("/bin/sh", (char *const *)plan->shell_argv,
-			(char *const *)plan->envp);
+		(void)execve(
+			"/bin/sh", (char *const *)plan->shell_argv, (char *const *)plan->envp);
 	}
 	p->ret_at_exec = 0;
 	return -error;

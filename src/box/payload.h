@@ -15,12 +15,12 @@
 struct payload {
 	const struct plan *plan;
 	int stdio[CHANNEL_STREAMS]; /* all above 2 */
-	int tty;                    /* the session's terminal, for a process group in front; or -1 */
-	bool in_front;              /* the command's group is the terminal's foreground group */
+	int tty;       /* the session's terminal, for a process group in front; or -1 */
+	bool in_front; /* the command's group is the terminal's foreground group */
 	mode_t umask;
-	int ret_step;               /* enum channel_step it failed in, 0 while none has */
+	int ret_step; /* enum channel_step it failed in, 0 while none has */
 	int ret_errno;
-	int ret_at_exec;            /* 1 from right before execve(2) on */
+	int ret_at_exec; /* 1 from right before execve(2) on */
 };
 
 /*

@@ -47,8 +47,8 @@ static inline int sys_move_mount(int from, int to)
 		MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
 }
 
-static inline int sys_mount_setattr(int dirfd, const char *path, unsigned flags,
-	struct mount_attr *attr)
+static inline int sys_mount_setattr(
+	int dirfd, const char *path, unsigned flags, struct mount_attr *attr)
 {
 	return (int)sys_result(
 		syscall(SYS_mount_setattr, dirfd, path, flags, attr, sizeof(*attr)));
@@ -61,8 +61,7 @@ static inline int sys_fsopen(const char *type)
 
 static inline int sys_fsconfig_string(int fs, const char *key, const char *value)
 {
-	return (int)sys_result(
-		syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, key, value, 0));
+	return (int)sys_result(syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, key, value, 0));
 }
 
 static inline int sys_fsconfig_flag(int fs, const char *key)

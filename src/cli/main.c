@@ -33,7 +33,8 @@ static const struct verb verbs[] = {
 	{ "gc", NULL, sweep_command, "remove what killed sessions left behind" },
 	{ "plan", "carrel-policy", NULL, "show what `run` would do, operation by operation" },
 	{ "policy", "carrel-policy", NULL, "show or check policies" },
-	{ "doctor", "carrel-inspect", NULL, "say what this machine allows, and what to change" },
+	{ "doctor", "carrel-inspect", NULL,
+		"say what this machine allows, and what to change" },
 	{ "attest", "carrel-inspect", NULL, "compare a session's mounts with its plan" },
 	{ "help", NULL, verb_help, "this text" },
 };
@@ -78,7 +79,8 @@ static int unknown_verb(const char *word)
 		names[i] = verbs[i].name;
 	const char *nearest = text_nearest(word, names, VERB_COUNT);
 	const char *const parts[] = { "carrel: there is no such verb: ", word,
-		nearest ? "\ncarrel: hint: did you mean `carrel " : "\ncarrel: hint: `carrel help",
+		nearest ? "\ncarrel: hint: did you mean `carrel "
+			: "\ncarrel: hint: `carrel help",
 		nearest ? nearest : "", "`\n" };
 
 	(void)print(STDERR_FILENO, parts, 5);
@@ -91,9 +93,12 @@ int main(int argc, char **argv)
 	unsigned closed = 0;
 
 	if (stdio_sanitize(&closed) < 0) {
-		static const char *const lost[] = { "carrel: cannot look at descriptors 0 to 2\n" };
+		static const char *const lost[] = {
+			"carrel: cannot look at descriptors 0 to 2\n"
+		};
 
-		(void)print(STDERR_FILENO, lost, 1); /* where stderr is closed, nobody hears it */
+		(void)print(
+			STDERR_FILENO, lost, 1); /* where stderr is closed, nobody hears it */
 		return STATUS_CARREL;
 	}
 	if (argc < 2 || !strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {

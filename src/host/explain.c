@@ -27,29 +27,34 @@ static char sysctl(const char *path)
 static void hint_namespaces(int errnum, struct error *e)
 {
 	if (errnum == ENOSYS)
-		error_hint(e, "a system-call filter is in the way: inside another carrel, its policy must "
+		error_hint(e,
+			"a system-call filter is in the way: inside another carrel, its policy must "
 			"say `nested`; in a container, use `--security-opt seccomp=unconfined` or a "
 			"profile that lets clone3, unshare and mount calls through");
 	else if (sysctl("/proc/sys/user/max_user_namespaces") == '0')
-		error_hint(e, "user.max_user_namespaces is 0: as root, "
+		error_hint(e,
+			"user.max_user_namespaces is 0: as root, "
 			"`sysctl -w user.max_user_namespaces=15000`");
 	else if (sysctl("/proc/sys/kernel/unprivileged_userns_clone") == '0')
-		error_hint(e, "kernel.unprivileged_userns_clone is 0: as root, "
+		error_hint(e,
+			"kernel.unprivileged_userns_clone is 0: as root, "
 			"`sysctl -w kernel.unprivileged_userns_clone=1`");
 	else if (sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == '1')
-		error_hint(e, "AppArmor restricts user namespaces here (Ubuntu 24.04 and later): install "
+		error_hint(e,
+			"AppArmor restricts user namespaces here (Ubuntu 24.04 and later): install "
 			"an AppArmor profile for carrel with `userns,`, or as root "
 			"`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`");
 	else
-		error_hint(e, "in a container, allow it: `--security-opt seccomp=unconfined`, or a "
+		error_hint(e,
+			"in a container, allow it: `--security-opt seccomp=unconfined`, or a "
 			"seccomp profile that lets clone3, unshare and mount calls through");
 }
 
 int explain_clone(int errnum, struct error *e)
 {
 	if (errnum == EAGAIN || errnum == ENOMEM) {
-		int r = error_set(e, ERROR_LIMIT, "launch", errnum, NULL,
-			"cannot start another process");
+		int r = error_set(
+			e, ERROR_LIMIT, "launch", errnum, NULL, "cannot start another process");
 		error_hint(e, "raise `ulimit -u`, or end other processes of this user");
 		return r;
 	}
@@ -83,15 +88,18 @@ static const char *step_text(int step)
 static void hint_op(const struct op *op, int errnum, struct error *e)
 {
 	if (errnum == ESTALE)
-		error_hint(e, "it was replaced while the session was being prepared; try again");
+		error_hint(
+			e, "it was replaced while the session was being prepared; try again");
 	else if (errnum == EMFILE)
 		error_hint(e, "raise `ulimit -n`: the plan needs a descriptor for each path");
 	else if (op->kind == OP_PROC && (errnum == EPERM || errnum == EACCES))
-		error_hint(e, "this container masks parts of /proc, and then the kernel refuses a new "
+		error_hint(e,
+			"this container masks parts of /proc, and then the kernel refuses a new "
 			"one: run the container with `--security-opt unmask=/proc/*` (podman) or "
 			"`--security-opt systempaths=unconfined` (docker)");
 	else if (op->kind == OP_CLONE && (op->flags & OPF_IDMAP) && errnum == EINVAL)
-		error_hint(e, "its file system has no idmapped mounts: run carrel as an ordinary user, "
+		error_hint(e,
+			"its file system has no idmapped mounts: run carrel as an ordinary user, "
 			"or put the directory on ext4, xfs, btrfs or tmpfs");
 	else if (errnum == EPERM || errnum == EACCES)
 		hint_namespaces(errnum, e);

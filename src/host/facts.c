@@ -32,7 +32,8 @@ const char *facts_env(const char *const *environment, const char *name)
 
 static int landlock_abi(void)
 {
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	long abi =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
 	return abi > 0 ? (int)abi : 0;
 }
@@ -66,10 +67,12 @@ static int workspace_refused(const char *path, struct error *e)
 static bool is_system_directory(const char *path)
 {
 	static const char *const whole[] = { "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32",
-		"/lib64", "/proc", "/run", "/sbin", "/sys", "/usr/bin", "/usr/include", "/usr/lib",
-		"/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/sbin", "/usr/share" };
+		"/lib64", "/proc", "/run", "/sbin", "/sys", "/usr/bin", "/usr/include",
+		"/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/sbin",
+		"/usr/share" };
 	static const char *const exact[] = { "/", "/home", "/media", "/mnt", "/opt", "/root",
-		"/srv", "/tmp", "/usr", "/usr/local", "/usr/src", "/var", "/var/tmp", "/var/lib" };
+		"/srv", "/tmp", "/usr", "/usr/local", "/usr/src", "/var", "/var/tmp",
+		"/var/lib" };
 
 	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
 		if (path_below(whole[i], path))
@@ -80,8 +83,8 @@ static bool is_system_directory(const char *path)
 	return false;
 }
 
-static int find_workspace(struct facts *f, struct resolver *res, const struct policy *policy,
-	struct error *e)
+static int find_workspace(
+	struct facts *f, struct resolver *res, const struct policy *policy, struct error *e)
 {
 	const char *asked = policy->workspace.value ? policy->workspace.value : f->cwd;
 	struct resolved found;
@@ -89,13 +92,14 @@ static int find_workspace(struct facts *f, struct resolver *res, const struct po
 	if (!asked) {
 		int r = error_set(e, ERROR_WORKSPACE, "facts", ENOENT, NULL,
 			"the working directory is gone, and no workspace is named");
-		error_hint(e, "change to a directory that exists, or name one with --workspace");
+		error_hint(
+			e, "change to a directory that exists, or name one with --workspace");
 		return r;
 	}
 	int r = resolve_path(res, asked, 0, &found);
 	if (r < 0)
-		return error_set(e, ERROR_WORKSPACE, "facts", -r, asked,
-			"cannot look at the workspace");
+		return error_set(
+			e, ERROR_WORKSPACE, "facts", -r, asked, "cannot look at the workspace");
 	if (!found.exists)
 		return error_set(e, ERROR_WORKSPACE, "facts", ENOENT, asked,
 			"there is no such workspace");
@@ -129,30 +133,33 @@ static int scratch_error(const char *path, int errnum, const char *what, struct 
 }
 
 /* The base must not let anyone else rename or replace what is made in it. */
-static int check_scratch_base(const struct facts *f, const struct resolved *found,
-	struct error *e)
+static int check_scratch_base(
+	const struct facts *f, const struct resolved *found, struct error *e)
 {
 	mode_t mode = found->st.st_mode;
 	bool sticky = (mode & S_ISVTX) != 0;
 
 	if (!S_ISDIR(mode))
-		return scratch_error(found->path, ENOTDIR, "the scratch base is not a directory", e);
+		return scratch_error(
+			found->path, ENOTDIR, "the scratch base is not a directory", e);
 	if (found->st.st_uid != f->uid && found->st.st_uid != 0 && !sticky)
 		return scratch_error(found->path, 0,
 			"the scratch base belongs to somebody else and is not sticky", e);
 	if ((mode & S_IWOTH) && !sticky)
 		return scratch_error(found->path, 0,
-			"everybody can rename what is made in the scratch base: it is not sticky", e);
+			"everybody can rename what is made in the scratch base: it is not sticky",
+			e);
 	if (!strcmp(found->path, "/") || (f->home && !strcmp(found->path, f->home)))
 		return scratch_error(found->path, 0,
 			"the scratch base hides everything else in it from the tools", e);
 	if (faccessat(AT_FDCWD, found->path, W_OK | X_OK, AT_EACCESS) < 0)
-		return scratch_error(found->path, errno, "the scratch base cannot be written", e);
+		return scratch_error(
+			found->path, errno, "the scratch base cannot be written", e);
 	return 0;
 }
 
-static int find_scratch_base(struct facts *f, struct resolver *res, const struct policy *policy,
-	struct error *e)
+static int find_scratch_base(
+	struct facts *f, struct resolver *res, const struct policy *policy, struct error *e)
 {
 	const char *asked = policy->scratch_base.value;
 	struct resolved found;
@@ -163,7 +170,8 @@ static int find_scratch_base(struct facts *f, struct resolver *res, const struct
 		asked = "/tmp";
 	int r = resolve_path(res, asked, 0, &found);
 	if (r < 0 || !found.exists)
-		return scratch_error(asked, r < 0 ? -r : ENOENT, "there is no such scratch base", e);
+		return scratch_error(
+			asked, r < 0 ? -r : ENOENT, "there is no such scratch base", e);
 	r = check_scratch_base(f, &found, e);
 	if (r < 0)
 		return r;
@@ -214,7 +222,8 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 	if (r >= 0)
 		r = find_home_and_cwd(&f, &res);
 	if (r < 0)
-		return error_set(e, ERROR_INTERNAL, "facts", -r, NULL, "cannot begin a session");
+		return error_set(
+			e, ERROR_INTERNAL, "facts", -r, NULL, "cannot begin a session");
 	if (!identity) {
 		r = identity_choose(&chosen, e);
 		identity = &chosen;
@@ -226,7 +235,8 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 	if (r >= 0)
 		r = find_scratch_base(&f, &res, policy, e);
 	if (r < 0)
-		return e && e->code ? r : error_set(e, ERROR_LIMIT, "facts", -r, NULL, "no memory");
+		return e && e->code ? r
+				    : error_set(e, ERROR_LIMIT, "facts", -r, NULL, "no memory");
 	f.links = res.links;
 	f.link_count = res.link_count;
 	*ret = f;

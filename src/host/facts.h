@@ -33,8 +33,8 @@ void facts_names(struct policy_names *ret, struct arena *a, const struct facts *
  * @policy: after policy_expand(); gets rules for the workspace's git directories added.
  * Returns 0, or -errno with @e: ERROR_PATH (a rule names what is missing or unusable).
  */
-MUST_CHECK int facts_paths(struct facts *facts, struct arena *a, struct policy *policy,
-	struct error *e);
+MUST_CHECK int facts_paths(
+	struct facts *facts, struct arena *a, struct policy *policy, struct error *e);
 
 /* facts_env - the value of NAME in an environment block, or NULL. */
 const char *facts_env(const char *const *environment, const char *name);

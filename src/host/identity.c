@@ -89,7 +89,8 @@ int identity_choose(struct identity *ret, struct error *e)
 	if (id.uid != 0)
 		return 0;
 	if (!have_capabilities()) {
-		ret->unprivileged_why = "this root lacks capabilities (CAP_SYS_ADMIN among them)";
+		ret->unprivileged_why =
+			"this root lacks capabilities (CAP_SYS_ADMIN among them)";
 		return 0;
 	}
 	int r = fd_random(&random, sizeof(random));

@@ -13,7 +13,7 @@ struct identity {
 	gid_t gid;
 	bool privileged;
 	const char *unprivileged_why; /* root, but not privileged: what is missing */
-	uid_t kernel_uid; /* the payload's as seen outside */
+	uid_t kernel_uid;             /* the payload's as seen outside */
 	gid_t kernel_gid;
 };
 

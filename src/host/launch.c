@@ -61,18 +61,19 @@ static int hold(void *parent)
 }
 
 /* A user namespace that maps @map's owner to the payload's kernel ids. A descriptor or -errno. */
-static int make_user_ns(struct launch *l, const struct facts *facts, const struct idmap *map,
-	char *stack)
+static int make_user_ns(
+	struct launch *l, const struct facts *facts, const struct idmap *map, char *stack)
 {
 	char path[64];
 	pid_t parent = getpid();
-	pid_t pid = clone(hold, stack + HOLDER_STACK, CLONE_NEWUSER | CLONE_VM | SIGCHLD, &parent);
+	pid_t pid =
+		clone(hold, stack + HOLDER_STACK, CLONE_NEWUSER | CLONE_VM | SIGCHLD, &parent);
 
 	if (pid < 0)
 		return -errno;
 	l->holders[l->holder_count++] = pid;
-	int r = write_maps(pid, false, map->disk_uid, facts->kernel_uid, map->disk_gid,
-		facts->kernel_gid);
+	int r = write_maps(
+		pid, false, map->disk_uid, facts->kernel_uid, map->disk_gid, facts->kernel_gid);
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	if (r >= 0)
 		r = fd_open_at(AT_FDCWD, path, O_RDONLY, 0);
@@ -144,11 +145,14 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 		.pidfd = (uint64_t)(uintptr_t)&pidfd,
 		.exit_signal = SIGCHLD,
 	};
-	struct begin begin = { .box = l->box, .arena = l->arena->base,
-		.arena_size = l->arena->size, .flags = l->flags & ~(unsigned long)CLONE_NEWUSER };
+	struct begin begin = { .box = l->box,
+		.arena = l->arena->base,
+		.arena_size = l->arena->size,
+		.flags = l->flags & ~(unsigned long)CLONE_NEWUSER };
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return error_set(e, ERROR_LIMIT, "launch", errno, NULL, "cannot make the channel");
+		return error_set(
+			e, ERROR_LIMIT, "launch", errno, NULL, "cannot make the channel");
 	begin.channel = pair[1];
 	long pid = sys_clone3(&args);
 	if (pid == 0)
@@ -169,7 +173,8 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 		r = error_set(e, ERROR_NAMESPACES, "launch", -r, NULL,
 			"cannot write the maps of the user namespace");
 		if (id->uid == 0 && r == -EPERM)
-			error_hint(e, "uid 0 cannot be mapped without CAP_SETFCAP: run as another "
+			error_hint(e,
+				"uid 0 cannot be mapped without CAP_SETFCAP: run as another "
 				"user, or give this root that capability (user_namespaces(7))");
 		return r;
 	}
@@ -180,8 +185,11 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 	struct error *e)
 {
 	/* What all but a few policies ask for; launch_init() begins again for those. */
-	struct launch l = { .pidfd = -1, .channel = -1, .arena = arena,
-		.flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET };
+	struct launch l = { .pidfd = -1,
+		.channel = -1,
+		.arena = arena,
+		.flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
+			CLONE_NEWNET };
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 
 	if (!identity->privileged)
@@ -200,7 +208,9 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 static int begin_again(struct launch *l, const struct plan *plan, struct error *e)
 {
 	const struct facts *f = plan->facts;
-	const struct identity id = { .uid = f->uid, .gid = f->gid, .privileged = f->privileged };
+	const struct identity id = {
+		.uid = f->uid, .gid = f->gid, .privileged = f->privileged
+	};
 
 	launch_kill(l);
 	l->flags = plan->clone_flags & ~(unsigned long)CLONE_NEWPID;
@@ -216,8 +226,11 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 		r = begin_again(l, plan, e);
 	if (r < 0)
 		return r;
-	*l->box = (struct box){ .plan = plan, .want_pty = want_pty, .caller_args = args,
-		.caller_args_size = args_size, .umask = umask(0) };
+	*l->box = (struct box){ .plan = plan,
+		.want_pty = want_pty,
+		.caller_args = args,
+		.caller_args_size = args_size,
+		.umask = umask(0) };
 	(void)umask(l->box->umask);
 	r = arena_seal(l->arena);
 	if (r >= 0)
@@ -236,8 +249,9 @@ int launch_session(struct launch *l, struct error *e)
 	int r = channel_send(l->channel, &record, NULL, 0);
 
 	reap_holders(l);
-	return r >= 0 || r == -EPIPE ? 0 : error_set(e, ERROR_INTERNAL, "launch", -r, NULL,
-		"init cannot be told that the session stands");
+	return r >= 0 || r == -EPIPE ? 0
+				     : error_set(e, ERROR_INTERNAL, "launch", -r, NULL,
+					       "init cannot be told that the session stands");
 }
 
 void launch_kill(struct launch *l)

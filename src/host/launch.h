@@ -15,12 +15,12 @@
 #include "plan/plan.h"
 
 struct launch {
-	int pidfd;   /* init; -1 while there is none */
-	int channel; /* our end; -1 while there is none */
-	pid_t init;  /* for /proc: only while pidfd is open */
+	int pidfd;                     /* init; -1 while there is none */
+	int channel;                   /* our end; -1 while there is none */
+	pid_t init;                    /* for /proc: only while pidfd is open */
 	pid_t holders[PLAN_IDMAP_MAX]; /* of user namespaces: killed, still to be reaped */
 	size_t holder_count;
-	char *holder_stack; /* NULL: none */
+	char *holder_stack;  /* NULL: none */
 	unsigned long flags; /* CLONE_NEW* that init was started with */
 	struct box *box;     /* in the shared arena, for init */
 	struct arena *arena;

@@ -29,7 +29,8 @@ int libexec_path(const char *program, char *ret_path, size_t size)
 			int length = snprintf(ret_path, size, "%s/%s", self, program);
 			if (length > 0 && (size_t)length < size && access(ret_path, X_OK) == 0)
 				return 0;
-			length = snprintf(ret_path, size, "%s/../libexec/carrel/%s", self, program);
+			length = snprintf(
+				ret_path, size, "%s/../libexec/carrel/%s", self, program);
 			if (length > 0 && (size_t)length < size && access(ret_path, X_OK) == 0)
 				return 0;
 		}
@@ -49,9 +50,10 @@ int libexec_become(const char *program, char *const *argv)
 		(void)execv(path, argv);
 		r = -errno;
 	}
-	int length = snprintf(text, sizeof(text), "carrel: cannot execute: %s: %s\n"
-		"carrel: hint: it is installed with carrel, in %s\n", program, strerror(-r),
-		CARREL_LIBEXECDIR);
+	int length = snprintf(text, sizeof(text),
+		"carrel: cannot execute: %s: %s\n"
+		"carrel: hint: it is installed with carrel, in %s\n",
+		program, strerror(-r), CARREL_LIBEXECDIR);
 	r = fd_write_all(STDERR_FILENO, text, (size_t)length);
 	(void)r;
 	return STATUS_CARREL;

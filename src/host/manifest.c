@@ -40,7 +40,8 @@ int manifest_write(int dir, const struct plan *plan)
 
 	if (!plan->absent_count)
 		return 0;
-	autofd int fd = fd_open_at(dir, MANIFEST, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+	autofd int fd =
+		fd_open_at(dir, MANIFEST, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return fd;
 	for (size_t i = 0; i < plan->absent_count && r >= 0; i++) {
@@ -85,7 +86,8 @@ static int read_items(struct arena *a, const char *text, size_t size,
 	struct quarantine_item *items = NULL;
 	size_t count = 0;
 
-	while ((root = next(&at, end)) && (path = next(&at, end)) && (number = next(&at, end))) {
+	while ((root = next(&at, end)) && (path = next(&at, end)) &&
+		(number = next(&at, end))) {
 		const char *below = path_below(root, path);
 		size_t existing = 0, root_length = strlen(root);
 		int fd = -1;
@@ -104,9 +106,11 @@ static int read_items(struct arena *a, const char *text, size_t size,
 		if (!grown)
 			return -ENOMEM;
 		items = grown;
-		items[count++] = (struct quarantine_item){ .root_fd = fd, .root = root,
-			.path = below, .existing_prefix_len = existing > root_length ?
-				existing - root_length - 1 : 0 };
+		items[count++] = (struct quarantine_item){ .root_fd = fd,
+			.root = root,
+			.path = below,
+			.existing_prefix_len =
+				existing > root_length ? existing - root_length - 1 : 0 };
 	}
 	*ret_items = items;
 	*ret_count = count;
@@ -152,6 +156,8 @@ int manifest_settle(int base, int dir, const char *name, struct error *e)
 		r = settle(&a, fd, base, name, e);
 		arena_free(&a);
 	}
-	return r < 0 ? error_set(e, ERROR_TEARDOWN, "session", -r, name,
-		"cannot quarantine what a killed session left at protected paths") : 0;
+	return r < 0
+		? error_set(e, ERROR_TEARDOWN, "session", -r, name,
+			  "cannot quarantine what a killed session left at protected paths")
+		: 0;
 }

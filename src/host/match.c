@@ -53,8 +53,8 @@ static bool is_literal(const char *component, char *ret_name)
 static int match_in(struct list *l, const char *directory, const char *component)
 {
 	struct dirent *entry;
-	int fd = fd_open_at(AT_FDCWD, *directory ? directory : "/",
-		O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
+	int fd = fd_open_at(
+		AT_FDCWD, *directory ? directory : "/", O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	int r = 0;
 
@@ -79,8 +79,8 @@ static int match_component(struct list *l, const char *component)
 	int r = 0;
 
 	for (size_t i = 0; i < l->count && r >= 0; i++)
-		r = literal ? put(&next, l->paths[i], name) :
-			      match_in(&next, l->paths[i], component);
+		r = literal ? put(&next, l->paths[i], name)
+			    : match_in(&next, l->paths[i], component);
 	*l = next;
 	return r;
 }
@@ -92,7 +92,8 @@ static bool is_there(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-int match_paths(struct arena *a, const char *pattern, const char ***ret_paths, size_t *ret_count)
+int match_paths(
+	struct arena *a, const char *pattern, const char ***ret_paths, size_t *ret_count)
 {
 	struct list l = { .arena = a };
 	char component[NAME_MAX + 1];

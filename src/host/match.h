@@ -17,5 +17,5 @@ enum { MATCH_MAX = 256 }; /* paths that one pattern may stand for */
  * @ret_paths, @ret_count: in @a. Directories that cannot be read match nothing.
  * Returns 0, -E2BIG where more than MATCH_MAX match, -ENAMETOOLONG or -ENOMEM.
  */
-MUST_CHECK int match_paths(struct arena *a, const char *pattern, const char ***ret_paths,
-	size_t *ret_count);
+MUST_CHECK int match_paths(
+	struct arena *a, const char *pattern, const char ***ret_paths, size_t *ret_count);

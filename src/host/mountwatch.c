@@ -33,8 +33,8 @@ static bool field_is(const char *field, size_t size, const char *path)
 		unsigned char c = (unsigned char)field[i];
 
 		if (c == '\\' && i + 3 < size) {
-			c = (unsigned char)((field[i + 1] - '0') << 6 | (field[i + 2] - '0') << 3 |
-				(field[i + 3] - '0'));
+			c = (unsigned char)((field[i + 1] - '0') << 6 |
+				(field[i + 2] - '0') << 3 | (field[i + 3] - '0'));
 			i += 3;
 		}
 		if (c != (unsigned char)*path)

@@ -59,6 +59,7 @@ int policy_file_load(void *context, const char *path, struct policy_file *ret, s
 	if (r >= 0)
 		r = note_loaded(l, found.path);
 	if (r < 0)
-		return error_set(e, ERROR_POLICY, "policy", -r, path, "cannot read the policy file");
+		return error_set(
+			e, ERROR_POLICY, "policy", -r, path, "cannot read the policy file");
 	return 0;
 }

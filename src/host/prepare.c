@@ -28,8 +28,9 @@ static int add_layer(struct prepared *p, enum layer layer, const char *path,
 	if (!path || access(path, F_OK) < 0)
 		return 0;
 	int r = policy_file_load(res->context, path, &file, e);
-	return r < 0 ? r :
-		policy_add_text(&p->policy, layer, file.path, file.text, file.size, res, e);
+	return r < 0
+		? r
+		: policy_add_text(&p->policy, layer, file.path, file.text, file.size, res, e);
 }
 
 static int add_environment(struct prepared *p, const char *const *environment,
@@ -46,13 +47,15 @@ static int add_environment(struct prepared *p, const char *const *environment,
 }
 
 /* The workspace is untrusted: what lies in it is never policy, however it was named. */
-static int check_loaded(const struct policy_loader *l, const struct facts *facts, struct error *e)
+static int check_loaded(
+	const struct policy_loader *l, const struct facts *facts, struct error *e)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (path_below(facts->workspace, l->loaded[i])) {
 			int r = error_set(e, ERROR_POLICY, "policy", 0, l->loaded[i],
 				"a file in the workspace is never read as policy");
-			error_hint(e, "the tools can write it; keep it outside of the workspace");
+			error_hint(
+				e, "the tools can write it; keep it outside of the workspace");
 			return r;
 		}
 	return 0;
@@ -62,7 +65,8 @@ static int check_loaded(const struct policy_loader *l, const struct facts *facts
  * For PREPARE_MERGED: where the workspace would be, whether there is one or not. A policy is asked
  * for in the home, too, which is refused as a workspace, and where the user's own policy lies.
  */
-static int place_workspace(struct prepared *p, const struct policy_resolver *res, struct error *e)
+static int place_workspace(
+	struct prepared *p, const struct policy_resolver *res, struct error *e)
 {
 	const char *asked = p->policy.workspace.value ? p->policy.workspace.value : res->cwd;
 	const char *home = res->names->home;
@@ -87,7 +91,8 @@ static int copy_command(struct prepared *p, int argc, const char *const *argv, s
 			copy = NULL;
 	}
 	if (!copy)
-		return error_set(e, ERROR_LIMIT, "options", ENOMEM, NULL, "the command is too long");
+		return error_set(
+			e, ERROR_LIMIT, "options", ENOMEM, NULL, "the command is too long");
 	copy[0] = "/bin/sh";
 	p->argv = copy + 1;
 	return 0;
@@ -105,8 +110,9 @@ static int choose_filter(struct prepared *p, const char *const *cache_env,
 	if (policy->syscall_rule_count)
 		return filter_cache_load(&p->arena, policy, name, cache_env, ret, e);
 	*ret = embedded_find_filter(name);
-	return *ret ? 0 : error_set(e, ERROR_POLICY, "policy", ENOENT, name,
-		"there is no such system-call filter");
+	return *ret ? 0
+		    : error_set(e, ERROR_POLICY, "policy", ENOENT, name,
+			      "there is no such system-call filter");
 }
 
 /* @cache_env: where the cache of compiled filters is; NULL: none is looked at or written. */
@@ -121,8 +127,8 @@ static int make_plan(struct prepared *p, const char *const *cache_env, struct er
 	if (r >= 0)
 		r = policy_check_facts(&p->policy, &p->facts, e);
 	if (r >= 0)
-		r = plan_build(&p->plan, &p->arena, &p->policy, &p->facts, p->argv, filter->code,
-			filter->count, e);
+		r = plan_build(&p->plan, &p->arena, &p->policy, &p->facts, p->argv,
+			filter->code, filter->count, e);
 	if (r >= 0)
 		p->plan.shell_argv = p->argv - 1;
 	return r;
@@ -133,8 +139,8 @@ static int read_layers(struct prepared *p, int argc, const char *const *argv, in
 	struct policy_verb_flag *flags, size_t flag_count, struct error *e)
 {
 	char path[1024];
-	int r = policy_add_arguments(&p->policy, argc, argv, first, res, flags, flag_count,
-		&p->next, e);
+	int r = policy_add_arguments(
+		&p->policy, argc, argv, first, res, flags, flag_count, &p->next, e);
 
 	if (r > 0)
 		p->help = true;
@@ -144,8 +150,8 @@ static int read_layers(struct prepared *p, int argc, const char *const *argv, in
 	if (r >= 0)
 		r = add_layer(p, LAYER_SYSTEM, SYSTEM_POLICY, res, e);
 	if (r >= 0 && res->names->xdg_config_home) {
-		(void)snprintf(path, sizeof(path), "%s/carrel/policy",
-			res->names->xdg_config_home);
+		(void)snprintf(
+			path, sizeof(path), "%s/carrel/policy", res->names->xdg_config_home);
 		r = add_layer(p, LAYER_USER, path, res, e);
 	}
 	return r < 0 ? r : policy_finish(&p->policy, "agent", res, e);
@@ -226,13 +232,14 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 }
 
 int prepare(struct prepared *ret, enum prepare_until until, int argc, const char *const *argv,
-	int first, const char *const *environment, struct policy_verb_flag *flags, size_t flag_count,
-	struct error *e)
+	int first, const char *const *environment, struct policy_verb_flag *flags,
+	size_t flag_count, struct error *e)
 {
 	*ret = (struct prepared){ 0 };
 	int r = arena_init(&ret->arena, ARENA_SIZE);
-	return r < 0 ? no_memory(r, e) : prepare_with(ret, NULL, until, argc, argv, first,
-		environment, flags, flag_count, e);
+	return r < 0 ? no_memory(r, e)
+		     : prepare_with(ret, NULL, until, argc, argv, first, environment, flags,
+			       flag_count, e);
 }
 
 void prepare_free(struct prepared *p)

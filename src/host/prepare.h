@@ -12,19 +12,20 @@
 #include "plan/plan.h"
 
 struct prepared {
-	struct arena arena;       /* owns all of the following */
+	struct arena arena; /* owns all of the following */
 	struct policy policy;
 	struct facts facts;
 	struct plan plan;
-	const char *const *argv;  /* the command, copied */
-	uint8_t policy_digest[SHA256_SIZE]; /* of the merged policy; where a report is asked for */
-	bool help;                /* --help was asked for: nothing else is filled in */
-	int next;                 /* index in argv of the first word that is no setting */
+	const char *const *argv; /* the command, copied */
+	uint8_t policy_digest
+		[SHA256_SIZE]; /* of the merged policy; where a report is asked for */
+	bool help;             /* --help was asked for: nothing else is filled in */
+	int next;              /* index in argv of the first word that is no setting */
 };
 
 enum prepare_until {
 	PREPARE_MERGED, /* for `policy show`: paths as they were written, of the facts the workspace */
-	PREPARE_DRY,    /* for `plan`: no file is written, a cache of filters included */
+	PREPARE_DRY, /* for `plan`: no file is written, a cache of filters included */
 	PREPARE_PLAN,
 };
 

@@ -22,7 +22,7 @@ struct resolve_walk {
 	char done[PATH_MAX / 2]; /* canonical so far, "" for the root */
 	char rest[PATH_MAX / 2]; /* still to be followed */
 	char target[PATH_MAX / 4];
-	size_t length;           /* of done */
+	size_t length; /* of done */
 	bool missing;
 	unsigned followed;
 };
@@ -61,8 +61,7 @@ static int note_link(struct resolve_walk *w, size_t target_length)
 	for (size_t i = 0; i < o->link_count; i++)
 		if (!strcmp(o->links[i].path, w->done))
 			return 0;
-	struct link_fact *grown =
-		arena_push(o->arena, o->links, o->link_count, sizeof(*grown));
+	struct link_fact *grown = arena_push(o->arena, o->links, o->link_count, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	o->links = grown;
@@ -170,8 +169,8 @@ static int find_prefix(struct resolve_walk *w, const char *path, size_t *ret_len
 	return 0;
 }
 
-static int walk_from_start(struct resolve_walk *w, const char *asked, unsigned flags,
-	struct resolved *ret)
+static int walk_from_start(
+	struct resolve_walk *w, const char *asked, unsigned flags, struct resolved *ret)
 {
 	size_t size = strlen(asked) + 1;
 	bool follow = !(flags & RESOLVE_KEEP_LAST);
@@ -206,7 +205,8 @@ static bool is_known_absent(const struct resolver *r, const char *asked, unsigne
 {
 	return (flags & RESOLVE_PREFIX) && r->missing &&
 		!strncmp(r->missing, asked, r->missing_length) &&
-		(asked[r->missing_length] == '/' || !asked[r->missing_length]) && is_plain(asked);
+		(asked[r->missing_length] == '/' || !asked[r->missing_length]) &&
+		is_plain(asked);
 }
 
 static void note_missing(struct resolver *r, const char *path, size_t existing)
@@ -218,8 +218,8 @@ static void note_missing(struct resolver *r, const char *path, size_t existing)
 	r->missing_existing = existing;
 }
 
-int resolve_path(struct resolver *resolver, const char *asked, unsigned flags,
-	struct resolved *ret)
+int resolve_path(
+	struct resolver *resolver, const char *asked, unsigned flags, struct resolved *ret)
 {
 	struct resolved found = { .path = asked };
 	int r = -ELOOP;

@@ -16,7 +16,7 @@ struct resolved {
 	const char *path; /* canonical, in the arena */
 	size_t existing;  /* bytes of `path` that exist; all of them where `exists` */
 	bool exists;
-	struct stat st;   /* where `exists`; of the link itself where it was not followed */
+	struct stat st; /* where `exists`; of the link itself where it was not followed */
 };
 
 enum resolve_flag {
@@ -41,5 +41,5 @@ struct resolver {
  * is taken as written. Returns 0, -ELOOP, -ENAMETOOLONG, -EACCES, -ENOMEM (arena) or another -errno.
  * See: path_resolution(7), openat2(2).
  */
-MUST_CHECK int resolve_path(struct resolver *r, const char *asked, unsigned flags,
-	struct resolved *ret);
+MUST_CHECK int resolve_path(
+	struct resolver *r, const char *asked, unsigned flags, struct resolved *ret);

@@ -25,8 +25,12 @@
 #include "host/supervise.h"
 #include "plan/settings.h"
 
-enum { STATUS_TIMED_OUT = 124, STATUS_CARREL = 125, STATUS_NOT_EXECUTABLE = 126,
-	STATUS_NOT_FOUND = 127 };
+enum {
+	STATUS_TIMED_OUT = 124,
+	STATUS_CARREL = 125,
+	STATUS_NOT_EXECUTABLE = 126,
+	STATUS_NOT_FOUND = 127
+};
 
 struct run {
 	struct prepared *p; /* in its own arena, shared with init */
@@ -58,7 +62,8 @@ static int print_help(void *context, const void *data, size_t size)
 
 static int show_help(void)
 {
-	static const char usage[] = "usage: carrel run [SETTINGS] -- COMMAND [ARGUMENT ...]\n\n"
+	static const char usage[] =
+		"usage: carrel run [SETTINGS] -- COMMAND [ARGUMENT ...]\n\n"
 		"Runs COMMAND in a session of its own: the machine is read-only, the workspace\n"
 		"(default: the working directory) and the session's scratch are writable, system\n"
 		"calls are filtered, and nothing is left behind.\n\n";
@@ -71,7 +76,8 @@ static int show_help(void)
 
 static int no_command(struct run *run)
 {
-	int r = error_set(&run->error, ERROR_USAGE, "options", 0, NULL, "there is no command to run");
+	int r = error_set(
+		&run->error, ERROR_USAGE, "options", 0, NULL, "there is no command to run");
 
 	error_hint(&run->error, "carrel run [SETTINGS] -- COMMAND [ARGUMENT ...]");
 	return r;
@@ -100,7 +106,8 @@ static void sweep(void *context)
 	(void)r; /* the next run, or gc, tries again */
 }
 
-static int start(struct run *run, int argc, const char *const *argv, const char *const *environment)
+static int start(
+	struct run *run, int argc, const char *const *argv, const char *const *environment)
 {
 	static const int caller_fd[STDIO_STREAMS] = { 0, 1, 2 };
 	const struct facts *facts = &run->p->facts;
@@ -114,7 +121,8 @@ static int start(struct run *run, int argc, const char *const *argv, const char 
 		stdio_set_owner(&run->stdio, facts->kernel_uid, facts->kernel_gid);
 	find_caller_block(argc, argv, environment, &block, &block_size);
 	if (r >= 0)
-		r = launch_init(&run->launch, &run->p->plan, run->stdio.want_pty, block, block_size, e);
+		r = launch_init(
+			&run->launch, &run->p->plan, run->stdio.want_pty, block, block_size, e);
 	/* Made while init is at the first operations. */
 	if (r >= 0)
 		r = session_create(&run->session, &run->p->plan, e);
@@ -133,8 +141,8 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 	if (r >= 0)
 		r = launch_begin(&run->launch, &run->p->arena, &identity, e);
 	if (r >= 0)
-		r = prepare_with(run->p, &identity, PREPARE_PLAN, argc, argv, first, environment,
-			NULL, 0, e);
+		r = prepare_with(run->p, &identity, PREPARE_PLAN, argc, argv, first,
+			environment, NULL, 0, e);
 
 	/* A report that cannot be opened means that the command is not started; and where the policy
 	 * could be read, a report says why the rest failed. */
@@ -162,8 +170,8 @@ static int explain_exec(struct run *run)
 	if (o->op != STEP_EXEC) {
 		int r = error_set(e, ERROR_APPLY, "launch", o->errnum,
 			o->op == STEP_CWD ? run->p->plan.cwd : NULL, "%s",
-			o->op == STEP_CWD ? "cannot enter the working directory inside" :
-					    "cannot hand over the standard descriptors");
+			o->op == STEP_CWD ? "cannot enter the working directory inside"
+					  : "cannot hand over the standard descriptors");
 		(void)r;
 		return STATUS_CARREL;
 	}
@@ -183,8 +191,8 @@ static int explain_end_before_start(struct run *run)
 	const char *name = run->p->argv[0];
 	int signal = o->ready && WIFSIGNALED(o->wait_status) ? WTERMSIG(o->wait_status) : 0;
 	int r = signal ? error_set(&run->error, ERROR_EXEC, "launch", 0, name,
-				 "the command was killed by signal %d before it began", signal) :
-			 error_set(&run->error, ERROR_EXEC, "launch", 0, name,
+				 "the command was killed by signal %d before it began", signal)
+		       : error_set(&run->error, ERROR_EXEC, "launch", 0, name,
 				 "the session was ended before the command began");
 
 	(void)r;
@@ -200,8 +208,8 @@ static int exit_status(struct run *run, int r)
 	if (o->timed_out)
 		return STATUS_TIMED_OUT;
 	if (o->ended)
-		return WIFSIGNALED(o->wait_status) ? 128 + WTERMSIG(o->wait_status) :
-						     WEXITSTATUS(o->wait_status);
+		return WIFSIGNALED(o->wait_status) ? 128 + WTERMSIG(o->wait_status)
+						   : WEXITSTATUS(o->wait_status);
 	if (r >= 0 && o->ready && o->started == STARTED_NO && o->errnum)
 		return explain_exec(run);
 	return r < 0 ? STATUS_CARREL : explain_end_before_start(run);
@@ -262,8 +270,8 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 				run->p->facts.session_dir, "cannot note the protected paths");
 	}
 	if (r >= 0)
-		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep, run,
-			&run->outcome, &run->error);
+		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep,
+			run, &run->outcome, &run->error);
 	/* Where only init is left, the kernel takes it down while the directory is cleared. */
 	if (!run->outcome.alone)
 		launch_kill(&run->launch);
@@ -278,8 +286,9 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 	struct run *run = calloc(1, sizeof(*run));
 
 	if (!run) {
-		const struct error e = { .code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1,
-			.what = "cannot begin" };
+		const struct error e = {
+			.code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1, .what = "cannot begin"
+		};
 
 		say(&e);
 		return STATUS_CARREL;

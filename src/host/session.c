@@ -24,7 +24,9 @@
 #define KEEP_FILE "keep"
 #define NAME_PREFIX "carrel-"
 #define NAME_LENGTH (sizeof(NAME_PREFIX) - 1 + 20)
-enum { NEW_ABANDONED_S = 60 }; /* one that is still being made after this long was killed at it */
+enum {
+	NEW_ABANDONED_S = 60
+}; /* one that is still being made after this long was killed at it */
 
 static int scratch_error(const struct session *s, int r, const char *what, struct error *e)
 {
@@ -33,7 +35,8 @@ static int scratch_error(const struct session *s, int r, const char *what, struc
 	(void)snprintf(on, sizeof(on), "%s/%s", s->base_path, s->name);
 	r = error_set(e, ERROR_SCRATCH, "session", -r, on, "%s", what);
 	if (r == -ENOSPC || r == -EDQUOT)
-		error_hint(e, "free some space there, or name another place with --scratch-base");
+		error_hint(
+			e, "free some space there, or name another place with --scratch-base");
 	return r;
 }
 
@@ -48,8 +51,9 @@ static int make_entry(int dir, const struct session_entry *entry, const struct f
 		return -errno;
 	if (!entry->owned)
 		return 0;
-	if (facts->privileged && fchownat(dir, entry->path, facts->kernel_uid,
-			facts->kernel_gid, AT_SYMLINK_NOFOLLOW) < 0)
+	if (facts->privileged &&
+		fchownat(dir, entry->path, facts->kernel_uid, facts->kernel_gid,
+			AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	return fchmodat(dir, entry->path, entry->mode, 0) < 0 ? -errno : 0;
 }
@@ -94,7 +98,9 @@ static void undo(struct session *s)
 
 int session_create(struct session *ret, const struct plan *plan, struct error *e)
 {
-	struct session s = { .base = -1, .dir = -1, .base_path = plan->facts->scratch_base,
+	struct session s = { .base = -1,
+		.dir = -1,
+		.base_path = plan->facts->scratch_base,
 		.name = plan->facts->session_name };
 	char new_name[64];
 
@@ -123,7 +129,8 @@ int session_keep(struct session *s, uint64_t keep_ms, struct error *e)
 	char text[32];
 	uint64_t until = keep_ms ? (uint64_t)time(NULL) + (keep_ms + 999) / 1000 : 0;
 	int length = snprintf(text, sizeof(text), "%llu\n", (unsigned long long)until);
-	autofd int fd = fd_open_at(s->dir, KEEP_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+	autofd int fd =
+		fd_open_at(s->dir, KEEP_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	int r = fd < 0 ? fd : fd_write_all(fd, text, (size_t)length);
 
 	return r < 0 ? scratch_error(s, r, "cannot mark the session directory as kept", e) : 0;
@@ -158,7 +165,8 @@ static bool is_session_name(const char *name)
 	size_t prefix = sizeof(NAME_PREFIX) - 1;
 
 	return strlen(name) == NAME_LENGTH && !strncmp(name, NAME_PREFIX, prefix) &&
-		strspn(name + prefix, "abcdefghijklmnopqrstuvwxyz234567") == NAME_LENGTH - prefix;
+		strspn(name + prefix, "abcdefghijklmnopqrstuvwxyz234567") ==
+		NAME_LENGTH - prefix;
 }
 
 enum verdict { SWEEP_NOT_OURS, SWEEP_LIVE, SWEEP_KEPT, SWEEP_DEAD };
@@ -216,8 +224,8 @@ static void sweep_one(int base, const char *name, bool dry_run, struct session_s
 }
 
 int session_sweep(const char *base_path, bool dry_run,
-	void (*each)(void *context, const char *name), void *context,
-	struct session_sweep *ret, struct error *e)
+	void (*each)(void *context, const char *name), void *context, struct session_sweep *ret,
+	struct error *e)
 {
 	struct dirent *entry;
 	int fd = fd_open_at(AT_FDCWD, base_path, O_RDONLY | O_DIRECTORY, 0);

@@ -16,8 +16,8 @@
 #include "plan/plan.h"
 
 struct session {
-	int base;   /* the scratch base */
-	int dir;    /* the session directory, locked; -1 while there is none */
+	int base; /* the scratch base */
+	int dir;  /* the session directory, locked; -1 while there is none */
 	const char *base_path;
 	const char *name;
 };
@@ -38,10 +38,10 @@ MUST_CHECK int session_keep(struct session *s, uint64_t keep_ms, struct error *e
 void session_close(struct session *s);
 
 struct session_sweep {
-	unsigned removed;  /* directories of dead sessions */
-	unsigned live;     /* locked, not touched */
-	unsigned kept;     /* kept on request, time not over */
-	unsigned failed;   /* could not be removed */
+	unsigned removed; /* directories of dead sessions */
+	unsigned live;    /* locked, not touched */
+	unsigned kept;    /* kept on request, time not over */
+	unsigned failed;  /* could not be removed */
 };
 
 /*
@@ -51,5 +51,5 @@ struct session_sweep {
  * cannot be read.
  */
 MUST_CHECK int session_sweep(const char *base_path, bool dry_run,
-	void (*each)(void *context, const char *name), void *context,
-	struct session_sweep *ret, struct error *e);
+	void (*each)(void *context, const char *name), void *context, struct session_sweep *ret,
+	struct error *e);

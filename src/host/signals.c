@@ -12,8 +12,8 @@
 
 int signals_block(struct signals *ret)
 {
-	static const int wanted[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH,
-		SIGTSTP, SIGCONT };
+	static const int wanted[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
+		SIGWINCH, SIGTSTP, SIGCONT };
 	const struct sigaction dfl = { .sa_handler = SIG_DFL };
 	struct signals s = { .fd = -1 };
 	struct sigaction old;

@@ -11,8 +11,8 @@
 #include "base/error.h"
 
 struct signals {
-	int fd;            /* signalfd, non-blocking; -1 while there is none */
-	bool hup_ignored;  /* started under nohup(1): a hangup is nobody's business */
+	int fd;           /* signalfd, non-blocking; -1 while there is none */
+	bool hup_ignored; /* started under nohup(1): a hangup is nobody's business */
 };
 
 /* signals_block - block everything that can be blocked and open the descriptor. 0 or -errno. */

@@ -67,14 +67,16 @@ int sweep_command(int argc, const char *const *argv, int first, const char *cons
 	if (!base || base[0] != '/')
 		base = "/tmp";
 	if (argc > first && (!strcmp(argv[first], "--help") || !strcmp(argv[first], "-h"))) {
-		static const char usage[] = "usage: carrel gc [--dry-run] [--scratch-base DIR]\n";
+		static const char usage[] =
+			"usage: carrel gc [--dry-run] [--scratch-base DIR]\n";
 
-		return fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
+		return fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL
+										 : 0;
 	}
 	int r = read_options(argc, argv, first, &dry_run, &base, &e);
 	if (r >= 0)
-		r = session_sweep(base, dry_run, say_name, (void *)(dry_run ? "would remove" : "removed"),
-			&swept, &e);
+		r = session_sweep(base, dry_run, say_name,
+			(void *)(dry_run ? "would remove" : "removed"), &swept, &e);
 	if (e.code != ERROR_NONE)
 		say_error(&e);
 	return r < 0 || e.code != ERROR_NONE ? STATUS_CARREL : 0;

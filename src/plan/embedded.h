@@ -20,8 +20,8 @@ struct embedded_text {
 
 /* One shipped filter, for one architecture. */
 struct embedded_filter {
-	const char *name;     /* e.g. "default" (policy/default.policy) */
-	uint32_t arch;        /* AUDIT_ARCH_* it was built for */
+	const char *name; /* e.g. "default" (policy/default.policy) */
+	uint32_t arch;    /* AUDIT_ARCH_* it was built for */
 	const struct sock_filter *code;
 	unsigned short count; /* instructions */
 };

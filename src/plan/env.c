@@ -63,8 +63,8 @@ static int list_put(struct env_list *l, const char *entry, size_t length)
 			return 0;
 		}
 	/* One more than the count stays free for the NULL at the end. */
-	const char **entries = arena_push(l->arena, (void *)l->entries, l->count + 1,
-		sizeof(*entries));
+	const char **entries =
+		arena_push(l->arena, (void *)l->entries, l->count + 1, sizeof(*entries));
 	if (!entries)
 		return error_set(l->e, ERROR_LIMIT, "plan", ENOMEM, NULL,
 			"the environment does not fit");
@@ -77,8 +77,9 @@ static int list_set(struct env_list *l, const char *name, const char *value)
 {
 	const char *entry = arena_join(l->arena, name, '=', value);
 
-	return entry ? list_put(l, entry, strlen(name)) :
-		error_set(l->e, ERROR_LIMIT, "plan", ENOMEM, name, "the environment does not fit");
+	return entry ? list_put(l, entry, strlen(name))
+		     : error_set(l->e, ERROR_LIMIT, "plan", ENOMEM, name,
+			       "the environment does not fit");
 }
 
 static void list_remove(struct env_list *l, const char *glob)
@@ -99,11 +100,11 @@ static int take_from_caller(struct env_list *l, const struct facts *facts, const
 		if (!length || !name_matches(glob, facts->environ[i], length))
 			continue;
 		/* A copy: init wipes the caller's own block before anything runs inside. */
-		const char *copy = arena_copy(l->arena, facts->environ[i],
-			strlen(facts->environ[i]));
-		int r = copy ? list_put(l, copy, length) :
-			error_set(l->e, ERROR_LIMIT, "plan", ENOMEM, NULL,
-				"the environment does not fit");
+		const char *copy =
+			arena_copy(l->arena, facts->environ[i], strlen(facts->environ[i]));
+		int r = copy ? list_put(l, copy, length)
+			     : error_set(l->e, ERROR_LIMIT, "plan", ENOMEM, NULL,
+				       "the environment does not fit");
 		if (r < 0)
 			return r;
 	}
@@ -201,8 +202,8 @@ const char *plan_find_env(const struct plan *plan, const char *name)
 /* What apply_own() set, which stands over every line of the policy. */
 static bool is_own(const struct plan *plan, const char *entry, size_t length)
 {
-	static const char *const own[] = { "CARREL_SESSION", "CARREL_WORKSPACE", "CARREL_SCRATCH",
-		"CARREL_TOOL_RESULTS", "TMPDIR", "PWD" };
+	static const char *const own[] = { "CARREL_SESSION", "CARREL_WORKSPACE",
+		"CARREL_SCRATCH", "CARREL_TOOL_RESULTS", "TMPDIR", "PWD" };
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		if (strlen(own[i]) == length && same_name(entry, own[i], length))

@@ -15,10 +15,23 @@ static const char *const tty_words[] = { "auto", "yes", "no", NULL };
 static const char *const net_words[] = { "none", "host", NULL };
 
 const char *const settings_walls[] = {
-	"user-namespace", "mount-namespace", "pid-namespace", "ipc-namespace",
-	"uts-namespace", "net-namespace", "cgroup-namespace", "mounts", "syscalls",
-	"capabilities", "no-new-privs", "landlock", "unprivileged-uid", "nested-namespaces",
-	"keyring", "unix-sockets", "supervisor",
+	"user-namespace",
+	"mount-namespace",
+	"pid-namespace",
+	"ipc-namespace",
+	"uts-namespace",
+	"net-namespace",
+	"cgroup-namespace",
+	"mounts",
+	"syscalls",
+	"capabilities",
+	"no-new-privs",
+	"landlock",
+	"unprivileged-uid",
+	"nested-namespaces",
+	"keyring",
+	"unix-sockets",
+	"supervisor",
 	NULL,
 };
 

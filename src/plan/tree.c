@@ -149,8 +149,8 @@ static int add_derived(struct tree *t, const struct facts *facts, const struct p
 static int add_derived_places(struct tree *t, const struct facts *facts,
 	const struct path_fact *bind, struct error *e)
 {
-	static const enum system_path places[] = { SYSTEM_PROC, SYSTEM_DEV, SYSTEM_RUN, SYSTEM_TMP,
-		SYSTEM_VAR_TMP };
+	static const enum system_path places[] = { SYSTEM_PROC, SYSTEM_DEV, SYSTEM_RUN,
+		SYSTEM_TMP, SYSTEM_VAR_TMP };
 	const size_t count = sizeof(places) / sizeof(places[0]);
 
 	for (size_t i = 0; i <= count; i++) {
@@ -160,8 +160,11 @@ static int add_derived_places(struct tree *t, const struct facts *facts,
 
 		if (!rest || !*rest || (f && !f->exists))
 			continue;
-		struct node n = { .kind = NODE_SHELL, .is_dir = true, .exists = true,
-			.rank = RANK_BUILT_IN, .line = &bind->rule->source,
+		struct node n = { .kind = NODE_SHELL,
+			.is_dir = true,
+			.exists = true,
+			.rank = RANK_BUILT_IN,
+			.line = &bind->rule->source,
 			.why = "never the host's, nor where a bind shows it" };
 
 		n.path = arena_format(t->arena, "%s/%s", bind->path, rest);
@@ -242,18 +245,24 @@ static int add_system(struct tree *t, const struct facts *facts, struct error *e
 		if (r < 0)
 			return r;
 	}
-	const struct node pts = { .kind = NODE_DEVPTS, .path = "/dev/pts", .is_dir = true,
-		.writable = true, .why = "own terminals" };
-	const struct node shm = { .kind = NODE_SHM, .path = "/dev/shm", .is_dir = true,
-		.writable = true, .why = "own shared memory" };
+	const struct node pts = { .kind = NODE_DEVPTS,
+		.path = "/dev/pts",
+		.is_dir = true,
+		.writable = true,
+		.why = "own terminals" };
+	const struct node shm = { .kind = NODE_SHM,
+		.path = "/dev/shm",
+		.is_dir = true,
+		.writable = true,
+		.why = "own shared memory" };
 	int r = tree_add(t, pts, e);
 	if (r >= 0)
 		r = tree_add(t, shm, e);
 	return r < 0 ? r : add_devices(t, facts, e);
 }
 
-static int add_workspace(struct tree *t, const struct policy *policy, const struct facts *facts,
-	struct error *e)
+static int add_workspace(
+	struct tree *t, const struct policy *policy, const struct facts *facts, struct error *e)
 {
 	static const char *const why[] = {
 		[WORKSPACE_DIRECT] = "workspace (direct)",
@@ -280,8 +289,8 @@ static int add_workspace(struct tree *t, const struct policy *policy, const stru
 	return tree_add(t, n, e);
 }
 
-static int add_session(struct tree *t, const struct policy *policy, const struct facts *facts,
-	struct error *e)
+static int add_session(
+	struct tree *t, const struct policy *policy, const struct facts *facts, struct error *e)
 {
 	const char *scratch = facts->scratch_dir;
 	const char *results = arena_format(t->arena, "%s/tool-results", facts->session_dir);
@@ -289,14 +298,33 @@ static int add_session(struct tree *t, const struct policy *policy, const struct
 	if (!results)
 		return tree_full(e);
 	struct node nodes[] = {
-		{ .kind = NODE_SHELL, .path = facts->scratch_base, .is_dir = true, .exists = true,
-			.rank = RANK_BUILT_IN, .why = "other sessions' scratch lies here" },
-		{ .kind = NODE_SHELL, .path = facts->session_dir, .is_dir = true, .exists = true,
-			.rank = RANK_SESSION, .why = "session directory" },
-		{ .kind = NODE_SCRATCH, .path = scratch, .source = scratch, .is_dir = true,
-			.exists = true, .writable = true, .rank = RANK_SESSION, .why = "scratch" },
-		{ .kind = NODE_BIND, .path = results, .source = results, .is_dir = true,
-			.exists = true, .rank = RANK_SESSION, .why = "tool-results" },
+		{ .kind = NODE_SHELL,
+			.path = facts->scratch_base,
+			.is_dir = true,
+			.exists = true,
+			.rank = RANK_BUILT_IN,
+			.why = "other sessions' scratch lies here" },
+		{ .kind = NODE_SHELL,
+			.path = facts->session_dir,
+			.is_dir = true,
+			.exists = true,
+			.rank = RANK_SESSION,
+			.why = "session directory" },
+		{ .kind = NODE_SCRATCH,
+			.path = scratch,
+			.source = scratch,
+			.is_dir = true,
+			.exists = true,
+			.writable = true,
+			.rank = RANK_SESSION,
+			.why = "scratch" },
+		{ .kind = NODE_BIND,
+			.path = results,
+			.source = results,
+			.is_dir = true,
+			.exists = true,
+			.rank = RANK_SESSION,
+			.why = "tool-results" },
 	};
 	nodes[2].size = policy->scratch_size.set ? policy->scratch_size.value : 0;
 	for (size_t i = 0; i < 4; i++) {
@@ -314,15 +342,20 @@ static int add_links_and_closed(struct tree *t, const struct facts *facts, struc
 	int r = 0;
 
 	for (size_t i = 0; i < facts->link_count && r >= 0; i++) {
-		struct node n = { .kind = NODE_LINK, .path = facts->links[i].path,
-			.source = facts->links[i].target, .rank = RANK_BUILT_IN,
+		struct node n = { .kind = NODE_LINK,
+			.path = facts->links[i].path,
+			.source = facts->links[i].target,
+			.rank = RANK_BUILT_IN,
 			.why = "link on the way to a named path" };
 
 		r = tree_add(t, n, e);
 	}
 	for (size_t i = 0; i < facts->closed_count && r >= 0; i++) {
-		struct node n = { .kind = NODE_SHELL, .path = facts->closed_dirs[i],
-			.is_dir = true, .exists = true, .rank = RANK_BUILT_IN,
+		struct node n = { .kind = NODE_SHELL,
+			.path = facts->closed_dirs[i],
+			.is_dir = true,
+			.exists = true,
+			.rank = RANK_BUILT_IN,
 			.why = "closed to others; only what is named below it is shown" };
 
 		/* In the workspace the payload is the owner. */
@@ -388,14 +421,18 @@ static const char *seen_in(struct tree *t, const struct node *root, const char *
  * a protected path. A pin is not checked against device and inode: if it were swapped between
  * facts and launch, what it guards is no longer where the facts say, and that is checked.
  */
-static int add_pins_for(struct tree *t, const struct node *root, const char *path,
-	struct error *e)
+static int add_pins_for(
+	struct tree *t, const struct node *root, const char *path, struct error *e)
 {
 	size_t end = path_parent_length(path);
 
 	while (end > strlen(root->path)) {
-		struct node pin = { .kind = NODE_PIN, .is_dir = true, .exists = true,
-			.writable = true, .rank = RANK_BUILT_IN, .line = root->line,
+		struct node pin = { .kind = NODE_PIN,
+			.is_dir = true,
+			.exists = true,
+			.writable = true,
+			.rank = RANK_BUILT_IN,
+			.line = root->line,
 			.why = "pinned: something below it is protected" };
 
 		pin.path = arena_copy(t->arena, path, end);
@@ -416,7 +453,8 @@ static void link_up(struct tree *t)
 	for (size_t i = 0; i < t->count; i++) {
 		size_t up = i ? i - 1 : NODE_NO_UP;
 
-		while (up != NODE_NO_UP && (t->nodes[up].kind == NODE_LINK ||
+		while (up != NODE_NO_UP &&
+			(t->nodes[up].kind == NODE_LINK ||
 				!path_below(t->nodes[up].path, t->nodes[i].path)))
 			up = t->nodes[up].up;
 		t->nodes[i].up = up;
@@ -462,8 +500,11 @@ bool tree_host_root(const struct tree *tree)
 int tree_build(struct tree *ret, const struct policy *policy, const struct facts *facts,
 	struct error *e)
 {
-	const struct node root = { .kind = NODE_SHELL, .path = "/", .is_dir = true,
-		.rank = RANK_BUILT_IN, .why = "a root of nothing but what is named" };
+	const struct node root = { .kind = NODE_SHELL,
+		.path = "/",
+		.is_dir = true,
+		.rank = RANK_BUILT_IN,
+		.why = "a root of nothing but what is named" };
 	int r = tree_check(policy, facts, e);
 
 	if (r >= 0)
