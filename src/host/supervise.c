@@ -14,9 +14,9 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "box/sys.h"
 #include "host/confine_self.h"
@@ -59,14 +59,6 @@ struct supervisor {
 	void *context;
 	struct error *e;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail with a valid clock */
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static int fault(struct supervisor *v, int r, const char *what)
 {
@@ -299,7 +291,7 @@ static int start_command(struct supervisor *v, int master)
 		return r;
 	v->phase = PHASE_RUNNING;
 	v->out->started = STARTED_UNKNOWN;
-	v->started_ns = now_ns();
+	v->started_ns = clock_now_ns();
 	r = channel_send(v->launch->channel, &record, fds, count);
 	if (r < 0)
 		return r == -EPIPE ? 0 : r;
@@ -316,7 +308,7 @@ static void take_outcome(struct supervisor *v, const struct channel_record *reco
 {
 	struct outcome *o = v->out;
 
-	o->wall_us = (uint64_t)(now_ns() - v->started_ns) / 1000;
+	o->wall_us = (uint64_t)(clock_now_ns() - v->started_ns) / 1000;
 	o->wall_known = true;
 	o->started = (enum channel_started)record->started;
 	o->op = record->op;
@@ -438,7 +430,7 @@ static bool asked_to_stop(struct supervisor *v)
 /* All is dead; what lies in pipes and in the terminal still belongs to the caller. */
 static void drain(struct supervisor *v)
 {
-	int64_t deadline_ms = now_ns() / 1000000 + DRAIN_MS;
+	int64_t deadline_ms = clock_now_ns() / 1000000 + DRAIN_MS;
 	bool stop = false;
 	int r;
 

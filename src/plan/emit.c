@@ -79,16 +79,19 @@ static int find_idmap(struct builder *b, uid_t uid, gid_t gid, uint16_t *ret_ind
 	return 0;
 }
 
-/*
- * Whether a node is shown through an idmapped mount, and which: as root, everything writable, and
- * what the policy reads in although others could not read it. What stands in an idmapped tree
- * (pins, protected paths) keeps that tree's map.
- */
+bool emit_is_part(const struct node *n, const struct node *up)
+{
+	const char *place = path_below(up->path, n->path);
+	const char *thing = up->source && n->source ? path_below(up->source, n->source) : NULL;
+
+	return place && thing && !strcmp(place, thing);
+}
+
 int emit_choose_idmap(struct builder *b, struct node *n, const struct node *up)
 {
 	if (!b->plan->facts->privileged || n->kind == NODE_DEV)
 		return 0;
-	if (up && up->shows_host && up->idmapped &&
+	if (up && up->shows_host && up->idmapped && emit_is_part(n, up) &&
 		(n->kind == NODE_PIN || n->kind == NODE_PROTECT || !n->writable)) {
 		n->idmapped = true;
 		n->idmap = up->idmap;

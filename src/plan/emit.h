@@ -36,10 +36,14 @@ MUST_CHECK int emit_attach(struct builder *b, const struct node *n, uint16_t slo
 /* emit_slot - a slot that nothing uses yet. */
 MUST_CHECK int emit_slot(struct builder *b, uint16_t *ret_slot);
 
+/* emit_is_part - whether @n shows what is seen in its place anyway, in the tree of @up. */
+bool emit_is_part(const struct node *n, const struct node *up);
+
 /*
  * emit_choose_idmap - whether a node is shown through an idmapped mount, and which: as root,
- * everything writable, and what the policy reads in although others could not read it. What stands
- * in an idmapped tree (pins, protected paths) keeps that tree's map. @up: what it stands on, or NULL.
+ * everything writable, and what the policy reads in although others could not read it. A part of an
+ * idmapped tree (a pin, a protected path) keeps that tree's map; what is bound into it from elsewhere
+ * does not, or the map would open it. @up: what it stands on, or NULL.
  */
 MUST_CHECK int emit_choose_idmap(struct builder *b, struct node *n, const struct node *up);
 

@@ -100,6 +100,45 @@ listing() {
 	done
 }
 
+@test "plan: places that are the session's own, and the workspace itself" {
+	for arguments in "--hide $WS" "--protect $WS" "--bind /usr:$WS" "--tmpfs $WS" '--hide /proc' \
+		'--tmpfs /dev' '--write /' '--bind /usr:/' "--workspace $BASE"; do
+		# shellcheck disable=SC2086 # words
+		carrel run $arguments -- touch "$WS/ran"
+		assert_status 125
+		[[ ! -e $WS/ran ]] || fail "it ran with $arguments"
+		refute_matches "$stderr" 'operation [0-9]'
+	done
+	# the later layer wins: a workspace that is named on the command line is meant
+	echo "hide $WS" >"$T/policy"
+	carrel run --policy "$T/policy" -- true
+	assert_status 125
+	carrel run --policy "$T/policy" --workspace "$WS" -- touch "$WS/ran"
+	assert_status 0
+	[[ -e $WS/ran ]]
+	carrel run --read /proc --read /dev -- sh -c 'ls /dev; ls /proc/1/comm'
+	assert_status 0
+}
+
+@test "plan: a bind shows nothing more of the host than what it binds" {
+	mkdir -p "$T/project/sub/conf" "$WS/at/sub"
+	echo kept >"$T/project/sub/conf/file"
+	: >"$WS/at/sub/other"
+	carrel run --bind "$T/project:$WS/at:rw" --protect "$T/project/sub/conf/file" \
+		--protect "$T/project/absent" -- sh -c 'cd at; ls sub; echo lost >sub/conf/file
+			mv sub s2; mkdir sub; : >absent; : >new'
+	assert_status 0
+	assert_output conf
+	[[ $(<"$T/project/sub/conf/file") == kept && -e $T/project/new ]] || fail 'protected is written'
+	[[ ! -e $T/project/absent && ! -e $T/project/s2 ]] || fail 'something protected appeared'
+	rm -rf "$BASE"/carrel-*.quarantine
+	mkdir -p "$T/all"
+	carrel run --bind "/:$WS/at" -- sh -c 'ls at/proc at/run at/tmp at/var/tmp at/dev | grep -v : || true; ls at/etc/passwd'
+	assert_status 0
+	assert_matches "$output" 'at/etc/passwd$'
+	refute_matches "$output" '[0-9]'
+}
+
 @test "plan and policy show: help lists the settings" {
 	for verb in plan 'policy show'; do
 		# shellcheck disable=SC2086 # words

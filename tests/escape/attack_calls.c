@@ -119,7 +119,7 @@ static int clone_tree(char *const *arg)
 		syscall(SYS_open_tree, AT_FDCWD, arg[0], OPEN_TREE_CLONE | AT_RECURSIVE));
 }
 
-static int move_mount(char *const *arg)
+static int move_a_mount(char *const *arg)
 {
 	return got_through(syscall(SYS_move_mount, AT_FDCWD, arg[0], AT_FDCWD, arg[1], 0));
 }
@@ -367,7 +367,7 @@ int main(int argc, char **argv)
 		{ "bind", 2, bind_mount },
 		{ "umount", 1, unmount },
 		{ "open-tree", 1, clone_tree },
-		{ "move-mount", 2, move_mount },
+		{ "move-mount", 2, move_a_mount },
 		{ "fsopen", 1, open_fs },
 		{ "fspick", 1, pick_fs },
 		{ "mount-setattr", 1, clear_read_only },

@@ -168,12 +168,14 @@ static int follow_entry(char *const *arg)
 static int raise_limit(char *const *arg)
 {
 	int resource = (int)strtol(arg[0], NULL, 10);
-	struct rlimit limit;
+	struct {
+		unsigned long long soft, hard;
+	} limit;
 
-	if (getrlimit(resource, &limit) < 0)
+	if (syscall(SYS_prlimit64, 0, resource, NULL, &limit) < 0)
 		return -errno;
-	limit.rlim_max++;
-	return attack_result(setrlimit(resource, &limit));
+	limit.hard++;
+	return attack_result(syscall(SYS_prlimit64, 0, resource, &limit, NULL));
 }
 
 static int limit_of(char *const *arg)

@@ -1,0 +1,168 @@
+/*
+ * tree_own.c - see tree_own.h.
+ *
+ * Runs in: the launcher and carrel-policy. PURE: no system calls.
+ */
+#include "plan/tree_own.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "plan/path.h"
+
+const char *const plan_system_paths[SYSTEM_PATH_COUNT] = {
+	[SYSTEM_PROC] = "/proc",
+	[SYSTEM_DEV] = "/dev",
+	[SYSTEM_RUN] = "/run",
+	[SYSTEM_TMP] = "/tmp",
+	[SYSTEM_VAR_TMP] = "/var/tmp",
+	[SYSTEM_DEV_NULL] = "/dev/null",
+	[SYSTEM_DEV_ZERO] = "/dev/zero",
+	[SYSTEM_DEV_FULL] = "/dev/full",
+	[SYSTEM_DEV_RANDOM] = "/dev/random",
+	[SYSTEM_DEV_URANDOM] = "/dev/urandom",
+	[SYSTEM_DEV_TTY] = "/dev/tty",
+};
+
+static int add_devices(struct tree *t, const struct facts *facts, struct error *e)
+{
+	for (int i = SYSTEM_DEV_NULL; i <= SYSTEM_DEV_TTY; i++) {
+		if (!facts->system[i].exists)
+			continue;
+		struct node n = tree_node_from_fact(&facts->system[i], NODE_DEV);
+
+		n.path = plan_system_paths[i];
+		n.rank = RANK_BUILT_IN;
+		n.why = "minimal /dev";
+		int r = tree_add(t, n, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* /proc, /dev, /run, /tmp, /var/tmp: never the host's. */
+int tree_add_system(struct tree *t, const struct facts *facts, struct error *e)
+{
+	static const struct {
+		enum system_path path;
+		enum node_kind kind;
+		bool writable;
+		const char *why;
+	} places[] = {
+		{ SYSTEM_PROC, NODE_PROC, false, "only the session's processes" },
+		{ SYSTEM_DEV, NODE_SHELL, false, "minimal /dev" },
+		{ SYSTEM_RUN, NODE_SHELL, false, "the host's sockets live here" },
+		{ SYSTEM_TMP, NODE_TMP, true, "temporary files land in the scratch" },
+		{ SYSTEM_VAR_TMP, NODE_TMP, true, "temporary files land in the scratch" },
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const struct path_fact *f = &facts->system[places[i].path];
+		struct node n = tree_node_from_fact(f, places[i].kind);
+
+		/* A place that the host lacks is missed by nobody, except where the root is ours. */
+		if (!f->exists && tree_host_root(t))
+			continue;
+		if (!f->exists)
+			n.path = plan_system_paths[places[i].path];
+		n.is_dir = true;
+		n.rank = RANK_BUILT_IN;
+		n.writable = places[i].writable;
+		n.why = places[i].why;
+		int r = tree_add(t, n, e);
+		if (r < 0)
+			return r;
+	}
+	const struct node pts = { .kind = NODE_DEVPTS,
+		.path = "/dev/pts",
+		.is_dir = true,
+		.writable = true,
+		.why = "own terminals" };
+	const struct node shm = { .kind = NODE_SHM,
+		.path = "/dev/shm",
+		.is_dir = true,
+		.writable = true,
+		.why = "own shared memory" };
+	int r = tree_add(t, pts, e);
+	if (r >= 0)
+		r = tree_add(t, shm, e);
+	return r < 0 ? r : add_devices(t, facts, e);
+}
+
+int tree_add_workspace(
+	struct tree *t, const struct policy *policy, const struct facts *facts, struct error *e)
+{
+	static const char *const why[] = {
+		[WORKSPACE_DIRECT] = "workspace (direct)",
+		[WORKSPACE_RO] = "workspace (read-only)",
+		[WORKSPACE_OVERLAY] = "workspace (overlay)",
+	};
+	struct node n = {
+		.kind = policy->workspace_mode == WORKSPACE_OVERLAY ? NODE_OVERLAY : NODE_BIND,
+		.path = facts->workspace,
+		.source = facts->workspace,
+		.writable = policy->workspace_mode != WORKSPACE_RO,
+		.is_dir = true,
+		.exists = true,
+		.checked = true,
+		.dev = facts->workspace_dev,
+		.ino = facts->workspace_ino,
+		.uid = facts->workspace_uid,
+		.gid = facts->workspace_gid,
+		.rank = RANK_SESSION,
+		.why = why[policy->workspace_mode],
+		.line = &policy->workspace.source,
+	};
+
+	return tree_add(t, n, e);
+}
+
+int tree_add_session(
+	struct tree *t, const struct policy *policy, const struct facts *facts, struct error *e)
+{
+	const char *scratch = facts->scratch_dir;
+	const char *results = arena_format(t->arena, "%s/tool-results", facts->session_dir);
+
+	if (!results)
+		return tree_full(e);
+	struct node nodes[] = {
+		{ .kind = NODE_SHELL,
+			.path = facts->scratch_base,
+			.is_dir = true,
+			.exists = true,
+			.rank = RANK_BUILT_IN,
+			.why = "other sessions' scratch lies here" },
+		{ .kind = NODE_SHELL,
+			.path = facts->session_dir,
+			.is_dir = true,
+			.exists = true,
+			.rank = RANK_SESSION,
+			.why = "session directory" },
+		{ .kind = NODE_SCRATCH,
+			.path = scratch,
+			.source = scratch,
+			.is_dir = true,
+			.exists = true,
+			.writable = true,
+			.rank = RANK_SESSION,
+			.why = "scratch" },
+		{ .kind = NODE_BIND,
+			.path = results,
+			.source = results,
+			.is_dir = true,
+			.exists = true,
+			.rank = RANK_SESSION,
+			.why = "tool-results" },
+	};
+	nodes[2].size = policy->scratch_size.set ? policy->scratch_size.value : 0;
+	for (size_t i = 0; i < 4; i++) {
+		nodes[i].uid = facts->uid;
+		nodes[i].gid = facts->gid;
+		int r = tree_add(t, nodes[i], e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
