@@ -217,7 +217,7 @@ static bool is_redundant(const struct node *n, const struct node *up)
 	switch (n->kind) {
 	case NODE_BIND:
 		return up->shows_host && up->kind != NODE_OVERLAY && n->exists &&
-			!strcmp(n->path, n->source) && n->writable == up->writable &&
+			emit_is_part(n, up) && n->writable == up->writable &&
 			n->idmapped == up->idmapped && (!n->idmapped || n->idmap == up->idmap);
 	case NODE_PROTECT:
 		return !up->shows_host || !up->writable || up->kind == NODE_OVERLAY;

@@ -259,15 +259,39 @@ static bool may_write(const struct golden *g, const char *path)
 	return false;
 }
 
-/* Nothing of the host is writable but what was asked for, and nothing is there twice by accident. */
+/* As root: what others could not read, and a line of the policy reads in itself. */
+static bool may_map(const struct golden *g, const char *path)
+{
+	const struct facts *f = &g->machine.facts;
+
+	if (may_write(g, path) || path_below(f->workspace, path))
+		return true;
+	for (size_t i = 0; i < f->path_count; i++) {
+		mode_t need = S_ISDIR(f->paths[i].mode) ? S_IROTH | S_IXOTH : S_IROTH;
+
+		if (f->paths[i].exists && f->paths[i].rule->kind != PATH_HIDE &&
+			f->paths[i].rule->kind != PATH_PROTECT &&
+			(f->paths[i].mode & need) != need && !strcmp(f->paths[i].source, path))
+			return true;
+	}
+	return false;
+}
+
+/* Nothing of the host is writable, or shown as the command's own, but what was asked for. */
 static void only_asked_for(struct golden *g)
 {
 	const struct plan *p = &g->plan;
 
-	for (size_t i = 0; i < p->op_count; i++)
-		if (p->ops[i].kind == OP_CLONE && !(p->ops[i].flags & (OPF_RDONLY | OPF_DEV)) &&
-			!may_write(g, p->ops[i].path))
-			broken(g, "operation %zu makes %s writable", i, p->ops[i].path);
+	for (size_t i = 0; i < p->op_count; i++) {
+		const struct op *op = &p->ops[i];
+
+		if (op->kind != OP_CLONE)
+			continue;
+		if (!(op->flags & (OPF_RDONLY | OPF_DEV)) && !may_write(g, op->path))
+			broken(g, "operation %zu makes %s writable", i, op->path);
+		if ((op->flags & OPF_IDMAP) && !may_map(g, op->path))
+			broken(g, "operation %zu opens %s", i, op->path);
+	}
 }
 
 static void no_secret(struct golden *g)
