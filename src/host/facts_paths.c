@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/facts_cover.h"
 #include "host/gitdirs.h"
 #include "host/match.h"
 #include "host/resolve.h"
@@ -344,6 +345,8 @@ int facts_paths(struct facts *facts, struct arena *a, struct policy *policy, str
 		r = find_git(&f, policy);
 	for (size_t i = 0; i < policy->path_count && r >= 0; i++)
 		r = find_rule(&f, &policy->paths[i]);
+	if (r >= 0 && facts_cover(facts, &f.res, policy) < 0)
+		r = no_memory(&f);
 	if (r >= 0)
 		r = find_links(&f);
 	if (r >= 0 && facts->privileged)

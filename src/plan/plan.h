@@ -35,6 +35,7 @@ struct path_fact {
 	bool exists;      /* the source */
 	bool dest_exists; /* something is at `path` on the host to mount on */
 	bool is_link;     /* protect and hide: the last component is a symbolic link itself */
+	bool covered;     /* protect and hide: a bind shows something else at `path` */
 	mode_t mode;      /* of the source: type and permission bits */
 	uid_t uid;
 	gid_t gid;

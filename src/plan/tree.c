@@ -112,7 +112,7 @@ static int add_derived(struct tree *t, const struct facts *facts, const struct p
 		const struct path_fact *f = &facts->paths[i];
 		const char *rest = path_below(bind->source, f->path);
 
-		if (!rest || !*rest || !f->exists ||
+		if (!rest || !*rest || !f->exists || strcmp(f->path, f->source) != 0 ||
 			(f->rule->kind != PATH_HIDE && f->rule->kind != PATH_PROTECT))
 			continue;
 		struct node n = node_from_rule(f);
@@ -165,14 +165,15 @@ static int add_rules(struct tree *t, const struct facts *facts, struct error *e)
 	for (size_t i = 0; i < facts->path_count && r >= 0; i++) {
 		const struct path_fact *f = &facts->paths[i];
 
-		if (!f->exists && f->rule->kind != PATH_TMPFS)
-			continue; /* optional, or absent and to stay so */
+		if ((!f->exists && f->rule->kind != PATH_TMPFS) || f->covered)
+			continue; /* optional; absent, and to stay so; not seen */
 		if (tree_is_own(facts, f))
 			continue; /* to be read, which it can be as it is */
 		r = tree_add(t, node_from_rule(f), e);
-		if (r >= 0 && strcmp(f->path, f->source) != 0)
-			r = add_derived(t, facts, f, e);
-		if (r >= 0 && strcmp(f->path, f->source) != 0)
+		if (r < 0 || !f->rule->dest || !strcmp(f->path, f->source))
+			continue;
+		r = add_derived(t, facts, f, e);
+		if (r >= 0)
 			r = add_derived_places(t, facts, f, e);
 	}
 	return r;

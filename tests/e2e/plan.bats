@@ -139,6 +139,25 @@ listing() {
 	refute_matches "${output//t.??????/}" '[0-9]'
 }
 
+@test "plan: a bind over the home: rules are about what is seen there" {
+	mkdir -p "$T/other/.ssh" "$T/other/.aws" "$HOME/.ssh" "$HOME/.gnupg"
+	echo key | tee "$T/other/.ssh/key" "$T/other/.aws/key" "$HOME/.ssh/key" >/dev/null
+	echo rc >"$T/other/.bashrc"
+	echo host >"$HOME/.bashrc"
+	ln -s nowhere "$T/other/.netrc"
+	carrel run --bind "$T/other:$HOME:rw" --protect "$HOME/.bashrc" --protect "$HOME/.profile" -- sh -c '
+		cd; ls .ssh .aws | grep key; cat .bashrc; echo more >>.bashrc; echo x >.profile; echo new >new'
+	assert_status 0
+	assert_output rc
+	[[ $(<"$T/other/.bashrc") == rc && -e $T/other/new && ! -e $T/other/.profile ]] ||
+		fail 'not protected'
+	[[ $(<"$HOME/.bashrc") == host && ! -e $HOME/.profile ]] || fail 'the host was changed'
+	rm -rf "$BASE"/carrel-*.quarantine
+	carrel run --bind "$T/other:$HOME" --read "$HOME/.ssh" -- cat "$HOME/.ssh/key"
+	assert_status 0
+	assert_output key
+}
+
 @test "plan: as root, what is bound into the workspace is not opened by the workspace's owner" {
 	need_root
 	mkdir "$WS/at" "$T/open"

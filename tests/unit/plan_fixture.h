@@ -301,6 +301,32 @@ static UNUSED void machine_apply_rule(struct machine *m, const struct path_rule 
 	}
 }
 
+/* As src/host/facts_cover.c, for one bind that nothing stands on. */
+static UNUSED void machine_cover(
+	struct machine *m, const struct policy *policy, struct path_fact bind, size_t count)
+{
+	for (size_t i = 0; i < policy->path_count; i++) {
+		const struct path_rule *rule = &policy->paths[i];
+
+		if (rule->glob || (rule->kind != PATH_HIDE && rule->kind != PATH_PROTECT))
+			continue;
+		struct found place = machine_resolve(m, rule->path, false);
+		const char *rest = path_below(bind.path, place.path);
+		if (!rest || !*rest)
+			continue;
+		for (size_t j = 0; j < count; j++)
+			if (m->facts.paths[j].rule == rule)
+				m->facts.paths[j].covered = true;
+		struct found found = machine_resolve(
+			m, arena_format(m->arena, "%s/%s", bind.source, rest), false);
+		if (!found.entry && rule->kind == PATH_HIDE)
+			continue;
+		struct path_fact fact = machine_fact(m, rule, &found);
+		fact.path = found.entry ? place.path : found.path;
+		machine_add_fact(m, fact);
+	}
+}
+
 static UNUSED void machine_close_above(struct machine *m, const char *path)
 {
 	struct facts *f = &m->facts;
@@ -359,6 +385,9 @@ static UNUSED void machine_facts(struct machine *m, const struct policy *policy)
 	}
 	for (size_t i = 0; i < policy->path_count; i++)
 		machine_apply_rule(m, &policy->paths[i]);
+	for (size_t i = 0, count = f->path_count; i < count; i++)
+		if (f->paths[i].rule->dest && strcmp(f->paths[i].path, f->paths[i].source) != 0)
+			machine_cover(m, policy, f->paths[i], count);
 	if (!f->privileged)
 		return;
 	machine_close_above(m, f->workspace);
