@@ -177,7 +177,8 @@ static int find_scratch_base(
 		return r;
 	/* The tools could reach, and break, what other sessions have in it. */
 	if (!strcmp(found.path, f->workspace))
-		return scratch_error(found.path, 0, "the scratch base is the workspace itself", e);
+		return scratch_error(
+			found.path, 0, "the scratch base is the workspace itself", e);
 	f->scratch_base = found.path;
 	f->session_dir = arena_join(res->arena, f->scratch_base, '/', f->session_name);
 	if (f->session_dir)

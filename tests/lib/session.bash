@@ -7,6 +7,8 @@
 # start ARGUMENT...: the launcher in the background. Its pid is in LAUNCHER, what it writes in
 # $T/out and $T/err.
 start() {
+	: >"$T/out"
+	: >"$T/err" # what is killed at once has not opened them
 	/usr/bin/python3 -c 'import os, signal, sys
 os.setpgid(0, 0)
 for s in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE):
