@@ -189,6 +189,15 @@ static void judge_end(struct attest *a, int status)
 			kept ? "kept, as planned" : "the session directory is gone");
 }
 
+static bool is_over(struct attest *a)
+{
+	char value[32];
+
+	return attest_read(a->session.payload, "status", a->status, sizeof(a->status)) < 0 ||
+		!attest_field(a->status, "State", value, sizeof(value)) || value[0] == 'Z' ||
+		value[0] == 'X';
+}
+
 static int look(struct attest *a, struct error *e)
 {
 	struct mount_table host = { .arena = &a->arena };
@@ -208,7 +217,13 @@ static int look(struct attest *a, struct error *e)
 		r = look_at_mounts(a, &host, e);
 	if (r >= 0)
 		r = look_at_processes(a, e);
+	bool over = !a->probe && is_over(a);
 	int status = attest_session_end(&a->session);
+	if (over) {
+		/* What was read last was read of something that was going away. */
+		*e = (struct error){ 0 };
+		return attest_session_ended(NULL, status, e);
+	}
 	if (r >= 0)
 		judge_end(a, status);
 	return r;

@@ -213,6 +213,18 @@ static int await(struct attest_session *s)
 	return -ETIMEDOUT;
 }
 
+int attest_session_ended(const char *command, int status, struct error *e)
+{
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	int r = error_set(e, ERROR_PROTOCOL, "launch", 0, command,
+		"the session ended (status %d) before it could be looked at", code);
+
+	/* From 125 to 127 the launcher has said why itself. */
+	if (code < 125 || code > 127)
+		error_hint(e, "name a command that goes on until it is ended");
+	return r;
+}
+
 static int explain(int r, int status, const char *command, struct error *e)
 {
 	int code = status < 0       ? -1
@@ -225,12 +237,7 @@ static int explain(int r, int status, const char *command, struct error *e)
 	if (r != -ESRCH || code < 0)
 		return error_set(
 			e, ERROR_INTERNAL, "launch", -r, command, "cannot start a session");
-	r = error_set(e, ERROR_PROTOCOL, "launch", 0, command,
-		"the session ended (status %d) before it could be looked at", code);
-	/* From 125 to 127 the launcher has said why itself. */
-	if (code < 125 || code > 127)
-		error_hint(e, "name a command that goes on until it is ended");
-	return r;
+	return attest_session_ended(command, status, e);
 }
 
 int attest_session_start(struct attest_session *ret, const char *launcher,

@@ -35,6 +35,12 @@ MUST_CHECK int attest_session_start(struct attest_session *ret, const char *laun
 int attest_session_end(struct attest_session *s);
 
 /*
+ * attest_session_ended - the error of a session that was over too early. @status: its wait status;
+ * @command: what to name. Returns -errno.
+ */
+int attest_session_ended(const char *command, int status, struct error *e);
+
+/*
  * attest_read - all of /proc/@pid/@name, at most @size - 1 bytes; NUL-terminated.
  * Returns its length or -errno.
  */
