@@ -70,6 +70,9 @@ void *arena_push(struct arena *a, void *items, size_t count, size_t size)
 	if (items && (count < 8 || (count & (count - 1)) != 0))
 		return items;
 	size_t capacity = count < 8 ? 8 : count * 2;
+	/* Nothing has been taken since: it grows where it is. */
+	if (items && (char *)items + ((count * size + 15) & ~(size_t)15) == a->base + a->used)
+		return arena_array(a, capacity - count, size) ? items : NULL;
 	void *grown = arena_array(a, capacity, size);
 
 	if (grown && items)

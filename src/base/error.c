@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static const char *const code_names[] = {
 	[ERROR_NONE] = "none",
 	[ERROR_USAGE] = "usage",
@@ -27,6 +29,15 @@ static const char *const code_names[] = {
 	[ERROR_PROTOCOL] = "protocol",
 	[ERROR_LIMIT] = "limit",
 	[ERROR_TEARDOWN] = "teardown",
+	[ERROR_STATE] = "state",
+	[ERROR_SESSION] = "session",
+	[ERROR_ENDING] = "ending",
+	[ERROR_VERSION] = "version",
+	[ERROR_REQUEST] = "request",
+	[ERROR_PEER] = "peer",
+	[ERROR_LOOSENS] = "loosens",
+	[ERROR_EXECUTION] = "execution",
+	[ERROR_PROMOTE] = "promote",
 	[ERROR_INTERNAL] = "internal",
 };
 
@@ -47,6 +58,14 @@ const char *error_code_name(enum error_code code)
 	if ((size_t)code >= sizeof(code_names) / sizeof(code_names[0]))
 		return "internal";
 	return code_names[code];
+}
+
+enum error_code error_code_find(const char *name)
+{
+	for (size_t i = 1; i < sizeof(code_names) / sizeof(code_names[0]); i++)
+		if (!strcmp(code_names[i], name))
+			return (enum error_code)i;
+	return ERROR_INTERNAL;
 }
 
 int error_set(struct error *e, enum error_code code, const char *stage, int errnum,
@@ -78,44 +97,29 @@ void error_hint(struct error *e, const char *format, ...)
 	va_end(args);
 }
 
-/* Appends text; control characters become \xNN. Returns the new length. */
-static size_t append_visible(char *out, size_t size, size_t at, const char *text)
+/* Appends text as far as it fits. Returns the new length. */
+static size_t append(char *out, size_t size, size_t at, const char *text)
 {
-	static const char hex[] = "0123456789abcdef";
-
-	for (; *text && at + 5 < size; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c >= 0x20 && c != 0x7f) {
-			out[at++] = (char)c;
-			continue;
-		}
-		out[at++] = '\\';
-		out[at++] = 'x';
-		out[at++] = hex[c >> 4];
-		out[at++] = hex[c & 15];
-	}
-	out[at] = '\0';
-	return at;
+	return at + 5 <= size ? at + text_visible(&text, "", out + at, size - at) : at;
 }
 
 size_t error_format(const struct error *e, char *ret_text, size_t size)
 {
-	size_t at = append_visible(ret_text, size, 0, "carrel: ");
+	size_t at = append(ret_text, size, 0, "carrel: ");
 
-	at = append_visible(ret_text, size, at, e->what);
+	at = append(ret_text, size, at, e->what);
 	if (e->on[0]) {
-		at = append_visible(ret_text, size, at, ": ");
-		at = append_visible(ret_text, size, at, e->on);
+		at = append(ret_text, size, at, ": ");
+		at = append(ret_text, size, at, e->on);
 	}
 	if (e->errnum) {
-		at = append_visible(ret_text, size, at, ": ");
-		at = append_visible(ret_text, size, at, strerror(e->errnum));
+		at = append(ret_text, size, at, ": ");
+		at = append(ret_text, size, at, strerror(e->errnum));
 	}
 	if (e->hint[0] && at + 24 < size) {
 		ret_text[at++] = '\n';
-		at = append_visible(ret_text, size, at, "carrel: hint: ");
-		at = append_visible(ret_text, size, at, e->hint);
+		at = append(ret_text, size, at, "carrel: hint: ");
+		at = append(ret_text, size, at, e->hint);
 	}
 	if (at + 1 < size)
 		ret_text[at++] = '\n';

@@ -30,14 +30,24 @@ enum error_code {
 	ERROR_PROTOCOL,   /* init ended or spoke wrongly: what happened is not known */
 	ERROR_LIMIT,      /* descriptors, processes or memory of carrel itself ran out */
 	ERROR_TEARDOWN,   /* something could not be removed */
-	ERROR_INTERNAL,   /* any other failed system call */
+	ERROR_STATE,      /* the state directory cannot be used, or not be trusted */
+	ERROR_SESSION,    /* no such session, not only one, or it does not answer */
+	ERROR_ENDING,     /* the session is ending: nothing new is begun in it */
+	ERROR_VERSION,    /* the other side speaks another version of the control protocol */
+	ERROR_REQUEST, /* a request that is no request: over a bound, malformed, out of order */
+	ERROR_PEER,    /* a client of another user */
+	ERROR_LOOSENS, /* a request for more than the session's policy allows */
+	ERROR_EXECUTION, /* there is no such execution or service */
+	ERROR_PROMOTE,   /* an artifact could not be promoted */
+	ERROR_INTERNAL,  /* any other failed system call */
 };
 
 struct error {
 	enum error_code code;
-	int errnum;     /* errno value, 0 where there is none */
-	int op;         /* operation number of the plan, -1 where there is none */
-	char stage[16]; /* options facts policy plan session launch supervise close report */
+	int errnum; /* errno value, 0 where there is none */
+	int op;     /* operation number of the plan, -1 where there is none */
+	char stage
+		[16]; /* options facts policy plan session launch supervise promote close report */
 	char what[128]; /* what failed, a clause: "cannot open the scratch base" */
 	char on[1024]; /* on what: a path, file:line, an argument. May be cut, never unterminated */
 	char hint[384]; /* what to do about it; empty where nothing helps */
@@ -57,6 +67,9 @@ void error_hint(struct error *e, const char *format, ...) __attribute__((format(
 
 /* error_below - `on`, if there is one, is relative to the directory @dir: make it whole. */
 void error_below(struct error *e, const char *dir);
+
+/* error_code_find - the code that a stable word names; ERROR_INTERNAL for an unknown one. */
+enum error_code error_code_find(const char *name);
 
 /* error_code_name - the stable word for a code, e.g. "namespaces". Never NULL. */
 const char *error_code_name(enum error_code code);

@@ -10,6 +10,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 void fd_close(int *fd)
 {
 	/* close(2) must not be retried on EINTR on Linux, and errno belongs to the caller. */
@@ -36,6 +38,20 @@ int fd_write_all(int fd, const void *data, size_t size)
 			return -EIO;
 		at += n;
 		size -= (size_t)n;
+	}
+	return 0;
+}
+
+int fd_write_visible(int fd, const char *text)
+{
+	char part[1024];
+
+	while (*text) {
+		size_t n = text_visible(&text, "", part, sizeof(part));
+		int r = fd_write_all(fd, part, n);
+
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

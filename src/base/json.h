@@ -26,6 +26,13 @@
 
 #define JSON_DEPTH_MAX 32
 
+/*
+ * The library that carrel-agent reads JSON with has functions of these names: the linker must not
+ * take one for the other. No file includes both headers.
+ */
+#define json_string json_out_string
+#define json_null json_out_null
+
 struct json {
 	char *buffer; /* the caller's */
 	size_t size;  /* bytes of buffer */

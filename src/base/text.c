@@ -132,6 +132,30 @@ int text_parse_duration(const char *text, uint64_t *ret_ms)
 	return 0;
 }
 
+int text_parse_thousandths(const char *text, uint64_t *ret_thousandths)
+{
+	uint64_t whole, part = 0;
+	int r = read_digits(&text, &whole);
+
+	if (r < 0)
+		return r;
+	if (*text == '.') {
+		text++;
+		if (strspn(text, "0123456789") > 3)
+			return -EINVAL;
+		r = read_fraction(&text, 1000, &part);
+		if (r < 0)
+			return r;
+	}
+	if (*text || (whole == 0 && part == 0))
+		return -EINVAL;
+	if (__builtin_mul_overflow(whole, 1000, &whole) ||
+		__builtin_add_overflow(whole, part, &whole))
+		return -ERANGE;
+	*ret_thousandths = whole;
+	return 0;
+}
+
 int text_parse_count(const char *text, uint64_t *ret_count)
 {
 	uint64_t value;
@@ -168,6 +192,19 @@ void text_format_duration(uint64_t ms, char *ret_text, size_t size)
 	const struct unit *unit = best_unit(duration_units + 1, COUNT(duration_units) - 1, ms);
 
 	(void)snprintf(ret_text, size, "%" PRIu64 "%s", ms / unit->factor, unit->name);
+}
+
+void text_format_thousandths(uint64_t thousandths, char *ret_text, size_t size)
+{
+	unsigned part = (unsigned)(thousandths % 1000), digits = 3;
+
+	for (; digits > 0 && part % 10 == 0; digits--)
+		part /= 10;
+	if (digits)
+		(void)snprintf(ret_text, size, "%" PRIu64 ".%0*u", thousandths / 1000,
+			(int)digits, part);
+	else
+		(void)snprintf(ret_text, size, "%" PRIu64, thousandths / 1000);
 }
 
 static unsigned least(unsigned a, unsigned b)
@@ -224,6 +261,21 @@ const char *text_nearest(const char *word, const char *const *list, size_t count
 	return nearest;
 }
 
+void text_words(const char *const *words, size_t count, char *ret_text, size_t size)
+{
+	size_t used = 0;
+
+	ret_text[0] = '\0';
+	for (size_t i = 0; i < count && used < size; i++) {
+		const char *between = i == 0 ? "" : i + 1 < count ? ", " : " or ";
+		int n = snprintf(ret_text + used, size - used, "%s%s", between, words[i]);
+
+		used += n < 0 ? size : (size_t)n;
+	}
+	if (used >= size)
+		ret_text[0] = '\0';
+}
+
 size_t text_utf8_length(const char *text, size_t size)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -256,4 +308,55 @@ bool text_is_utf8(const char *text, size_t size)
 		size -= length;
 	}
 	return true;
+}
+
+/* Marks, embeddings, overrides and isolates of writing from right to left. */
+static bool reorders(const unsigned char *p)
+{
+	if (p[0] == 0xd8)
+		return p[1] == 0x9c; /* U+061C */
+	if (p[0] != 0xe2)
+		return false;
+	if (p[1] == 0x80) /* U+200E, U+200F, U+202A to U+202E */
+		return p[2] == 0x8e || p[2] == 0x8f || (p[2] >= 0xaa && p[2] <= 0xae);
+	return p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9; /* U+2066 to U+2069 */
+}
+
+size_t text_printable_length(const char *text, size_t size)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t n = text_utf8_length(text, size);
+
+	if (n == 1 && (p[0] < 0x20 || p[0] == 0x7f))
+		return 0;
+	if (n == 2 && p[0] == 0xc2 && p[1] < 0xa0)
+		return 0;
+	return n > 1 && reorders(p) ? 0 : n;
+}
+
+size_t text_visible(const char **text, const char *special, char *ret_text, size_t size)
+{
+	static const char hex[] = "0123456789abcdef";
+	const char *at = *text;
+	size_t left = strlen(at), used = 0;
+
+	while (left > 0 && used + 5 <= size) {
+		size_t n = text_printable_length(at, left);
+
+		if (n == 0 || (n == 1 && strchr(special, *at))) {
+			n = 1;
+			memcpy(ret_text + used, "\\x", 2);
+			ret_text[used + 2] = hex[(unsigned char)*at >> 4];
+			ret_text[used + 3] = hex[*at & 15];
+			used += 4;
+		} else {
+			memcpy(ret_text + used, at, n);
+			used += n;
+		}
+		at += n;
+		left -= n;
+	}
+	ret_text[used] = '\0';
+	*text = at;
+	return used;
 }

@@ -32,9 +32,16 @@ MUST_CHECK int text_parse_duration(const char *text, uint64_t *ret_ms);
 /* text_parse_count - decimal digits, 1 and more. 0, -EINVAL or -ERANGE. */
 MUST_CHECK int text_parse_count(const char *text, uint64_t *ret_count);
 
-/* text_format_size / text_format_duration - the shortest exact form that reads back the same. */
+/*
+ * text_parse_thousandths - a decimal number such as 2, 0.5 or 1.125, in thousandths; at most three
+ * digits after the point. 0, -EINVAL (as above; also zero, and more digits) or -ERANGE.
+ */
+MUST_CHECK int text_parse_thousandths(const char *text, uint64_t *ret_thousandths);
+
+/* text_format_size / text_format_duration / text_format_thousandths - the shortest exact form that reads back the same. */
 void text_format_size(uint64_t bytes, char *ret_text, size_t size);
 void text_format_duration(uint64_t ms, char *ret_text, size_t size);
+void text_format_thousandths(uint64_t thousandths, char *ret_text, size_t size);
 
 /*
  * text_distance - edit distance (insert, delete, replace, swap of neighbours) of two words.
@@ -47,6 +54,22 @@ unsigned text_distance(const char *a, const char *b, unsigned limit);
  * abbreviates, else the one at the smallest distance, at most a third of its length.
  */
 const char *text_nearest(const char *word, const char *const *list, size_t count);
+
+/* text_words - "a, b or c"; an empty text where that does not fit into @size. */
+void text_words(const char *const *words, size_t count, char *ret_text, size_t size);
+
+/*
+ * text_printable_length - bytes of the character at @text that a terminal shows and does not obey; 0 for a
+ * control character (U+0080 to U+009F are some), for one that changes the order in which others are
+ * shown, and for a byte that is none.
+ */
+size_t text_printable_length(const char *text, size_t size);
+
+/*
+ * text_visible - *@text with what is not printable, and with what is in @special, as \xNN.
+ * @text: moved behind what fitted. @ret_text: @size bytes (5 at least), ended by a NUL. Returns its length.
+ */
+size_t text_visible(const char **text, const char *special, char *ret_text, size_t size);
 
 /* text_utf8_length - bytes of the valid UTF-8 sequence at @text (1 to 4), 0 where there is none. */
 size_t text_utf8_length(const char *text, size_t size);

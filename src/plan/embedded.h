@@ -1,14 +1,15 @@
 /*
  * embedded.h - what the build step made of policy/: texts and compiled filters.
  *
- * Runs in: every program that has policies. The tables are written by mkpolicy into one generated
- * C file; nothing else defines them.
+ * Runs in: every program that has policies. The tables are written by mkpolicy and mkprofiles into
+ * generated C files; nothing else defines them.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
+struct policy_line; /* plan/policy_line.h */
 struct sock_filter; /* linux/filter.h */
 
 /* One file of policy/, byte for byte. */
@@ -26,6 +27,15 @@ struct embedded_filter {
 	unsigned short count; /* instructions */
 };
 
+/* A shipped profile and all that it includes, read when carrel was built. */
+struct embedded_profile {
+	const char *name;
+	const struct policy_line *lines; /* as policy_add_text() keeps them, on LAYER_PROFILE */
+	size_t count;
+};
+
+extern const struct embedded_profile embedded_profiles[];
+extern const size_t embedded_profile_count;
 extern const struct embedded_text embedded_texts[];
 extern const size_t embedded_text_count;
 extern const struct embedded_filter embedded_filters[];

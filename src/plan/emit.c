@@ -31,9 +31,25 @@ int emit_op(struct builder *b, struct op op)
 	return 0;
 }
 
-int emit_attach(struct builder *b, const struct node *n, uint16_t slot)
+/*
+ * Where nobody but us has put a link on the way, a place is named by the mount it is on: what lies
+ * right in that mount's root, or in directories that are furniture.
+ */
+static const char *name_on_mount(const struct node *on, const struct node *up, const char *path)
+{
+	const char *rest = on ? path_below(on->path, path) : NULL;
+	bool ours = up && !up->shows_host && !up->in_session && up->slot == SLOT_FURNITURE &&
+		up->kind == NODE_SHELL;
+
+	return rest && *rest && (ours || !strchr(rest, '/')) ? rest : NULL;
+}
+
+int emit_attach(struct builder *b, struct node *n, uint16_t slot)
 {
 	struct op *ops = arena_push(b->plan->arena, b->attaches, b->attach_count, sizeof(*ops));
+	const struct node *up = tree_up(&b->tree, n);
+	const struct node *on = up ? up->mount : NULL;
+	const char *name = name_on_mount(on, up, n->path);
 
 	if (!ops)
 		return emit_full(b);
@@ -41,11 +57,15 @@ int emit_attach(struct builder *b, const struct node *n, uint16_t slot)
 	b->attaches[b->attach_count++] = (struct op){
 		.kind = OP_ATTACH,
 		.slot = slot,
+		.from = name ? on->mount_slot : 0,
 		.path = n->path,
+		.text = name,
 		.flags = n->is_link ? OPF_LINK : 0,
 		.why = n->why,
 		.source = n->line,
 	};
+	n->mount = n;
+	n->mount_slot = slot;
 	return 0;
 }
 
@@ -206,7 +226,7 @@ int emit_mount_point(struct builder *b, const struct node *n, const struct node 
 }
 
 /* Show a directory or file of a furnished slot at the node's place. */
-int emit_pick(struct builder *b, const struct node *n, uint16_t from, const char *path)
+int emit_pick(struct builder *b, struct node *n, uint16_t from, const char *path)
 {
 	uint16_t slot = PLAN_NO_SLOT;
 	int r = emit_slot(b, &slot);

@@ -31,7 +31,7 @@ int emit_full(struct builder *b);
 MUST_CHECK int emit_op(struct builder *b, struct op op);
 
 /* emit_attach - @slot is to be attached at the node's place, once all sources are taken. */
-MUST_CHECK int emit_attach(struct builder *b, const struct node *n, uint16_t slot);
+MUST_CHECK int emit_attach(struct builder *b, struct node *n, uint16_t slot);
 
 /* emit_slot - a slot that nothing uses yet. */
 MUST_CHECK int emit_slot(struct builder *b, uint16_t *ret_slot);
@@ -69,5 +69,4 @@ MUST_CHECK int emit_way(
 MUST_CHECK int emit_mount_point(struct builder *b, const struct node *n, const struct node *up);
 
 /* emit_pick - show a directory or file of a furnished slot at the node's place. */
-MUST_CHECK int emit_pick(
-	struct builder *b, const struct node *n, uint16_t from, const char *path);
+MUST_CHECK int emit_pick(struct builder *b, struct node *n, uint16_t from, const char *path);

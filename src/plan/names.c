@@ -29,6 +29,7 @@ static const char *const op_names[OP_KIND_COUNT] = {
 	[OP_LANDLOCK_NEW] = "landlock-new",
 	[OP_LANDLOCK_PATH] = "landlock-path",
 	[OP_LANDLOCK_ON] = "landlock-on",
+	[OP_NO_SOCKETS] = "no-sockets",
 	[OP_HIDE_SELF] = "hide-self",
 	[OP_FILTER] = "filter",
 };

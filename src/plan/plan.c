@@ -14,13 +14,34 @@
 #include <sys/stat.h>
 
 #include "plan/absent.h"
+#include "plan/bare.h"
 #include "plan/emit.h"
 #include "plan/env.h"
 #include "plan/path.h"
 #include "plan/process.h"
 
+/* In a directory that is ours an empty one needs no mount of its own. */
+static bool is_in_shell(const struct node *n, const struct node *up)
+{
+	return n->kind == NODE_SHELL && up && up->kind == NODE_SHELL && up->mount &&
+		strcmp(n->path, "/dev") != 0;
+}
+
+static int place_in_shell(struct builder *b, struct node *n, const struct node *up)
+{
+	n->slot = up->slot;
+	n->mount = up->mount;
+	n->prefix = arena_format(
+		b->plan->arena, "%s/%s", up->prefix, path_below(up->path, n->path));
+	return n->prefix ? 0 : emit_full(b);
+}
+
 static int place_shell(struct builder *b, struct node *n)
 {
+	const struct node *up = tree_up(&b->tree, n);
+
+	if (is_in_shell(n, up))
+		return place_in_shell(b, n, up);
 	n->slot = SLOT_FURNITURE;
 	n->prefix = arena_format(b->plan->arena, "%u", b->shells++);
 	if (!n->prefix)
@@ -112,6 +133,19 @@ static int place_new(struct builder *b, struct node *n, enum op_kind kind)
 				.why = n->why,
 				.source = n->line });
 	return r < 0 ? r : emit_attach(b, n, slot);
+}
+
+/*
+ * The machine's own /proc, with what the machine has put over parts of it. Its pid 1 is not the session's;
+ * what it says of processes outside the user namespace is refused by the kernel: ptrace(2).
+ */
+static int place_old_proc(struct builder *b, struct node *n)
+{
+	n->source = n->path;
+	n->checked = false;
+	n->writable = false;
+	n->why = "the machine's own: a new one is refused";
+	return place_bind(b, n, OPF_NOEXEC);
 }
 
 /* The scratch: a directory of the session on disk, or memory where a size is asked for. */
@@ -269,7 +303,8 @@ static int place_node(struct builder *b, struct node *n)
 	case NODE_DEV:
 		return place_bind(b, n, OPF_DEV | OPF_NOEXEC);
 	case NODE_PROC:
-		return place_new(b, n, OP_PROC);
+		return b->plan->facts->refused_proc ? place_old_proc(b, n)
+						    : place_new(b, n, OP_PROC);
 	case NODE_DEVPTS:
 		return place_new(b, n, OP_DEVPTS);
 	case NODE_SHM:
@@ -413,18 +448,22 @@ int plan_build(struct plan *ret, struct arena *arena, const struct policy *polic
 		ret->clone_flags |= CLONE_NEWNET;
 	if (!facts->privileged)
 		ret->clone_flags |= CLONE_NEWUSER;
+	if (facts->refused_namespaces)
+		ret->clone_flags = 0;
 	if (facts->privileged) {
 		ret->idmaps[0] = (struct idmap){ facts->uid, facts->gid };
 		ret->idmap_count = 1;
 	}
 	int r = tree_build(&b.tree, policy, facts, e);
 	if (r >= 0)
-		r = emit_files(&b);
+		r = ret->clone_flags ? emit_files(&b) : bare_files(&b);
 	if (r >= 0)
 		r = absent_collect(&b);
 	if (r >= 0)
 		r = plan_environment(ret, e);
 	if (r >= 0)
 		r = plan_process(ret, &b.tree, b.proc_slot, e);
+	ret->nodes = b.tree.nodes;
+	ret->node_count = b.tree.count;
 	return r;
 }

@@ -73,6 +73,13 @@ struct wall_fact {
 	const char *why; /* NULL where on and nothing to add */
 };
 
+/* A directory that artifacts may be promoted to: a `promote-to` line, resolved. */
+struct promote_root {
+	const char *path; /* canonical */
+	dev_t dev;
+	ino_t ino;
+};
+
 /*
  * Places that every session shapes whatever the policy says. The host side resolves each once;
  * facts.system is parallel to plan_system_paths.
@@ -95,6 +102,23 @@ extern const char *const plan_system_paths[SYSTEM_PATH_COUNT];
 
 struct gitdir_rule; /* host/gitdirs.h */
 
+/* A directory on the way to something hidden, and what it held: without mounts (plan/bare.h). */
+struct split_entry {
+	const char *name;
+	bool is_dir; /* else a regular file: nothing else is listed */
+};
+
+/* What somebody who looks at the session should know of, and nobody has to do anything about. */
+struct note_fact {
+	const char *path, *why;
+};
+
+struct split_fact {
+	const char *path; /* canonical */
+	const struct split_entry *entries;
+	size_t count;
+};
+
 struct facts {
 	uid_t uid;
 	gid_t gid;
@@ -112,6 +136,9 @@ struct facts {
 	gid_t workspace_gid;
 	mode_t workspace_perm;    /* permission bits */
 	const char *scratch_base; /* canonical */
+	/* Where sockets live ($XDG_RUNTIME_DIR), live sessions' among them; canonical; NULL: none, or in a
+	 * place that is never the host's inside. */
+	const char *runtime_dir;
 	const char *session_name; /* carrel-<id> */
 	const char *session_dir;  /* scratch_base/session_name */
 	const char *scratch_dir;  /* session_dir/scratch */
@@ -122,9 +149,21 @@ struct facts {
 	/* Privileged: directories on the way to a shown path that the payload's uid cannot pass. */
 	const char **closed_dirs;
 	size_t closed_count;
+	struct promote_root *promote_roots; /* beside the workspace */
+	size_t promote_root_count;
 	/* What git's directories looked like, for the review at the end. */
 	const struct gitdir_rule *git_rules;
 	size_t git_rule_count;
+	const struct note_fact
+		*notes; /* what of the repositories was not understood, or not granted */
+	size_t note_count;
+	/* What the machine refuses, in words. Looked for only where the policy says `degraded`; NULL:
+	 * nothing. */
+	const char *refused_namespaces; /* one of them, or a mount inside */
+	const char *refused_proc;       /* a new procfs, where mounts are allowed */
+	const char *refused_keyring;
+	const struct split_fact *splits;
+	size_t split_count;
 	struct timespec begun; /* CLOCK_REALTIME */
 	struct path_fact system[SYSTEM_PATH_COUNT];
 	const char *const *environ; /* the caller's environment, borrowed */
@@ -146,7 +185,7 @@ enum op_kind {
 	/* the tree */
 	OP_ROOT_SEAL, /* the namespace's own root: recursive private, read-only, nosuid, nodev */
 	OP_ROOT_NEW,  /* slot becomes the new root; later paths are below it */
-	OP_ATTACH,    /* slot -> path */
+	OP_ATTACH, /* slot -> path; where text is set: -> text in what is seen in slot `from` */
 	OP_ROOT_PIVOT, /* pivot to the new root, detach the old one */
 	/* the process */
 	OP_KEYRING,       /* a new session keyring */
@@ -157,10 +196,11 @@ enum op_kind {
 	OP_CAPABILITIES,  /* bounding, ambient, securebits, the three sets */
 	OP_NO_NEW_PRIVS,
 	OP_LANDLOCK_NEW,  /* value = handled rights, from = ABI */
-	OP_LANDLOCK_PATH, /* path: value = allowed rights */
+	OP_LANDLOCK_PATH, /* path, which is slot's where that is not 0: value = allowed rights */
 	OP_LANDLOCK_ON,
-	OP_HIDE_SELF, /* pid 1 keeps no caller's memory and is not dumpable */
-	OP_FILTER,    /* the system-call filter; always the last one */
+	OP_NO_SOCKETS, /* no socket but unix ones, where there is no network namespace */
+	OP_HIDE_SELF,  /* pid 1 keeps no caller's memory and is not dumpable */
+	OP_FILTER,     /* the system-call filter; always the last one */
 	OP_KIND_COUNT,
 };
 
@@ -168,10 +208,13 @@ enum op_flag {
 	OPF_RDONLY = 1 << 0,
 	OPF_NOEXEC = 1 << 1,
 	OPF_RECURSIVE = 1 << 2,
-	OPF_IDMAP = 1 << 3,   /* CLONE: idmapped by plan.idmaps[from] */
-	OPF_LINK = 1 << 4,    /* the path itself is a symbolic link: do not follow, do mount */
-	OPF_DEV = 1 << 5,     /* device nodes work on it */
-	OPF_OWNED = 1 << 7,   /* TMPFS: belongs to the payload */
+	OPF_IDMAP = 1 << 3, /* CLONE: idmapped by plan.idmaps[from] */
+	OPF_LINK = 1 << 4,  /* the path itself is a symbolic link: do not follow, do mount */
+	OPF_DEV = 1 << 5,   /* device nodes work on it */
+	OPF_OWNED = 1 << 7, /* TMPFS: belongs to the payload */
+	OPF_OPTIONAL =
+		1 << 8, /* LANDLOCK_PATH: what has gone since is not allowed; CAPABILITIES: the
+			 * bounding set and the securebits stay where they cannot be changed */
 	OPF_CHECKED = 1 << 6, /* CLONE: device and inode must be those of the facts */
 };
 
@@ -236,11 +279,13 @@ enum surface_kind {
 	SURFACE_HIDDEN,
 };
 
+struct node; /* plan/tree.h */
+
 struct plan {
 	const struct policy *policy;
 	const struct facts *facts;
 
-	unsigned long clone_flags; /* CLONE_NEW* */
+	unsigned long clone_flags; /* CLONE_NEW*; none: see plan/bare.h */
 	struct op *ops;
 	size_t op_count;
 	size_t slot_count;
@@ -258,6 +303,8 @@ struct plan {
 	const struct sock_filter *filter;
 	unsigned short filter_count;
 
+	const struct node *nodes; /* what is seen where: plan/tree.h */
+	size_t node_count;
 	struct session_entry *entries;
 	size_t entry_count;
 	struct absent_path *absents;

@@ -157,6 +157,14 @@ static void put_settings(struct writer *w)
 	put_number(w, "timeout_ms", &p->timeout_ms);
 	put_number(w, "grace_ms", &p->grace_ms);
 	put_string(w, "report", p->report.value);
+	put_number(w, "memory", &p->memory);
+	put_number(w, "pids", &p->pids);
+	put_number(w, "cpus_milli", &p->cpus_milli);
+	put_number(w, "output_budget", &p->output_budget);
+	put_number(w, "output_max", &p->output_max);
+	put_bool(w, "merge_output", p->merge_output.on);
+	put_number(w, "lifetime_ms", &p->lifetime_ms);
+	put_number(w, "idle_timeout_ms", &p->idle_timeout_ms);
 	json_object_end(&w->json);
 	begin_object(w, "filter");
 	put_string(w, "name", p->syscalls.value ? p->syscalls.value : "default");
@@ -332,6 +340,38 @@ static void put_lists(struct writer *w)
 	json_array_end(&w->json);
 }
 
+static void put_promotions(struct writer *w)
+{
+	const struct policy *p = w->plan->policy;
+	const struct facts *f = w->plan->facts;
+
+	begin_array(w, "promote");
+	for (size_t i = 0; i < p->promote_count; i++) {
+		begin_object(w, NULL);
+		put_string(w, "pattern", p->promotes[i].pattern);
+		put_string(w, "directory", p->promotes[i].dir);
+		put_source(w, &p->promotes[i].source);
+		json_object_end(&w->json);
+	}
+	json_array_end(&w->json);
+	begin_array(w, "promote_to");
+	for (size_t i = 0; i < p->promote_to_count; i++) {
+		begin_object(w, NULL);
+		put_string(w, "directory", p->promote_tos[i].dir);
+		put_source(w, &p->promote_tos[i].source);
+		json_object_end(&w->json);
+	}
+	json_array_end(&w->json);
+	begin_array(w, "notes");
+	for (size_t i = 0; i < f->note_count; i++) {
+		begin_object(w, NULL);
+		put_string(w, "path", f->notes[i].path);
+		put_string(w, "why", f->notes[i].why);
+		json_object_end(&w->json);
+	}
+	json_array_end(&w->json);
+}
+
 /* The value of what comes from the caller may be a secret: it is null. */
 static void put_environment(struct writer *w)
 {
@@ -376,6 +416,7 @@ int plan_print_json(const struct plan_view *view)
 	put_walls(&w);
 	put_ops(&w);
 	put_lists(&w);
+	put_promotions(&w);
 	put_environment(&w);
 	put_command(&w);
 	json_object_end(&w.json);

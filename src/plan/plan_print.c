@@ -10,155 +10,9 @@
 #include "plan/env.h"
 #include "plan/plan_printer.h"
 
-enum {
-	COLUMN_VALUE = 14,
-	COLUMN_STATE = 22,
-	COLUMN_WHAT = 22,
-	COLUMN_WHY = 72,
-	COLUMN_ENV = 28
-};
+enum { COLUMN_STATE = 22, COLUMN_WHAT = 22, COLUMN_WHY = 72, COLUMN_ENV = 28 };
 
-/* --- the session ------------------------------------------------------------------------------ */
-
-static void put_field(struct printer *o, const char *name)
-{
-	printer_own(o, "  ");
-	printer_own(o, name);
-	printer_pad(o, COLUMN_VALUE);
-}
-
-static void put_identity(struct printer *o)
-{
-	const struct facts *f = o->plan->facts;
-
-	put_field(o, "identity");
-	if (f->privileged && o->view->session)
-		printer_format(o,
-			"privileged: uid %u and gid %u inside, to the host a uid and gid that "
-			"nobody else has",
-			f->uid, f->gid);
-	else if (f->privileged)
-		printer_format(o,
-			"privileged: uid %u and gid %u inside, to the host uid %u and gid %u",
-			f->uid, f->gid, f->kernel_uid, f->kernel_gid);
-	else
-		printer_format(o, "user: uid %u and gid %u, inside as outside", f->uid, f->gid);
-	printer_char(o, '\n');
-}
-
-static void put_scratch(struct printer *o)
-{
-	const struct policy *p = o->plan->policy;
-
-	put_field(o, "scratch");
-	printer_text(o, o->plan->facts->scratch_dir);
-	if (p->scratch_size.set) {
-		printer_own(o, ", in memory, at most ");
-		printer_size(o, p->scratch_size.value);
-		printer_source(o, &p->scratch_size.source);
-	}
-	if (p->keep.on) {
-		printer_own(o, ", kept at the end");
-		printer_source(o, &p->keep.source);
-	} else if (p->keep_for_ms.set) {
-		printer_own(o, ", kept for ");
-		printer_duration(o, p->keep_for_ms.value);
-		printer_source(o, &p->keep_for_ms.source);
-	} else {
-		printer_own(o, ", removed at the end");
-	}
-	printer_char(o, '\n');
-}
-
-static void put_time_limit(
-	struct printer *o, const char *name, const struct number_value *limit)
-{
-	if (!limit->set && !limit->value)
-		return;
-	put_field(o, name);
-	printer_duration(o, limit->value);
-	printer_source(o, &limit->source);
-	printer_char(o, '\n');
-}
-
-static void put_filter(struct printer *o)
-{
-	const struct policy *p = o->plan->policy;
-
-	put_field(o, "syscalls");
-	printer_text(o, p->syscalls.value ? p->syscalls.value : "default");
-	if (p->syscall_rule_count)
-		printer_format(o, " and %zu `syscall` lines", p->syscall_rule_count);
-	if (p->nested.on)
-		printer_own(o, ", nested");
-	printer_format(o, ", %u instructions", o->plan->filter_count);
-	printer_source(o, &p->syscalls.source);
-	printer_char(o, '\n');
-}
-
-static void put_switches(struct printer *o)
-{
-	const struct policy *p = o->plan->policy;
-	const struct {
-		const char *name;
-		const struct flag_value *flag;
-	} flags[] = {
-		{ "nested", &p->nested },
-		{ "degraded", &p->degraded },
-		{ "dies", &p->die_with_parent },
-	};
-	static const char *const text[] = { "namespaces can be made inside",
-		"accepted: walls may be missing", "with the process that started it" };
-
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		if (!flags[i].flag->on)
-			continue;
-		put_field(o, flags[i].name);
-		printer_own(o, text[i]);
-		printer_source(o, &flags[i].flag->source);
-		printer_char(o, '\n');
-	}
-}
-
-static void put_session(struct printer *o)
-{
-	const struct plan *plan = o->plan;
-	const struct policy *p = plan->policy;
-
-	printer_own(o, "session\n");
-	put_identity(o);
-	put_field(o, "profile");
-	printer_text(o, p->profile.value);
-	printer_source(o, &p->profile.source);
-	printer_own(o, "\n");
-	put_field(o, "workspace");
-	printer_text(o, plan->facts->workspace);
-	printer_format(o, " (%s)", plan_workspace_modes[p->workspace_mode]);
-	printer_source(o, &p->workspace.source);
-	printer_own(o, "\n");
-	put_scratch(o);
-	put_field(o, "cwd");
-	printer_text(o, plan->cwd);
-	printer_own(o, "\n");
-	put_field(o, "network");
-	printer_own(o, p->net == NET_NONE ? "none but the loopback" : "the host's");
-	printer_source(o, &p->net_source);
-	printer_char(o, '\n');
-	put_filter(o);
-	put_field(o, "terminal");
-	printer_own(o, plan_tty_modes[p->tty]);
-	printer_source(o, &p->tty_source);
-	printer_char(o, '\n');
-	put_time_limit(o, "timeout", &p->timeout_ms);
-	put_time_limit(o, "grace", &p->grace_ms);
-	put_switches(o);
-	if (p->report.value) {
-		put_field(o, "report");
-		printer_text(o, p->report.value);
-		printer_source(o, &p->report.source);
-		printer_char(o, '\n');
-	}
-}
+/* --- walls ------------------------------------------------------------------------------------ */
 
 static void put_walls(struct printer *o)
 {
@@ -330,6 +184,7 @@ static void put_what(struct printer *o, const struct op *op)
 	case OP_CAPABILITIES:
 	case OP_NO_NEW_PRIVS:
 	case OP_LANDLOCK_ON:
+	case OP_NO_SOCKETS:
 	case OP_HIDE_SELF:
 	case OP_KIND_COUNT:
 		return;
@@ -378,6 +233,45 @@ static void put_absents(struct printer *o)
 	}
 }
 
+static void put_promotions(struct printer *o)
+{
+	const struct policy *p = o->plan->policy;
+
+	if (p->promote_count)
+		printer_own(o, "\npromoted where the command succeeds\n");
+	for (size_t i = 0; i < p->promote_count; i++) {
+		printer_own(o, "  ");
+		printer_text(o, p->promotes[i].pattern);
+		printer_own(o, " -> ");
+		printer_text(o, p->promotes[i].dir);
+		printer_source(o, &p->promotes[i].source);
+		printer_char(o, '\n');
+	}
+	if (p->promote_to_count)
+		printer_own(o, "\nartifacts may also be promoted to\n");
+	for (size_t i = 0; i < p->promote_to_count; i++) {
+		printer_own(o, "  ");
+		printer_text(o, p->promote_tos[i].dir);
+		printer_source(o, &p->promote_tos[i].source);
+		printer_char(o, '\n');
+	}
+}
+
+static void put_notes(struct printer *o)
+{
+	const struct facts *f = o->plan->facts;
+
+	if (f->note_count)
+		printer_own(o, "\nnoted in the repositories of the workspace\n");
+	for (size_t i = 0; i < f->note_count; i++) {
+		printer_own(o, "  ");
+		printer_text(o, f->notes[i].path);
+		printer_own(o, ": ");
+		printer_text(o, f->notes[i].why);
+		printer_char(o, '\n');
+	}
+}
+
 static void put_environment(struct printer *o)
 {
 	printer_own(o, "\nenvironment\n");
@@ -419,11 +313,13 @@ int plan_print(const struct plan_view *view)
 {
 	struct printer o = { .view = view, .plan = view->plan };
 
-	put_session(&o);
+	plan_print_session(&o);
 	put_walls(&o);
 	put_ops(&o);
 	put_entries(&o);
 	put_absents(&o);
+	put_promotions(&o);
+	put_notes(&o);
 	put_environment(&o);
 	put_command(&o);
 	printer_flush(&o);

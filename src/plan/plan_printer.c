@@ -52,22 +52,10 @@ void printer_pad(struct printer *o, size_t column)
 	while (o->column < column);
 }
 
-/* Bytes of the printable character at @text, 0 where a byte is none. */
-static size_t printable_length(const char *text, size_t size)
-{
-	size_t n = text_utf8_length(text, size);
-
-	if (n == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f))
-		return 0;
-	if (n == 2 && (unsigned char)text[0] == 0xc2 && (unsigned char)text[1] < 0xa0)
-		return 0; /* U+0080 to U+009F: terminals obey them */
-	return n;
-}
-
 void printer_bytes(struct printer *o, const char *text, size_t size, const char *special)
 {
 	while (size > 0) {
-		size_t n = printable_length(text, size);
+		size_t n = text_printable_length(text, size);
 
 		if (n == 0)
 			printer_format(o, "\\x%02x", (unsigned char)*text);
@@ -92,7 +80,7 @@ void printer_text(struct printer *o, const char *text)
 static bool is_printable(const char *text)
 {
 	for (size_t size = strlen(text); size > 0;) {
-		size_t n = printable_length(text, size);
+		size_t n = text_printable_length(text, size);
 
 		if (n == 0)
 			return false;

@@ -46,6 +46,9 @@ void printer_word(struct printer *o, const char *word);
 /* printer_source - " [profile:agent:12]" and the like; nothing for NULL. */
 void printer_source(struct printer *o, const struct source *source);
 
+/* plan_print_session - the section "session" of plan_print(). */
+void plan_print_session(struct printer *o);
+
 /* printer_size, printer_duration - as a policy says them. */
 void printer_size(struct printer *o, uint64_t bytes);
 void printer_duration(struct printer *o, uint64_t ms);

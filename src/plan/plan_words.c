@@ -54,6 +54,8 @@ const char *plan_word_rlimit(unsigned resource)
 		return "cpu-time";
 	case RLIMIT_FSIZE:
 		return "file-size";
+	case RLIMIT_NPROC:
+		return "pids";
 	case RLIMIT_NOFILE:
 		return "open-files";
 	default:

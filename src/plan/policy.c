@@ -14,6 +14,8 @@
 #include "plan/policy_line.h"
 
 #define GRACE_DEFAULT_MS 5000
+#define LIFETIME_DEFAULT_MS (UINT64_C(24) * 3600 * 1000)
+#define IDLE_DEFAULT_MS (UINT64_C(2) * 3600 * 1000)
 
 void policy_init(struct policy *p, struct arena *arena)
 {
@@ -22,6 +24,8 @@ void policy_init(struct policy *p, struct arena *arena)
 		.tty = TTY_AUTO,
 		.net = NET_NONE,
 		.grace_ms = { .value = GRACE_DEFAULT_MS, .set = true },
+		.lifetime_ms = { .value = LIFETIME_DEFAULT_MS, .set = true },
+		.idle_timeout_ms = { .value = IDLE_DEFAULT_MS, .set = true },
 		.syscalls = { .value = "default" },
 		.arena = arena,
 	};
@@ -66,6 +70,22 @@ static const struct policy_line *chosen_profile(const struct policy *p, enum lay
 	return chosen;
 }
 
+/* Reading the text costs more than all the rest of the policy: the build has done it. */
+static bool take_shipped(struct policy *p, const char *name, const struct policy_resolver *r)
+{
+	for (size_t i = 0; i < r->profile_count; i++) {
+		const struct embedded_profile *read = &r->profiles[i];
+
+		if (strcmp(read->name, name) != 0 ||
+			p->line_count + read->count > POLICY_RULE_MAX)
+			continue;
+		p->shipped = read->lines;
+		p->shipped_count = read->count;
+		return true;
+	}
+	return false;
+}
+
 static int add_profile(
 	struct policy *p, const char *name, const struct policy_resolver *r, struct error *e)
 {
@@ -73,6 +93,8 @@ static int add_profile(
 
 	if (!text)
 		return error_set(e, ERROR_POLICY, "policy", ENOENT, name, "no such profile");
+	if (take_shipped(p, name, r))
+		return 0;
 	const char *shown = arena_format(p->arena, "profile:%s", name);
 	if (!shown)
 		return policy_full(e);
@@ -105,7 +127,7 @@ static int build_locked(struct policy *p, const char *default_profile,
 		return result;
 	/* Of p only the system's own lines: its profile is not the one. */
 	system.lines = arena_array(p->arena, p->line_count, sizeof(*system.lines));
-	system.line_count = 0;
+	system.line_count = system.shipped_count = 0;
 	if (!system.lines)
 		return policy_full(e);
 	for (size_t i = 0; i < p->line_count; i++)
@@ -132,8 +154,8 @@ static int fail_pair(const struct source *a, const char *a_name, const struct so
 
 /*
  * keep and keep-for say the same thing differently: the later layer wins; in one file or on one
- * command line together they are an error; from two files of one layer the bounded one wins. Neither
- * goes with scratch-size: a bounded scratch is memory, and memory does not outlive the session.
+ * command line together they are an error; from two files of one layer the bounded one wins. Neither,
+ * nor promote, goes with scratch-size: a bounded scratch is memory, and does not outlive the session.
  */
 static int check_keep(struct policy *p, struct error *e)
 {
@@ -149,11 +171,29 @@ static int check_keep(struct policy *p, struct error *e)
 				"for a time, or until it is removed?", e);
 		keep->on = false;
 	}
-	if (!p->scratch_size.set || (!keep->on && !keep_for->set))
+	if (!p->scratch_size.set)
+		return 0;
+	if (p->promote_count)
+		return fail_pair(&p->scratch_size.source, "scratch-size",
+			&p->promotes[0].source, "promote",
+			"a bounded scratch is memory, gone before anything is promoted", e);
+	if (!keep->on && !keep_for->set)
 		return 0;
 	return fail_pair(&p->scratch_size.source, "scratch-size",
 		keep->on ? &keep->source : &keep_for->source, keep->on ? "keep" : "keep-for",
 		"a bounded scratch is memory", e);
+}
+
+/* A terminal is one stream for everything; what is to be counted and cut needs pipes. */
+static int check_output(const struct policy *p, struct error *e)
+{
+	const struct number_value *n =
+		p->output_budget.set ? &p->output_budget : &p->output_max;
+
+	if (p->tty != TTY_YES || !n->set)
+		return 0;
+	return fail_pair(&n->source, p->output_budget.set ? "output-budget" : "output-max",
+		&p->tty_source, "tty", "a terminal is one stream, which is not cut", e);
 }
 
 /* --- expanding -------------------------------------------------------------------------------- */
@@ -226,6 +266,8 @@ int policy_finish(struct policy *p, const char *default_profile,
 	result = expand_early(p, r->names, e);
 	if (result == 0)
 		result = check_keep(p, e);
+	if (result == 0)
+		result = check_output(p, e);
 	if (result < 0 || p->lock_count == 0)
 		return result;
 	result = build_locked(p, default_profile, r, e);
@@ -262,6 +304,22 @@ static int expand_env(struct policy *p, struct env_rule *rule, const struct poli
 	return r < 0 ? fail_expand(p, &rule->source, "env", r, missing, e) : 0;
 }
 
+static int expand_promotes(struct policy *p, struct promote_rule *rules, size_t count,
+	const struct policy_names *names, struct error *e)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *missing = NULL;
+		int r = expand_path(p, &rules[i].dir, false, names, &missing);
+
+		if (r == 0 && rules[i].pattern)
+			r = expand_path(p, &rules[i].pattern, true, names, &missing);
+		if (r < 0)
+			return fail_expand(p, &rules[i].source,
+				rules[i].pattern ? "promote" : "promote-to", r, missing, e);
+	}
+	return 0;
+}
+
 static int expand_all(struct policy *p, const struct policy_names *names, struct error *e)
 {
 	size_t kept = 0;
@@ -282,7 +340,10 @@ static int expand_all(struct policy *p, const struct policy_names *names, struct
 			return r;
 	}
 	p->expanded = true;
-	return expand_text(p, &p->cwd, "cwd", names, e);
+	int r = expand_promotes(p, p->promotes, p->promote_count, names, e);
+	if (r == 0)
+		r = expand_promotes(p, p->promote_tos, p->promote_to_count, names, e);
+	return r < 0 ? r : expand_text(p, &p->cwd, "cwd", names, e);
 }
 
 int policy_expand(struct policy *p, const struct policy_names *names, struct error *e)

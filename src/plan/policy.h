@@ -50,7 +50,7 @@ struct text_value {
 };
 
 struct number_value {
-	uint64_t value; /* unit by name: bytes, milliseconds, count */
+	uint64_t value; /* unit by name: bytes, milliseconds, thousandths, count */
 	bool set;
 	struct source source;
 };
@@ -105,6 +105,13 @@ struct word_rule { /* require LAYER, lock SETTING, scratch-env NAME */
 	struct source source;
 };
 
+/* One `promote` line, or one `promote-to` line: then `pattern` is NULL. */
+struct promote_rule {
+	const char *pattern; /* absolute glob, below the scratch */
+	const char *dir;     /* absolute */
+	struct source source;
+};
+
 enum workspace_mode { WORKSPACE_DIRECT, WORKSPACE_RO, WORKSPACE_OVERLAY };
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 enum net_mode { NET_NONE, NET_HOST };
@@ -124,6 +131,10 @@ struct policy {
 	size_t scratch_env_count;
 	struct flag_value keep;
 	struct number_value keep_for_ms;
+	struct promote_rule *promotes; /* after success, in this order */
+	size_t promote_count;
+	struct promote_rule *promote_tos; /* where artifacts may go, beside the workspace */
+	size_t promote_to_count;
 
 	struct text_value cwd; /* default: the caller's cwd where it is visible inside */
 	struct env_rule *envs;
@@ -135,9 +146,16 @@ struct policy {
 
 	struct number_value timeout_ms;
 	struct number_value grace_ms; /* default 5 s */
+	struct number_value memory;   /* bytes, of the whole session */
+	struct number_value pids;
+	struct number_value cpus_milli; /* thousandths of a processor */
 	struct number_value cpu_time_ms;
 	struct number_value file_size; /* bytes */
 	struct number_value open_files;
+	struct number_value output_budget;   /* characters */
+	struct number_value output_max;      /* bytes */
+	struct number_value lifetime_ms;     /* of a live session; default 1 day */
+	struct number_value idle_timeout_ms; /* of a live session; default 2 hours */
 
 	enum net_mode net;
 	struct source net_source;
@@ -152,6 +170,7 @@ struct policy {
 	size_t lock_count;
 	struct flag_value degraded;
 
+	struct flag_value merge_output;
 	struct text_value report; /* a path or "fd:N" */
 	struct flag_value quiet;
 	struct flag_value verbose;
@@ -160,9 +179,12 @@ struct policy {
 
 	struct policy_line *lines; /* what was read, in reading order; see policy_line.h */
 	size_t line_count;
-	size_t line_room;      /* elements that `lines` has room for */
-	uint16_t *line_table;  /* hash table: 1 + index of a line */
-	size_t line_slots;     /* slots of it, a power of two */
+	size_t line_room;     /* elements that `lines` has room for */
+	uint16_t *line_table; /* hash table: 1 + index of a line */
+	size_t line_slots;    /* slots of it, a power of two */
+	const struct policy_line
+		*shipped; /* the profile's lines, where it was read at build time */
+	size_t shipped_count;
 	struct policy *locked; /* profile and system policy alone; NULL without locks */
 	char *work[2];         /* scratch memory of the parser */
 	bool expanded;         /* policy_expand() was done */
@@ -185,6 +207,7 @@ struct policy_file {
 };
 
 struct embedded_text;
+struct embedded_profile;
 struct embedded_filter;
 
 /* What reading a policy needs from outside. Borrowed until policy_finish(). */
@@ -194,6 +217,9 @@ struct policy_resolver {
 		*names; /* home and xdg_*: for workspace, scratch-base, report, policy */
 	const struct embedded_text *texts; /* shipped profiles and lists */
 	size_t text_count;
+	const struct embedded_profile
+		*profiles; /* those of them that need not be read; NULL: none */
+	size_t profile_count;
 	const struct embedded_filter
 		*filters; /* shipped filters; NULL: `syscalls` is not checked */
 	size_t filter_count;
@@ -206,17 +232,20 @@ struct policy_resolver {
 	void *context;
 };
 
-#define POLICY_COMMAND_LINE "command line" /* source.file of the command line */
-#define POLICY_SIZE_MAX (1024 * 1024)      /* bytes of one text */
-#define POLICY_LINE_MAX 8192               /* bytes of one line */
-#define POLICY_SYSCALL_MAX 512             /* bytes of the text of one `syscall` line */
-#define POLICY_RULE_MAX 4096               /* lines of all layers together */
-#define POLICY_DEPTH_MAX 8                 /* texts that include one another */
+#define POLICY_COMMAND_LINE "command line"       /* source.file of the command line */
+#define POLICY_SIZE_MAX (1024 * 1024)            /* bytes of one text */
+#define POLICY_LINE_MAX 8192                     /* bytes of one line */
+#define POLICY_SYSCALL_MAX 512                   /* bytes of the text of one `syscall` line */
+#define POLICY_RULE_MAX 4096                     /* lines of all layers together */
+#define POLICY_CHARACTERS_MAX (16 * 1024 * 1024) /* an output budget lies in memory */
+#define POLICY_DEPTH_MAX 8                       /* texts that include one another */
 
 /* Flags of a verb that are no settings, e.g. --json. */
 struct policy_verb_flag {
-	const char *name; /* without dashes */
-	bool given;       /* set by policy_add_arguments */
+	const char *name;        /* without dashes */
+	const char *placeholder; /* of its value; NULL: it takes none */
+	bool given;              /* set by policy_add_arguments */
+	const char *value;       /* set by policy_add_arguments, borrowed from argv */
 };
 
 /* policy_init - an empty policy with the defaults. @arena: owns everything, outlives @p. */
@@ -275,6 +304,9 @@ struct facts;
  */
 MUST_CHECK int policy_check_facts(
 	const struct policy *p, const struct facts *facts, struct error *e);
+
+/* policy_path_setting - the setting a path rule comes from, e.g. "bind". Never NULL. */
+const char *policy_path_setting(enum path_kind kind);
 
 /*
  * policy_format_source - "file:line", "command line: --hide", "CARREL_KEEP", "default".

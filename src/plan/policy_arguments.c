@@ -21,10 +21,13 @@ static const char *argument_special(const struct setting *s, const char *value)
 	case KIND_PATH_LATE:
 	case KIND_PATH_RULE:
 	case KIND_DEVICE:
+	case KIND_DIRS:
 	case KIND_POLICY_FILE:
 		return "$~";
 	case KIND_GLOB_RULE:
 		return "$~*?[";
+	case KIND_PROMOTE:
+		return "$~:*?[";
 	case KIND_BIND:
 	case KIND_TMPFS:
 	case KIND_REPORT: /* fd:N */
@@ -89,26 +92,25 @@ struct arguments {
 	size_t flag_count;
 };
 
-static struct policy_verb_flag *find_flag(struct arguments *a, const char *name)
+static struct policy_verb_flag *find_flag(struct arguments *a, const char *name, size_t length)
 {
 	for (size_t i = 0; i < a->flag_count; i++)
-		if (!strcmp(a->flags[i].name, name))
+		if (!strncmp(a->flags[i].name, name, length) && !a->flags[i].name[length])
 			return &a->flags[i];
 	return NULL;
 }
 
 /* The value of --name: behind the '=' or the next argument. NULL with the error. */
-static const char *take_value(struct arguments *a, struct policy_place *at,
-	const struct setting *s, const char *equals)
+static const char *take_value(struct arguments *a, struct policy_place *at, const char *name,
+	const char *placeholder, const char *equals)
 {
 	if (equals)
 		return equals + 1;
 	if (a->next < a->argc && strncmp(a->argv[a->next], "--", 2) != 0)
 		return a->argv[a->next++];
-	(void)policy_fail(at, "'--%s' needs %s", s->name, s->placeholder);
+	(void)policy_fail(at, "'--%s' needs %s", name, placeholder);
 	if (a->next < a->argc && strcmp(a->argv[a->next], "--") != 0)
-		error_hint(
-			a->e, "a value that starts with dashes is written --%s=VALUE", s->name);
+		error_hint(a->e, "a value that starts with dashes is written --%s=VALUE", name);
 	return NULL;
 }
 
@@ -136,7 +138,7 @@ static int read_option(struct arguments *a, const char *name, const struct sourc
 	const char *equals = strchr(name, '=');
 	size_t length = equals ? (size_t)(equals - name) : strlen(name);
 	const struct setting *s = settings_find(name, length);
-	struct policy_verb_flag *flag = s || equals ? NULL : find_flag(a, name);
+	struct policy_verb_flag *flag = s ? NULL : find_flag(a, name, length);
 	bool off = false;
 
 	if (flag) {
@@ -144,7 +146,10 @@ static int read_option(struct arguments *a, const char *name, const struct sourc
 		if (flag->given)
 			return policy_fail(&at, "given twice");
 		flag->given = true;
-		return 0;
+		if (!flag->placeholder)
+			return equals ? policy_fail(&at, "a flag takes no value") : 0;
+		flag->value = take_value(a, &at, flag->name, flag->placeholder, equals);
+		return flag->value ? 0 : -EINVAL;
 	}
 	if (!s && length > 3 && !strncmp(name, "no-", 3)) {
 		s = settings_find(name + 3, length - 3);
@@ -159,7 +164,7 @@ static int read_option(struct arguments *a, const char *name, const struct sourc
 		error_hint(a->e, "write --%s or --no-%s", s->name, s->name);
 		return policy_fail(&at, "a flag takes no value");
 	}
-	const char *value = take_value(a, &at, s, equals);
+	const char *value = take_value(a, &at, s->name, s->placeholder, equals);
 	return value ? add_argument(a->p, a->r, source, s, value, a->e) : -EINVAL;
 }
 

@@ -74,6 +74,10 @@ static void put_rule(void *context, const struct setting *s, const struct policy
 	case KIND_TMPFS:
 		json_path(j, s, l);
 		break;
+	case KIND_PROMOTE:
+		json_member(j, "glob", l->text);
+		json_member(j, "dir", l->dest);
+		break;
 	case KIND_ENV:
 		json_member(j, "name", l->text);
 		if (l->dest)
@@ -86,7 +90,12 @@ static void put_rule(void *context, const struct setting *s, const struct policy
 	case KIND_SIZE:
 	case KIND_DURATION:
 	case KIND_COUNT_NUMBER:
-		json_key(j, s->kind == KIND_DURATION ? "milliseconds" : "value");
+	case KIND_CHARACTERS:
+	case KIND_CPUS:
+		json_key(j,
+			s->kind == KIND_DURATION       ? "milliseconds"
+				: s->kind == KIND_CPUS ? "thousandths"
+						       : "value");
 		json_unsigned(j, l->number);
 		break;
 	default:

@@ -15,10 +15,14 @@
 
 #define WORK_SIZE ((size_t)40 * 1024)
 
+static bool is_command_line(const struct source *source)
+{
+	return source->layer == LAYER_COMMAND && !strcmp(source->file, POLICY_COMMAND_LINE);
+}
+
 int policy_fail(const struct policy_place *at, const char *format, ...)
 {
-	bool command = at->source.layer == LAYER_COMMAND &&
-		!strcmp(at->source.file, POLICY_COMMAND_LINE);
+	bool command = is_command_line(&at->source);
 	char on[1024], what[128];
 	va_list args;
 
@@ -53,8 +57,7 @@ void policy_format_source(
 {
 	if (source->layer == LAYER_DEFAULT || !source->file)
 		(void)snprintf(ret_text, size, "default");
-	else if (source->layer == LAYER_COMMAND && setting &&
-		!strcmp(source->file, POLICY_COMMAND_LINE))
+	else if (setting && is_command_line(source))
 		(void)snprintf(ret_text, size, "%s: --%s", source->file, setting);
 	else if (source->line > 0)
 		(void)snprintf(ret_text, size, "%s:%u", source->file, source->line);
@@ -111,14 +114,23 @@ static bool same_effect(const struct policy_line *a, const struct policy_line *b
 		same_text(a->dest, b->dest);
 }
 
-static void set_on_both(
+/* On the command line both have the same place: their names say which they are. */
+static int fail_both(
 	const struct policy_place *at, const struct policy_line *old, const char *what)
 {
+	const char *name = settings_table[old->id].name;
 	char place[512];
+	int r;
 
-	policy_format_source(&old->source, settings_table[old->id].name, place, sizeof(place));
-	(void)policy_fail(at, "%s '%s' at %s", what, settings_table[old->id].name, place);
+	if (is_command_line(&old->source)) {
+		r = policy_fail(at, "%s '--%s'", what, name);
+		error_hint(at->e, "keep one of them");
+		return r;
+	}
+	policy_format_source(&old->source, name, place, sizeof(place));
+	r = policy_fail(at, "%s '%s' at %s", what, name, place);
 	error_hint(at->e, "the other line is %s; keep one of them", place);
+	return r;
 }
 
 /* A scalar twice, or one path or variable with two meanings, in one source: @old and @l. */
@@ -127,16 +139,12 @@ static int check_pair(const struct policy_place *at, const struct policy_line *o
 {
 	int topic = policy_line_topic(l);
 
-	if (topic == 0 && old->id == l->id) {
-		set_on_both(at, old, "given twice, first as");
-		return -EINVAL;
-	}
+	if (topic == 0 && old->id == l->id)
+		return fail_both(at, old, "given twice, first as");
 	if (topic && policy_line_topic(old) == topic &&
 		same_text(policy_line_subject(old), policy_line_subject(l)) &&
-		!same_effect(old, l)) {
-		set_on_both(at, old, "contradicts");
-		return -EINVAL;
-	}
+		!same_effect(old, l))
+		return fail_both(at, old, "about the same thing, and contradicts");
 	return 0;
 }
 

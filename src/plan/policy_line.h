@@ -69,9 +69,6 @@ enum { TOPIC_NONE, TOPIC_PATH, TOPIC_ENV, TOPIC_OTHER };
  */
 int policy_line_topic(const struct policy_line *l);
 
-/* policy_path_setting - the setting a path rule comes from, e.g. "bind". Never NULL. */
-const char *policy_path_setting(enum path_kind kind);
-
 /* policy_keep_line - keep a checked line, unless it contradicts one of the same source. */
 MUST_CHECK int policy_keep_line(const struct policy_place *at, struct policy_line *l);
 

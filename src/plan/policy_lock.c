@@ -214,6 +214,22 @@ static int judge_words(const struct policy_judge *j, const char *name,
 	return 0;
 }
 
+static int judge_promotes(const struct policy_judge *j, const char *name,
+	const struct promote_rule *now, size_t now_count, const struct promote_rule *locked,
+	size_t locked_count)
+{
+	for (size_t i = 0; i < now_count; i++) {
+		bool known = !policy_is_later(j, &now[i].source);
+
+		for (size_t k = 0; k < locked_count && !known; k++)
+			known = !strcmp(now[i].dir, locked[k].dir) &&
+				policy_same_text(now[i].pattern, locked[k].pattern);
+		if (!known)
+			return policy_fail_locked(j, &now[i].source, name);
+	}
+	return 0;
+}
+
 static int judge_syscalls(const struct policy_judge *j)
 {
 	for (size_t i = 0; i < j->p->syscall_rule_count; i++) {
@@ -248,6 +264,12 @@ static int judge_list(const struct policy_judge *j, const struct setting *s)
 	case SETTING_SCRATCH_ENV:
 		return judge_words(j, s->name, j->p->scratch_envs, j->p->scratch_env_count,
 			j->locked->scratch_envs, j->locked->scratch_env_count);
+	case SETTING_PROMOTE:
+		return judge_promotes(j, s->name, j->p->promotes, j->p->promote_count,
+			j->locked->promotes, j->locked->promote_count);
+	case SETTING_PROMOTE_TO:
+		return judge_promotes(j, s->name, j->p->promote_tos, j->p->promote_to_count,
+			j->locked->promote_tos, j->locked->promote_to_count);
 	case SETTING_SYSCALL:
 		return judge_syscalls(j);
 	case SETTING_POLICY:
@@ -267,6 +289,8 @@ static int judge_setting(const struct policy_judge *j, const struct setting *s)
 	case KIND_SIZE:
 	case KIND_DURATION:
 	case KIND_COUNT_NUMBER:
+	case KIND_CHARACTERS:
+	case KIND_CPUS:
 		return judge_number(j, s);
 	case KIND_PATH_EARLY:
 	case KIND_PATH_LATE:

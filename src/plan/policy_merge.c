@@ -79,6 +79,22 @@ static int apply_word(
 	return 0;
 }
 
+static int apply_promote(struct policy *p, struct promote_rule **rules, size_t *count,
+	const struct policy_line *l)
+{
+	struct promote_rule *grown = arena_push(p->arena, *rules, *count, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	*rules = grown;
+	grown[(*count)++] = (struct promote_rule){
+		.pattern = l->dest ? l->text : NULL,
+		.dir = l->dest ? l->dest : l->text,
+		.source = l->source,
+	};
+	return 0;
+}
+
 static int apply_scalar(struct policy *p, const struct setting *s, const struct policy_line *l)
 {
 	void *member = (char *)p + s->member;
@@ -91,6 +107,8 @@ static int apply_scalar(struct policy *p, const struct setting *s, const struct 
 	case KIND_SIZE:
 	case KIND_DURATION:
 	case KIND_COUNT_NUMBER:
+	case KIND_CHARACTERS:
+	case KIND_CPUS:
 		*(struct number_value *)member = (struct number_value){
 			.value = l->number, .set = true, .source = l->source
 		};
@@ -122,6 +140,10 @@ static int apply_line(struct policy *p, const struct policy_line *l)
 		return apply_syscall(p, l);
 	case KIND_SCRATCH_ENV:
 		return apply_word(p, &p->scratch_envs, &p->scratch_env_count, l);
+	case KIND_PROMOTE:
+		return apply_promote(p, &p->promotes, &p->promote_count, l);
+	case KIND_DIRS:
+		return apply_promote(p, &p->promote_tos, &p->promote_to_count, l);
 	case KIND_WALL:
 		return apply_word(p, &p->requires, &p->require_count, l);
 	case KIND_SETTING:
@@ -168,6 +190,14 @@ static void order_put(struct order *o, const struct policy_line *l)
 	o->table[slot] = (uint16_t)(index + 1);
 }
 
+static void order_layer(
+	struct order *o, const struct policy_line *lines, size_t count, enum layer layer)
+{
+	for (size_t i = 0; i < count; i++)
+		if (lines[i].source.layer == layer)
+			order_put(o, &lines[i]);
+}
+
 /* The two long lists get exactly the room they need. */
 static int make_room(struct policy *to, const struct order *o)
 {
@@ -193,8 +223,10 @@ int policy_merge(
 	struct policy *to, const struct policy *base, const struct policy *more, enum layer top)
 {
 	const struct policy *from[] = { base, more };
-	size_t total = base->line_count + (more ? more->line_count : 0), slots = 16;
+	size_t total = base->line_count + base->shipped_count, slots = 16;
 
+	if (more)
+		total += more->line_count + more->shipped_count;
 	while (slots < 2 * total)
 		slots *= 2;
 	struct order o = {
@@ -205,10 +237,11 @@ int policy_merge(
 	if (!o.lines || !o.table)
 		return -ENOMEM;
 	for (unsigned layer = LAYER_PROFILE; layer <= (unsigned)top; layer++)
-		for (size_t f = 0; f < 2 && from[f]; f++)
-			for (size_t i = 0; i < from[f]->line_count; i++)
-				if (from[f]->lines[i].source.layer == (enum layer)layer)
-					order_put(&o, &from[f]->lines[i]);
+		for (size_t f = 0; f < 2 && from[f]; f++) {
+			order_layer(&o, from[f]->shipped, from[f]->shipped_count,
+				(enum layer)layer);
+			order_layer(&o, from[f]->lines, from[f]->line_count, (enum layer)layer);
+		}
 	if (make_room(to, &o) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < o.count; i++) {

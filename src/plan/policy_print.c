@@ -183,6 +183,8 @@ static void put_number(struct printer *o, const struct setting *s, uint64_t numb
 
 	if (s->kind == KIND_DURATION)
 		text_format_duration(number, text, sizeof(text));
+	else if (s->kind == KIND_CPUS)
+		text_format_thousandths(number, text, sizeof(text));
 	else if (s->kind == KIND_SIZE || s->kind == KIND_TMPFS)
 		text_format_size(number, text, sizeof(text));
 	else
@@ -202,6 +204,7 @@ static void put_argument(
 	case KIND_PATH_RULE:
 	case KIND_GLOB_RULE:
 	case KIND_DEVICE:
+	case KIND_DIRS:
 	case KIND_PATH_LATE:
 		put_part(o, l->text, form, l->glob, false);
 		return;
@@ -211,6 +214,11 @@ static void put_argument(
 		put_part(o, l->dest, form, false, true);
 		if (l->kind == PATH_BIND_RW)
 			puts_text(o, ":rw");
+		return;
+	case KIND_PROMOTE:
+		put_part(o, l->text, form, true, true);
+		put(o, ':');
+		put_part(o, l->dest, path_form(o, false), false, true);
 		return;
 	case KIND_TMPFS:
 		put_part(o, l->dest, form, false, true);
@@ -229,6 +237,8 @@ static void put_argument(
 	case KIND_SIZE:
 	case KIND_DURATION:
 	case KIND_COUNT_NUMBER:
+	case KIND_CHARACTERS:
+	case KIND_CPUS:
 		put_number(o, s, l->number);
 		return;
 	case KIND_ENV_NAME:

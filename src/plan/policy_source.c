@@ -7,14 +7,22 @@
 
 #include "plan/policy_line.h"
 
-const char *policy_source_setting(const struct policy *p, const struct source *source)
+static const char *find(
+	const struct policy_line *lines, size_t count, const struct source *source)
 {
-	for (size_t i = 0; i < p->line_count && source->file; i++) {
-		const struct source *s = &p->lines[i].source;
+	for (size_t i = 0; i < count && source->file; i++) {
+		const struct source *s = &lines[i].source;
 
 		if (s->layer == source->layer && s->line == source->line && s->file &&
 			!strcmp(s->file, source->file))
-			return settings_table[p->lines[i].id].name;
+			return settings_table[lines[i].id].name;
 	}
 	return NULL;
+}
+
+const char *policy_source_setting(const struct policy *p, const struct source *source)
+{
+	const char *name = find(p->lines, p->line_count, source);
+
+	return name ? name : find(p->shipped, p->shipped_count, source);
 }

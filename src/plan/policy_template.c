@@ -55,6 +55,20 @@ static void put_text(struct out *o, const char *text, size_t length)
 	o->used += length;
 }
 
+/* The leading bytes of @word that stand for themselves and need no backslash. */
+static size_t quiet_bytes(const char *word, bool glob)
+{
+	static const unsigned char special[256] = {
+		['\0'] = 1, ['$'] = 1, ['\\'] = 1, ['*'] = 2, ['?'] = 2, ['['] = 2
+	};
+	size_t n = 0;
+
+	while (!special[(unsigned char)word[n]] ||
+		(special[(unsigned char)word[n]] == 2 && !glob))
+		n++;
+	return n;
+}
+
 static void put_literal(struct out *o, char c, bool glob)
 {
 	if (c == '$' || c == '\\' || (glob && (c == '*' || c == '?' || c == '[')))
@@ -80,9 +94,16 @@ static const struct name_member *find_name(const char *name, size_t length)
 /* "//", "/./", a "/" or "/." at the end. ".." stays: only the kernel knows where it leads. */
 static size_t clean_path(char *path)
 {
-	char *to = path;
+	const char *odd = path;
 
-	for (const char *from = path; *from;) {
+	/* Nearly always there is nothing to clean. */
+	while ((odd = strchr(odd, '/')) && odd[1] && odd[1] != '/' &&
+		!(odd[1] == '.' && (odd[2] == '/' || !odd[2])))
+		odd++;
+	if (!odd)
+		return strlen(path);
+	char *to = path + (odd - path);
+	for (const char *from = odd; *from;) {
 		if (from[0] == '/' && (from[1] == '/' || (from[1] == '\0' && to != path))) {
 			from++;
 		} else if (from[0] == '/' && from[1] == '.' && (from[2] == '/' || !from[2])) {
@@ -205,7 +226,13 @@ static int put_word(const struct policy_place *at, const char *word, bool glob, 
 {
 	int r;
 
-	while (*word) {
+	for (;;) {
+		size_t run = quiet_bytes(word, glob);
+
+		put_text(o, word, run);
+		word += run;
+		if (!*word)
+			return 0;
 		if (*word == '$') {
 			r = put_variable(at, &word, o);
 			if (r < 0)
@@ -223,7 +250,6 @@ static int put_word(const struct policy_place *at, const char *word, bool glob, 
 			put_literal(o, *word++, glob);
 		}
 	}
-	return 0;
 }
 
 /* "~" and "~/x" in front become $HOME. Returns what is left of the word. */

@@ -12,13 +12,33 @@
 #include "plan/embedded.h"
 #include "plan/policy_line.h"
 
+/* Thousandths: what the kernel gives out at least, 1 ms in 100 ms. */
+enum { CPUS_LEAST = 10 };
+
 static int fail_number(
 	const struct policy_place *at, const char *word, int why, const char *form)
 {
+	if (why != -ERANGE)
+		return policy_fail(at, "'%.60s' is not %s", word, form);
 	error_hint(at->e, "write %s", form);
-	if (why == -ERANGE)
+	return policy_fail(at, "'%.60s' is too large", word);
+}
+
+/* From 0 on: an output of which nothing is to be shown can be asked for. */
+static int read_characters(const struct policy_place *at, const char *word, uint64_t *ret)
+{
+	uint64_t number = 0;
+	int r = strcmp(word, "0") != 0 ? text_parse_count(word, &number) : 0;
+
+	if (r < 0)
+		return fail_number(at, word, r, "a number of characters, 0 or more");
+	if (number > POLICY_CHARACTERS_MAX) {
+		error_hint(at->e, "at most %d; without `%s` output passes as it is",
+			POLICY_CHARACTERS_MAX, at->setting);
 		return policy_fail(at, "'%.60s' is too large", word);
-	return policy_fail(at, "'%.60s' is not %s", word, form);
+	}
+	*ret = number;
+	return 0;
 }
 
 static int read_number(const struct policy_place *at, const struct setting *s, const char *word,
@@ -36,6 +56,13 @@ static int read_number(const struct policy_place *at, const struct setting *s, c
 		return r < 0 ? fail_number(at, word, r,
 				       "a duration such as 10, 500ms, 1.5s, 5m or 2h")
 			     : 0;
+	case KIND_CHARACTERS:
+		return read_characters(at, word, &l->number);
+	case KIND_CPUS:
+		r = text_parse_thousandths(word, &l->number);
+		if (r >= 0 && l->number < CPUS_LEAST)
+			return policy_fail(at, "'%.60s' is less than 0.01", word);
+		return r < 0 ? fail_number(at, word, r, "a number such as 0.5, 2 or 1.25") : 0;
 	default:
 		r = text_parse_count(word, &l->number);
 		return r < 0 ? fail_number(at, word, r, "a whole number from 1 on") : 0;
@@ -49,6 +76,19 @@ static int fail_word(
 
 	if (nearest)
 		error_hint(at->e, "did you mean '%s'?", nearest);
+	return r;
+}
+
+/* The same where nothing is near and all there are can be named. */
+static int fail_one_of(const struct policy_place *at, const char *what, const char *word,
+	const char *const *names, size_t count)
+{
+	char list[256];
+	int r = fail_word(at, what, word, text_nearest(word, names, count));
+
+	text_words(names, count, list, sizeof(list));
+	if (list[0])
+		error_hint(at->e, "%s", list);
 	return r;
 }
 
@@ -75,7 +115,7 @@ static int read_enum(const struct policy_place *at, const struct setting *s, con
 		}
 	const char *nearest = text_nearest(word, s->words, count);
 	if (s->kind == KIND_WALL)
-		return fail_word(at, "layer", word, nearest);
+		return fail_one_of(at, "layer", word, s->words, count);
 	int r = fail_word(at, "word", word, NULL);
 	if (nearest)
 		error_hint(at->e, "did you mean '%s'? one of %s", nearest, s->placeholder);
@@ -136,6 +176,35 @@ static int read_bind(const struct policy_place *at, char *word, struct policy_li
 	if (r < 0)
 		return r;
 	return template_path(at, dest, false, NULL, &l->dest);
+}
+
+/* @word, from @base on where it is relative: a name of policies, such as $SCRATCH. */
+static int read_below(const struct policy_place *at, const char *base, const char *word,
+	bool glob, const char **ret)
+{
+	bool is_glob;
+
+	if (word[0] && !strchr("/$~", word[0])) {
+		word = arena_join(at->p->arena, base, '/', word);
+		if (!word)
+			return policy_full(at->e);
+	}
+	return template_path(at, word, glob, &is_glob, ret);
+}
+
+static int read_promote(const struct policy_place *at, char *word, struct policy_line *l)
+{
+	char *dir = word_split(word);
+
+	if (!dir || !*dir)
+		return policy_fail(at, "'%.60s' has no directory to go to: GLOB:DIR", word);
+	if (word_split(dir)) {
+		error_hint(at->e, "a colon that belongs to a path is written \\:");
+		return policy_fail(at, "more than one colon: GLOB:DIR");
+	}
+	l->glob = true; /* in the form of a pattern, also where it has no wild card */
+	int r = read_below(at, "$SCRATCH", word, true, &l->text);
+	return r < 0 ? r : read_below(at, "$WORKSPACE", dir, false, &l->dest);
 }
 
 static int read_tmpfs(const struct policy_place *at, char *word, struct policy_line *l)
@@ -222,10 +291,11 @@ static int read_filter(const struct policy_place *at, const char *word, struct p
 	for (size_t i = 0; i < r->filter_count; i++) {
 		if (!strcmp(r->filters[i].name, word))
 			return keep_text(at, word, l);
-		if (count < 64)
+		/* One for each architecture; they stand side by side. */
+		if (count < 64 && (!count || strcmp(names[count - 1], r->filters[i].name) != 0))
 			names[count++] = r->filters[i].name;
 	}
-	return fail_word(at, "filter", word, text_nearest(word, names, count));
+	return fail_one_of(at, "filter", word, names, count);
 }
 
 /* allow|errno NAME|GROUP [if EXPR]; the words are one space apart here. */
@@ -288,9 +358,17 @@ static int read_report(const struct policy_place *at, const char *word, struct p
 
 static int read_profile(const struct policy_place *at, const char *word, struct policy_line *l)
 {
-	if (!policy_find_text(at->r, word))
+	const char *profiles[16];
+	size_t count = 0;
+
+	if (policy_find_text(at->r, word))
+		return keep_text(at, word, l);
+	if (policy_nearest_text(at->r, word))
 		return fail_word(at, "profile", word, policy_nearest_text(at->r, word));
-	return keep_text(at, word, l);
+	for (size_t i = 0; i < at->r->text_count && count < 16; i++)
+		if (policy_is_profile(&at->r->texts[i]))
+			profiles[count++] = at->r->texts[i].name;
+	return fail_one_of(at, "profile", word, profiles, count);
 }
 
 /* Kinds whose word has neither variables nor a structure of its own. */
@@ -327,6 +405,7 @@ int policy_add_value(struct policy_place *at, const struct setting *s, const cha
 	case KIND_PATH_EARLY:
 	case KIND_PATH_LATE:
 	case KIND_POLICY_FILE:
+	case KIND_DIRS:
 		r = template_path(at, word, false, NULL, &l.text);
 		break;
 	case KIND_PATH_RULE:
@@ -335,10 +414,13 @@ int policy_add_value(struct policy_place *at, const struct setting *s, const cha
 		break;
 	case KIND_BIND:
 	case KIND_TMPFS:
+	case KIND_PROMOTE:
 		own = arena_copy(at->p->arena, word, strlen(word));
 		if (!own)
 			return policy_full(at->e);
-		r = s->kind == KIND_BIND ? read_bind(at, own, &l) : read_tmpfs(at, own, &l);
+		r = s->kind == KIND_BIND        ? read_bind(at, own, &l)
+			: s->kind == KIND_TMPFS ? read_tmpfs(at, own, &l)
+						: read_promote(at, own, &l);
 		break;
 	case KIND_DEVICE:
 		r = read_device(at, word, &l);

@@ -36,6 +36,8 @@ static void walk_scalar(const struct walk *w, const struct setting *s)
 	case KIND_SIZE:
 	case KIND_DURATION:
 	case KIND_COUNT_NUMBER:
+	case KIND_CHARACTERS:
+	case KIND_CPUS:
 		if (number->set)
 			visit(w, id,
 				&(struct policy_line){
@@ -123,6 +125,22 @@ static void walk_list(
 				.text = rules[i].word, .source = rules[i].source });
 }
 
+static void walk_promotes(const struct walk *w, enum setting_id id,
+	const struct promote_rule *rules, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct promote_rule *r = &rules[i];
+
+		visit(w, id,
+			&(struct policy_line){
+				.text = r->pattern ? r->pattern : r->dir,
+				.dest = r->pattern ? r->dir : NULL,
+				.glob = r->pattern != NULL,
+				.source = r->source,
+			});
+	}
+}
+
 static void walk_setting(const struct walk *w, const struct setting *s)
 {
 	const struct policy *p = w->p;
@@ -139,6 +157,12 @@ static void walk_setting(const struct walk *w, const struct setting *s)
 		return;
 	case SETTING_SCRATCH_ENV:
 		walk_list(w, SETTING_SCRATCH_ENV, p->scratch_envs, p->scratch_env_count);
+		return;
+	case SETTING_PROMOTE:
+		walk_promotes(w, SETTING_PROMOTE, p->promotes, p->promote_count);
+		return;
+	case SETTING_PROMOTE_TO:
+		walk_promotes(w, SETTING_PROMOTE_TO, p->promote_tos, p->promote_to_count);
 		return;
 	case SETTING_REQUIRE:
 		walk_list(w, SETTING_REQUIRE, p->requires, p->require_count);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "plan/bare.h"
 #include "plan/uapi.h"
 
 struct emitter {
@@ -55,6 +56,11 @@ static int emit_limits(struct emitter *m)
 	if (r >= 0)
 		r = emit_limit(m, RLIMIT_FSIZE, &policy->file_size, policy->file_size.value,
 			"file-size");
+	/* Init is counted with the others. */
+	if (r >= 0)
+		r = emit_limit(m, RLIMIT_NPROC, &policy->pids,
+			policy->pids.value + (policy->pids.value < UINT64_MAX),
+			"pids, where no cgroup counts them");
 	return r;
 }
 
@@ -74,8 +80,14 @@ static uint64_t handled_rights(int abi)
 	return rights;
 }
 
-/* What one node allows again in Landlock's words; 0 where it allows no more than "/" does. */
-static uint64_t node_rights(const struct node *n, uint64_t handled)
+static const uint64_t reading =
+	LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+
+/*
+ * What one node allows again in Landlock's words; 0 where it allows no more than "/" does.
+ * @everywhere: the rights that "/" gives.
+ */
+static uint64_t node_rights(const struct node *n, uint64_t handled, uint64_t everywhere)
 {
 	const uint64_t file = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |
 		LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_TRUNCATE |
@@ -95,8 +107,7 @@ static uint64_t node_rights(const struct node *n, uint64_t handled)
 	case NODE_OVERLAY:
 	case NODE_SCRATCH:
 	case NODE_TMP:
-		if (!n->writable)
-			return 0;
+		handled &= n->writable ? ~0ULL : reading & ~everywhere;
 		return handled & (n->is_dir ? ~0ULL : file);
 	case NODE_LINK:
 	case NODE_HOST_ROOT:
@@ -113,8 +124,8 @@ static int emit_landlock(struct emitter *m, const struct tree *tree)
 {
 	int abi = m->plan->facts->landlock_abi;
 	uint64_t handled = handled_rights(abi);
-	const uint64_t reading = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
-		LANDLOCK_ACCESS_FS_READ_DIR;
+	/* Of a root of nothing but what is named only that can be read; its own directories can be listed. */
+	uint64_t everywhere = tree_host_root(tree) ? reading : LANDLOCK_ACCESS_FS_READ_DIR;
 
 	if (m->plan->walls[WALL_LANDLOCK].state != WALL_ON)
 		return 0;
@@ -122,20 +133,25 @@ static int emit_landlock(struct emitter *m, const struct tree *tree)
 		(struct op){ .kind = OP_LANDLOCK_NEW,
 			.value = handled,
 			.from = (uint16_t)abi,
-			.why = "the file rules once more" });
-	if (r >= 0)
+			.why = m->plan->clone_flags ? "the file rules once more"
+						    : "the file rules" });
+	if (r >= 0 && !m->plan->clone_flags)
+		r = bare_landlock(m->plan, tree, handled, m->e);
+	if (r >= 0 && m->plan->clone_flags)
 		r = emit(m,
 			(struct op){ .kind = OP_LANDLOCK_PATH,
 				.path = "/",
-				.value = reading,
-				.why = "readable" });
-	for (size_t i = 0; i < tree->count && r >= 0; i++) {
+				.value = everywhere,
+				.why = everywhere == reading ? "readable"
+							     : "the directories on the way" });
+	for (size_t i = 0; m->plan->clone_flags && i < tree->count && r >= 0; i++) {
 		const struct node *n = &tree->nodes[i];
-		uint64_t rights = n->redundant ? 0 : node_rights(n, handled);
+		uint64_t rights = n->redundant ? 0 : node_rights(n, handled, everywhere);
 
 		if (rights)
 			r = emit(m,
 				(struct op){ .kind = OP_LANDLOCK_PATH,
+					.slot = n->mount_slot,
 					.path = n->path,
 					.value = rights,
 					.why = n->why,
@@ -179,6 +195,12 @@ static void state_walls(struct plan *plan)
 		state(plan, WALL_UNPRIVILEGED_UID, WALL_ON, "the caller is no root");
 	else if (!facts->privileged)
 		state(plan, WALL_UNPRIVILEGED_UID, WALL_UNAVAILABLE, facts->unprivileged_why);
+	if (facts->refused_keyring)
+		state(plan, WALL_KEYRING, WALL_UNAVAILABLE, facts->refused_keyring);
+	if (facts->refused_proc)
+		state(plan, WALL_PID_NS, WALL_UNAVAILABLE, facts->refused_proc);
+	if (!plan->clone_flags)
+		bare_walls(plan);
 }
 
 /*
@@ -220,14 +242,14 @@ int plan_process(
 
 	state_walls(plan);
 	int r = check_walls(plan, e);
-	if (r >= 0)
+	if (r >= 0 && !plan->facts->refused_keyring)
 		r = emit(&m,
 			(struct op){ .kind = OP_KEYRING, .why = "the caller's keys stay out" });
 	if (r >= 0 && plan->facts->privileged)
 		r = emit(&m,
 			(struct op){ .kind = OP_ENTER_USER_NS,
 				.why = "nothing inside has a right over the other namespaces" });
-	if (r >= 0 && !plan->policy->nested.on)
+	if (r >= 0 && !plan->policy->nested.on && proc_slot)
 		r = emit(&m,
 			(struct op){ .kind = OP_NO_NESTED,
 				.slot = proc_slot,
@@ -242,13 +264,21 @@ int plan_process(
 			(struct op){ .kind = OP_HIDE_SELF,
 				.why = "pid 1 shows no memory, descriptors or environment" });
 	if (r >= 0)
-		r = emit(&m, (struct op){ .kind = OP_CAPABILITIES, .why = "none, in any set" });
+		r = emit(&m,
+			(struct op){ .kind = OP_CAPABILITIES,
+				.flags = plan->clone_flags ? 0 : OPF_OPTIONAL,
+				.why = "none, in any set" });
 	if (r >= 0)
 		r = emit(&m,
 			(struct op){ .kind = OP_NO_NEW_PRIVS,
 				.why = "setuid bits and file capabilities are dead" });
 	if (r >= 0)
 		r = emit_landlock(&m, tree);
+	if (r >= 0 && !plan->clone_flags && plan->policy->net == NET_NONE)
+		r = emit(&m,
+			(struct op){ .kind = OP_NO_SOCKETS,
+				.why = "there is no network namespace",
+				.source = &plan->policy->net_source });
 	/* Last of the limits: the operations before need descriptors themselves. */
 	if (r >= 0)
 		r = emit_limit(&m, RLIMIT_NOFILE, &plan->policy->open_files,

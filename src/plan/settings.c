@@ -111,6 +111,16 @@ const struct setting settings_table[SETTING_COUNT] = {
 	AT(keep_for_ms), .placeholder = "DURATION",
 	.help = "leave the scratch behind for that long",
 },
+[SETTING_PROMOTE] = {
+	SETTING(PROMOTE, "promote", SCRATCH, PROMOTE, LIST, NO_MORE),
+	.placeholder = "GLOB:DIR",
+	.help = "after success, move GLOB of the scratch to DIR of the workspace",
+},
+[SETTING_PROMOTE_TO] = {
+	SETTING(PROMOTE_TO, "promote-to", SCRATCH, DIRS, LIST, NO_MORE),
+	.placeholder = "DIR",
+	.help = "a further directory that artifacts may be promoted to",
+},
 [SETTING_CWD] = {
 	SETTING(CWD, "cwd", PROCESS, PATH_LATE, LAST, FIXED), AT(cwd),
 	.placeholder = "DIR",
@@ -150,6 +160,21 @@ const struct setting settings_table[SETTING_COUNT] = {
 	.placeholder = "DURATION",
 	.help = "time between asking it to end and killing it; default: 5s",
 },
+[SETTING_MEMORY] = {
+	SETTING(MEMORY, "memory", LIMITS, SIZE, LAST, SMALLER), AT(memory),
+	.placeholder = "SIZE",
+	.help = "memory of all processes together; needs cgroup v2",
+},
+[SETTING_PIDS] = {
+	SETTING(PIDS, "pids", LIMITS, COUNT_NUMBER, LAST, SMALLER), AT(pids),
+	.placeholder = "N",
+	.help = "processes and threads at one time",
+},
+[SETTING_CPUS] = {
+	SETTING(CPUS, "cpus", LIMITS, CPUS, LAST, SMALLER), AT(cpus_milli),
+	.placeholder = "N",
+	.help = "processors' worth of time, as in 0.5 or 2; needs cgroup v2",
+},
 [SETTING_CPU_TIME] = {
 	SETTING(CPU_TIME, "cpu-time", LIMITS, DURATION, LAST, SMALLER), AT(cpu_time_ms),
 	.placeholder = "DURATION",
@@ -164,6 +189,26 @@ const struct setting settings_table[SETTING_COUNT] = {
 	SETTING(OPEN_FILES, "open-files", LIMITS, COUNT_NUMBER, LAST, SMALLER),
 	AT(open_files), .placeholder = "N",
 	.help = "open descriptors of each process",
+},
+[SETTING_OUTPUT_BUDGET] = {
+	SETTING(OUTPUT_BUDGET, "output-budget", LIMITS, CHARACTERS, LAST, SMALLER),
+	AT(output_budget), .placeholder = "CHARS",
+	.help = "show head and tail of longer output; all of it is saved",
+},
+[SETTING_OUTPUT_MAX] = {
+	SETTING(OUTPUT_MAX, "output-max", LIMITS, SIZE, LAST, SMALLER), AT(output_max),
+	.placeholder = "SIZE",
+	.help = "end the command when stdout or stderr is longer",
+},
+[SETTING_LIFETIME] = {
+	SETTING(LIFETIME, "lifetime", LIMITS, DURATION, LAST, SMALLER), AT(lifetime_ms),
+	.placeholder = "DURATION",
+	.help = "of a live session, at most; default: 1d",
+},
+[SETTING_IDLE_TIMEOUT] = {
+	SETTING(IDLE_TIMEOUT, "idle-timeout", LIMITS, DURATION, LAST, SMALLER),
+	AT(idle_timeout_ms), .placeholder = "DURATION",
+	.help = "end a live session that nobody uses for so long; default: 2h",
 },
 [SETTING_NET] = {
 	SETTING(NET, "net", NETWORK, ENUM, LAST, RANK_DOWN),
@@ -204,6 +249,10 @@ const struct setting settings_table[SETTING_COUNT] = {
 	SETTING(DEGRADED, "degraded", POLICY, FLAG, LAST, OFF), AT(degraded),
 	.help = "start without what this machine does not have (weaker)",
 },
+[SETTING_MERGE_OUTPUT] = {
+	SETTING(MERGE_OUTPUT, "merge-output", OUTPUT, FLAG, LAST, FIXED), AT(merge_output),
+	.help = "stderr goes where stdout goes, in the order written",
+},
 [SETTING_REPORT] = {
 	SETTING(REPORT, "report", OUTPUT, REPORT, LAST, FIXED), AT(report),
 	.placeholder = "FILE|fd:N",
@@ -215,7 +264,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 },
 [SETTING_VERBOSE] = {
 	SETTING(VERBOSE, "verbose", OUTPUT, FLAG, LAST, FIXED), AT(verbose),
-	.help = "say what is being done",
+	.help = "say what the session is, and what it does without",
 },
 };
 /* clang-format on */

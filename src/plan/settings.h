@@ -31,6 +31,8 @@ enum setting_id {
 	SETTING_SCRATCH_ENV,
 	SETTING_KEEP,
 	SETTING_KEEP_FOR,
+	SETTING_PROMOTE,
+	SETTING_PROMOTE_TO,
 	/* process */
 	SETTING_CWD,
 	SETTING_ENV,
@@ -41,9 +43,16 @@ enum setting_id {
 	/* limits */
 	SETTING_TIMEOUT,
 	SETTING_GRACE,
+	SETTING_MEMORY,
+	SETTING_PIDS,
+	SETTING_CPUS,
 	SETTING_CPU_TIME,
 	SETTING_FILE_SIZE,
 	SETTING_OPEN_FILES,
+	SETTING_OUTPUT_BUDGET,
+	SETTING_OUTPUT_MAX,
+	SETTING_LIFETIME,
+	SETTING_IDLE_TIMEOUT,
 	/* network */
 	SETTING_NET,
 	/* system calls */
@@ -56,6 +65,7 @@ enum setting_id {
 	SETTING_REQUIRE,
 	SETTING_DEGRADED,
 	/* output */
+	SETTING_MERGE_OUTPUT,
 	SETTING_REPORT,
 	SETTING_QUIET,
 	SETTING_VERBOSE,
@@ -82,10 +92,14 @@ enum setting_kind {
 	KIND_GLOB_RULE, /* a path rule that may be a glob */
 	KIND_BIND,      /* [-]SRC:DEST[:ro|rw] */
 	KIND_TMPFS,     /* DEST[:SIZE] */
+	KIND_PROMOTE,   /* GLOB:DIR */
+	KIND_DIRS,      /* a directory, one of several */
 	KIND_DEVICE,    /* [-]/dev/... */
 	KIND_SIZE,
 	KIND_DURATION,
 	KIND_COUNT_NUMBER,
+	KIND_CHARACTERS,  /* a number from 0 to POLICY_CHARACTERS_MAX */
+	KIND_CPUS,        /* processors, in thousandths: 0.5, 2 */
 	KIND_ENUM,        /* one of `words` */
 	KIND_ENV,         /* NAME[=VALUE], NAME may be a glob without a value */
 	KIND_ENV_NAME,    /* a name, perhaps a glob */

@@ -136,10 +136,12 @@ static int add_derived_places(struct tree *t, const struct facts *facts,
 		SYSTEM_TMP, SYSTEM_VAR_TMP };
 	const size_t count = sizeof(places) / sizeof(places[0]);
 
-	for (size_t i = 0; i <= count; i++) {
+	for (size_t i = 0; i < count + 2; i++) {
 		const struct path_fact *f = i < count ? &facts->system[places[i]] : NULL;
-		const char *path = f ? f->path : facts->scratch_base;
-		const char *rest = path_below(bind->source, path);
+		const char *path = f ? f->path
+			: i == count ? facts->scratch_base
+				     : facts->runtime_dir;
+		const char *rest = path ? path_below(bind->source, path) : NULL;
 
 		if (!rest || !*rest || (f && !f->exists))
 			continue;

@@ -47,6 +47,9 @@ struct node {
 	uint16_t idmap;
 	uint16_t slot;      /* derived: furnished through this slot, else PLAN_NO_SLOT */
 	const char *prefix; /* derived: directory in that slot (or in the session directory) */
+	const struct node
+		*mount;      /* derived: the node whose mount it is seen on; NULL: the root's */
+	uint16_t mount_slot; /* derived: its own mount, 0 where it has none */
 	dev_t dev;
 	ino_t ino;
 	uid_t uid;

@@ -164,5 +164,14 @@ int tree_add_session(
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	if (!facts->runtime_dir)
+		return 0;
+	const struct node sockets = { .kind = NODE_SHELL,
+		.path = facts->runtime_dir,
+		.is_dir = true,
+		.exists = true,
+		.rank = RANK_SESSION,
+		.why = "sockets live here, other sessions' too" };
+
+	return tree_add(t, sockets, e);
 }

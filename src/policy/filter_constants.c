@@ -123,6 +123,7 @@ static const struct constant constants[] = {
 	/* sockets: linux/socket.h, linux/net.h, linux/in.h, linux/netlink.h */
 	{ "AF_UNSPEC", 0 },
 	{ "AF_UNIX", 1 },
+	{ "SO_PASSCRED", 16 },
 	{ "AF_INET", 2 },
 	{ "AF_AX25", 3 },
 	{ "AF_IPX", 4 },

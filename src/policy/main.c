@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "policy/compile.h"
+#include "base/say.h"
 #include "policy/verbs.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
@@ -37,5 +38,5 @@ int main(int argc, char **argv)
 	const char *names[LENGTH(verbs)];
 	for (size_t i = 0; i < LENGTH(verbs); i++)
 		names[i] = verbs[i].name;
-	return verb_unknown(word, names, LENGTH(names));
+	return say_unknown_verb(word, names, LENGTH(names));
 }

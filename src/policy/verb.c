@@ -8,31 +8,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "plan/settings.h"
 #include "policy/verbs.h"
 
-int verb_say(const struct error *e)
-{
-	char text[2048];
-	size_t size = error_format(e, text, sizeof(text));
-
-	/* Where stderr cannot be written, the status says it. */
-	(void)!fd_write_all(STDERR_FILENO, text, size);
-	return STATUS_CARREL;
-}
-
-int verb_unknown(const char *word, const char *const *names, size_t count)
-{
-	struct error e = { 0 };
-
-	(void)error_set(&e, ERROR_USAGE, "options", 0, word,
-		word ? "there is no such verb" : "a verb is missing");
-	const char *nearest = word ? text_nearest(word, names, count) : NULL;
-	if (nearest)
-		error_hint(&e, "did you mean '%s'?", nearest);
-	return verb_say(&e);
-}
+extern char **environ;
 
 int verb_write(void *context, const void *data, size_t size)
 {
@@ -45,7 +26,7 @@ int verb_output_failed(int r)
 	struct error e = { 0 };
 
 	(void)error_set(&e, ERROR_INTERNAL, "plan", -r, "stdout", "cannot write the answer");
-	return verb_say(&e);
+	return say_error(&e);
 }
 
 int verb_usage(const char *usage)
@@ -55,4 +36,27 @@ int verb_usage(const char *usage)
 	if (r >= 0)
 		r = settings_print_help(verb_write, NULL);
 	return r < 0 ? STATUS_CARREL : 0;
+}
+
+int verb_prepared(enum prepare_until until, int argc, char **argv, int first, const char *usage,
+	int (*show)(struct prepared *p, bool json, const char *rest))
+{
+	struct policy_verb_flag flags[] = { { .name = "json" } };
+	struct prepared *p = NULL;
+	struct error e = { 0 };
+	int status = 0;
+
+	int r = prepare_begin(&p, &e);
+	if (r < 0)
+		return say_error(&e);
+	r = prepare_with(p, NULL, until, argc, (const char *const *)argv, first,
+		(const char *const *)environ, flags, 1, &e);
+	if (r < 0)
+		status = say_error(&e);
+	else if (p->help)
+		status = verb_usage(usage);
+	else
+		status = show(p, flags[0].given, p->next < argc ? argv[p->next] : NULL);
+	prepare_free(p);
+	return status;
 }

@@ -17,6 +17,7 @@
 #include "host/policy_file.h"
 #include "plan/embedded.h"
 #include "policy/compile.h"
+#include "base/say.h"
 #include "policy/verbs.h"
 
 extern char **environ;
@@ -84,8 +85,8 @@ static int read_once(struct check *c, struct error *e)
 	return r;
 }
 
-/* Blanks out the line of this file that @e is about. False where it is about anything else. */
-static bool blank_line(struct check *c, const struct error *e)
+/* Takes the text out of the line of this file that @e is about. False where it is about anything else. */
+static bool empty_line(struct check *c, const struct error *e)
 {
 	size_t length = strlen(c->file.path);
 	char *text = (char *)(uintptr_t)c->file.text, *end = text + c->file.size;
@@ -101,11 +102,9 @@ static bool blank_line(struct check *c, const struct error *e)
 	}
 	char *newline = text < end ? memchr(text, '\n', (size_t)(end - text)) : NULL;
 	size_t size = (size_t)((newline ? newline : end) - text);
-	bool blank = true;
-	for (size_t i = 0; i < size; i++)
-		blank = blank && text[i] == ' ';
-	memset(text, ' ', size);
-	return !blank; /* a line that was blank already is not what is wrong */
+	memmove(text, text + size, (size_t)(end - text) - size);
+	c->file.size -= size;
+	return size > 0; /* a line that was empty already is not what is wrong */
 }
 
 /* Returns the number of faults, each of them said; -errno with @e where it could not be checked. */
@@ -134,8 +133,8 @@ static int check_file(struct check *c, const char *path, struct error *e)
 		if (r >= 0)
 			break;
 		faults++;
-		(void)verb_say(&c->fault);
-		if (!blank_line(c, &c->fault))
+		(void)say_error(&c->fault);
+		if (!empty_line(c, &c->fault))
 			break;
 	}
 	return faults;
@@ -200,17 +199,17 @@ int verb_check(int argc, char **argv, int first)
 			(void)error_set(&e, ERROR_USAGE, "options", 0, argv[first],
 				"policy check does not know this option");
 			error_hint(&e, "%s", usage);
-			return verb_say(&e);
+			return say_error(&e);
 		}
 	}
 	first += first < argc && !strcmp(argv[first], "--");
 	if (first == argc) {
 		(void)error_set(&e, ERROR_USAGE, "options", 0, NULL, "no policy file is named");
 		error_hint(&e, "%s", usage);
-		return verb_say(&e);
+		return say_error(&e);
 	}
 	int r = check_files(argc - first, argv + first, layer, &e);
 	if (r < 0)
-		return verb_say(&e);
+		return say_error(&e);
 	return r ? STATUS_FINDINGS : 0;
 }

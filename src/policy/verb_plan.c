@@ -3,48 +3,36 @@
  *
  * Runs in: carrel-policy, outside, as the caller. May not: change anything.
  */
-#include "host/prepare.h"
+#include "base/say.h"
+#include "host/limits.h"
 #include "plan/plan_print.h"
 #include "policy/verbs.h"
-
-extern char **environ;
 
 /* Shown for the session's id, which is another one in each session. */
 #define ANY_SESSION "SESSION"
 
-static int show(const struct prepared *p, bool json)
+static int show(struct prepared *p, bool json, const char *rest)
 {
 	const struct plan_view view = {
 		.plan = &p->plan,
 		.session = ANY_SESSION,
 		.write = verb_write,
 	};
+	struct error e = { 0 };
+
+	(void)rest; /* the command, which the plan has */
 	int r = json ? plan_print_json(&view) : plan_print(&view);
 
-	return r < 0 ? verb_output_failed(r) : 0;
+	if (r < 0)
+		return verb_output_failed(r);
+	/* The plan stands; the launch would end at this. */
+	return limits_check(&p->plan, &e) < 0 ? say_error(&e) : 0;
 }
 
 int verb_plan(int argc, char **argv, int first)
 {
-	struct policy_verb_flag flags[] = { { .name = "json" } };
-	struct prepared *p = NULL;
-	struct error e = { 0 };
-	int status = 0;
-
-	int r = prepare_begin(&p, &e);
-	if (r < 0)
-		return verb_say(&e);
-	r = prepare_with(p, NULL, PREPARE_DRY, argc, (const char *const *)argv, first,
-		(const char *const *)environ, flags, 1, &e);
-	if (r < 0)
-		status = verb_say(&e);
-	else if (p->help)
-		status = verb_usage(
-			"usage: carrel plan [--json] [SETTINGS] [-- COMMAND [ARGUMENT "
-			"...]]\n\nShows what `carrel run` would do, operation by "
-			"operation, and does nothing.\n\n");
-	else
-		status = show(p, flags[0].given);
-	prepare_free(p);
-	return status;
+	return verb_prepared(PREPARE_DRY, argc, argv, first,
+		"usage: carrel plan [--json] [SETTINGS] [-- COMMAND [ARGUMENT ...]]\n\n"
+		"Shows what `carrel run` would do, operation by operation, and does nothing.\n\n",
+		show);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "host/facts.h"
-#include "host/prepare.h"
+#include "base/say.h"
 #include "policy/verbs.h"
 
 extern char **environ;
@@ -58,53 +58,33 @@ static int judge_locks(struct prepared *p, struct error *e)
 	return policy_expand(&p->policy, &names, e);
 }
 
-static int show_policy(struct prepared *p, bool json, struct error *e)
+static int show_policy(struct prepared *p, bool json, const char *rest)
 {
 	struct answer a = { .arena = &p->arena };
+	struct error e = { 0 };
 
+	if (rest) {
+		(void)error_set(&e, ERROR_USAGE, "options", 0, rest,
+			"`policy show` takes settings alone");
+		error_hint(&e, "carrel policy show [--json] [SETTINGS]");
+		return say_error(&e);
+	}
 	int r = json ? policy_print_json(&p->policy, keep, &a)
 		     : policy_print(&p->policy, true, keep, &a);
 	if (r < 0)
 		return verb_output_failed(r);
-	if (judge_locks(p, e) < 0)
-		return verb_say(e);
+	if (judge_locks(p, &e) < 0)
+		return say_error(&e);
 	r = verb_write(NULL, a.text, a.used);
 	return r < 0 ? verb_output_failed(r) : 0;
 }
 
-static int no_command_here(const char *word, struct error *e)
-{
-	(void)error_set(
-		e, ERROR_USAGE, "options", 0, word, "`policy show` takes settings alone");
-	error_hint(e, "carrel policy show [--json] [SETTINGS]");
-	return verb_say(e);
-}
-
 static int verb_show(int argc, char **argv, int first)
 {
-	struct policy_verb_flag flags[] = { { .name = "json" } };
-	struct prepared *p = NULL;
-	struct error e = { 0 };
-	int status = 0;
-
-	int r = prepare_begin(&p, &e);
-	if (r < 0)
-		return verb_say(&e);
-	r = prepare_with(p, NULL, PREPARE_MERGED, argc, (const char *const *)argv, first,
-		(const char *const *)environ, flags, 1, &e);
-	if (r < 0)
-		status = verb_say(&e);
-	else if (p->help)
-		status = verb_usage(
-			"usage: carrel policy show [--json] [SETTINGS]\n\nPrints the "
-			"policy that `carrel run` would follow, each line with its "
-			"place.\n\n");
-	else if (p->next < argc)
-		status = no_command_here(argv[p->next], &e);
-	else
-		status = show_policy(p, flags[0].given, &e);
-	prepare_free(p);
-	return status;
+	return verb_prepared(PREPARE_MERGED, argc, argv, first,
+		"usage: carrel policy show [--json] [SETTINGS]\n\nPrints the policy that `carrel "
+		"run` would follow, each line with its place.\n\n",
+		show_policy);
 }
 
 int verb_policy(int argc, char **argv, int first)
@@ -127,5 +107,5 @@ int verb_policy(int argc, char **argv, int first)
 			return verbs[i].run(argc, argv, first + 1);
 		names[i] = verbs[i].name;
 	}
-	return verb_unknown(word, names, LENGTH(names));
+	return say_unknown_verb(word, names, LENGTH(names));
 }

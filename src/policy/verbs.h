@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "host/prepare.h"
 
 enum {
 	STATUS_FINDINGS = 1, /* `policy check`: it is wrong */
@@ -28,15 +29,6 @@ int verb_check(int argc, char **argv, int first);
 
 /* --- for all of them -------------------------------------------------------------------------- */
 
-/* verb_say - an error on stderr, as the launcher says it. Returns STATUS_CARREL. */
-int verb_say(const struct error *e);
-
-/*
- * verb_unknown - say that @word is none of @names (NULL: that one is missing), and which was
- * probably meant. Returns STATUS_CARREL.
- */
-int verb_unknown(const char *word, const char *const *names, size_t count);
-
 /* verb_write - a `write` for the printers: to stdout. 0 or -errno. */
 int verb_write(void *context, const void *data, size_t size);
 
@@ -45,3 +37,11 @@ int verb_output_failed(int r);
 
 /* verb_usage - @usage and the settings, to stdout. Returns the exit status. */
 int verb_usage(const char *usage);
+
+/*
+ * verb_prepared - a verb with settings and --json: reads its arguments from @first, prepares @until there,
+ * and shows that, or @usage where it is asked for. @show: @rest is the first word behind the settings, or
+ * NULL; returns the exit status, as this does.
+ */
+int verb_prepared(enum prepare_until until, int argc, char **argv, int first, const char *usage,
+	int (*show)(struct prepared *p, bool json, const char *rest));

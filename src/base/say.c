@@ -1,0 +1,40 @@
+/*
+ * say.c - see say.h.
+ *
+ * Runs in: every process outside the box.
+ */
+#include "base/say.h"
+
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+int say_error(const struct error *e)
+{
+	char text[2048];
+
+	if (e->code == ERROR_NONE)
+		return SAY_STATUS;
+	size_t length = error_format(e, text, sizeof(text));
+	int r = fd_write_all(STDERR_FILENO, text, length);
+	(void)r; /* where stderr cannot be written, the status says it */
+	return SAY_STATUS;
+}
+
+int say_unknown_verb(const char *word, const char *const *names, size_t count)
+{
+	struct error e = { 0 };
+	char words[128];
+	int r = error_set(&e, ERROR_USAGE, "options", 0, word,
+		word ? "there is no such verb" : "a verb is missing");
+	const char *nearest = word ? text_nearest(word, names, count) : NULL;
+
+	text_words(names, count, words, sizeof(words));
+	if (nearest)
+		error_hint(&e, "did you mean '%s'?", nearest);
+	else if (words[0])
+		error_hint(&e, "%s", words);
+	(void)r; /* said here */
+	return say_error(&e);
+}

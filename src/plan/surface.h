@@ -1,0 +1,22 @@
+/*
+ * surface.h - what a path is to a session: the surface that a host's edit contracts go by.
+ *
+ * Runs in: S and the launcher. PURE. It says what the policy decided; whether the file's own mode then
+ * lets the command read it is the file system's affair.
+ */
+#pragma once
+
+#include "plan/plan.h"
+
+struct surface {
+	enum surface_kind kind;
+	bool read, write;
+	const char *why;             /* for people; never NULL */
+	const struct source *source; /* the line that says so, or NULL */
+};
+
+/* plan_surface - @path: canonical, as the session sees it; it need not exist. */
+void plan_surface(const struct plan *plan, const char *path, struct surface *ret);
+
+/* plan_surface_name - the stable word, e.g. "tool-results". Never NULL. */
+const char *plan_surface_name(enum surface_kind kind);
