@@ -11,19 +11,27 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "box/channel.h"
+#include "box/clone.h"
 #include "box/confine.h"
 #include "box/number.h"
+#include "box/scaffold.h"
 #include "box/sys.h"
+#include "box/twin.h"
 
 struct applier {
 	struct box *box;
 	int root;         /* later paths are relative to it */
 	bool has_session; /* the supervisor has said that its directory stands */
-	int landlock;     /* the rule set being built, -1 before and after */
+	unsigned views;   /* bit N: view N is to be made, with its channel */
+	int channels[TWIN_VIEWS];
+	bool two_steps; /* this kernel has no open_tree_attr(2) */
+	int landlock;   /* the rule set being built, -1 before and after */
+	struct scaffold scaffold;
 	int slots[PLAN_SLOT_MAX];
 };
 
@@ -71,10 +79,22 @@ static bool is_in_session(const struct applier *a, const char *path)
 	return !strncmp(path, dir, length) && (path[length] == '/' || !path[length]);
 }
 
+/* What S makes while we are at the first operations: the session directory, user namespaces, channels. */
+static bool needs_session(const struct applier *a, const struct op *op)
+{
+	if (op->kind == OP_CLONE || op->kind == OP_LANDLOCK_PATH)
+		return (op->flags & OPF_IDMAP) || is_in_session(a, op->path);
+	return op->kind == OP_KEYRING || op->kind == OP_ENTER_USER_NS || op->kind == OP_FILTER;
+}
+
 static int await_session(struct applier *a)
 {
 	struct channel_record record;
 	int fds[CHANNEL_FDS_MAX];
+	unsigned next = 0;
+
+	if (a->has_session)
+		return 0;
 	int r = channel_receive(BOX_CHANNEL, &record, fds);
 
 	if (r <= 0)
@@ -82,24 +102,40 @@ static int await_session(struct applier *a)
 	if (record.kind != CHANNEL_SESSION)
 		return -EPROTO;
 	a->has_session = true;
+	a->views = a->box->live ? (unsigned)record.number : 0;
+	for (; next < a->box->plan->idmap_count; next++)
+		a->box->idmap_ns[next] = fds[next];
+	for (unsigned view = 0; view < TWIN_VIEWS; view++)
+		a->channels[view] = a->views & (1u << view) ? fds[next++] : -1;
 	return 0;
+}
+
+/*
+ * The tree stands, and nothing is given up yet: each tighter view goes on from here in a process of its
+ * own. In a twin there is no further one to be made.
+ */
+static int make_twins(struct applier *a)
+{
+	int r = 0;
+
+	for (unsigned view = 0; view < TWIN_VIEWS && r == 0; view++)
+		if (a->views & (1u << view))
+			r = a->channels[view] < 0 ? -EPROTO
+						  : twin_fork(a->box, view, a->channels[view]);
+	return r < 0 ? r : 0;
 }
 
 static int apply_clone(struct applier *a, const struct op *op)
 {
 	unsigned recursive = op->flags & OPF_RECURSIVE ? AT_RECURSIVE : 0;
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID, .propagation = MS_PRIVATE };
-	int r = a->has_session || !is_in_session(a, op->path) ? 0 : await_session(a);
+	int r = recursive ? scaffold_remove(&a->scaffold) : 0;
 
 	if (r < 0)
 		return r;
 	int fd = open_exact(AT_FDCWD, op->path, op);
 	if (fd < 0)
 		return fd;
-	int tree = sys_open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | recursive);
-	(void)close(fd);
-	if (tree < 0)
-		return tree;
 	if (op->flags & OPF_RDONLY)
 		attr.attr_set |= MOUNT_ATTR_RDONLY;
 	if (op->flags & OPF_NOEXEC)
@@ -110,11 +146,12 @@ static int apply_clone(struct applier *a, const struct op *op)
 		attr.attr_set |= MOUNT_ATTR_IDMAP;
 		attr.userns_fd = (unsigned)a->box->idmap_ns[op->from];
 	}
-	r = sys_mount_setattr(tree, "", AT_EMPTY_PATH | recursive, &attr);
-	if (r < 0) {
-		(void)close(tree);
-		return r;
-	}
+	int tree = clone_with(&a->two_steps, fd, "", AT_EMPTY_PATH | recursive, &attr);
+	if (tree == -ENOSYS)
+		tree = clone_set_attr(
+			sys_open_tree(fd, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | recursive),
+			recursive, &attr);
+	(void)close(fd);
 	return slot_put(a, op->slot, tree);
 }
 
@@ -228,37 +265,48 @@ static int apply_pick(struct applier *a, const struct op *op)
 
 	if (from < 0)
 		return from;
-	int tree = sys_open_tree(from, op->path, OPEN_TREE_CLONE | AT_SYMLINK_NOFOLLOW);
-	if (tree < 0)
-		return tree;
 	if (op->flags & OPF_RDONLY)
 		attr.attr_set |= MOUNT_ATTR_RDONLY;
 	if (op->flags & OPF_NOEXEC)
 		attr.attr_set |= MOUNT_ATTR_NOEXEC;
-	int r = sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attr);
-	if (r < 0) {
-		(void)close(tree);
-		return r;
-	}
+	int tree = clone_with(&a->two_steps, from, op->path, AT_SYMLINK_NOFOLLOW, &attr);
+	if (tree == -ENOSYS)
+		tree = clone_set_attr(
+			scaffold_pick(&a->scaffold, op->from, &a->slots[op->from], op->path), 0,
+			&attr);
 	return slot_put(a, op->slot, tree);
 }
 
 /* Layers by descriptor: no character of a path can be taken for overlayfs's own syntax. */
-static int apply_overlay(struct applier *a, const struct op *op)
+static int make_overlay(int lower_fd, int store)
 {
 	char lower[64], upper[64], work[64];
-	int lower_fd = slot_fd(a, op->from), store = slot_fd(a, (uint16_t)op->value);
 
-	if (lower_fd < 0 || store < 0)
-		return -EBADF;
 	number_path(lower, "/proc/self/fd/", (unsigned)lower_fd, "");
 	number_path(upper, "/proc/self/fd/", (unsigned)store, "/upper");
 	number_path(work, "/proc/self/fd/", (unsigned)store, "/work");
 	const char *const options[] = { "lowerdir", lower, "upperdir", upper, "workdir", work,
 		"userxattr", NULL, NULL };
 
-	return slot_put(a, op->slot,
-		new_mount("overlay", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+	return new_mount("overlay", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+static int apply_overlay(struct applier *a, const struct op *op)
+{
+	uint16_t store_slot = (uint16_t)op->value;
+	int lower = slot_fd(a, op->from), store = slot_fd(a, store_slot);
+
+	if (lower < 0 || store < 0)
+		return -EBADF;
+	int overlay = make_overlay(lower, store);
+	if (overlay == -EINVAL) {
+		lower = scaffold_attach(&a->scaffold, op->from, &a->slots[op->from]);
+		if (lower < 0)
+			return lower;
+		store = scaffold_attach(&a->scaffold, store_slot, &a->slots[store_slot]);
+		overlay = store < 0 ? store : make_overlay(lower, store);
+	}
+	return slot_put(a, op->slot, overlay);
 }
 
 static int apply_proc(struct applier *a, const struct op *op)
@@ -281,8 +329,10 @@ static int apply_root_seal(struct applier *a)
 		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
 		.propagation = MS_PRIVATE,
 	};
-	int r = sys_mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr);
+	int r = scaffold_remove(&a->scaffold);
 
+	if (r >= 0)
+		r = sys_mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr);
 	if (r < 0)
 		return r;
 	a->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -296,9 +346,11 @@ static int apply_root_seal(struct applier *a)
 static int apply_root_new(struct applier *a, const struct op *op)
 {
 	struct mount_attr attr = { .propagation = MS_PRIVATE };
-	int r = sys_mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr);
+	int r = scaffold_remove(&a->scaffold);
 	int slot = slot_fd(a, op->slot);
 
+	if (r >= 0)
+		r = sys_mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr);
 	if (r < 0 || slot < 0)
 		return r < 0 ? r : slot;
 	int at = open("/proc", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -316,6 +368,11 @@ static int apply_attach(struct applier *a, const struct op *op)
 
 	if (slot < 0 || op->path[0] != '/')
 		return -EBADF;
+	if (op->text) {
+		int on = slot_fd(a, op->from);
+
+		return on < 0 ? on : sys_move_mount_into(slot, on, op->text);
+	}
 	int at = sys_openat2(a->root, op->path + 1, O_PATH | O_NOFOLLOW,
 		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_BENEATH);
 	if (at < 0)
@@ -338,6 +395,17 @@ static int apply_root_pivot(struct applier *a, const struct op *op)
 	if (r >= 0)
 		r = chdir("/") < 0 ? -errno : 0;
 	return r;
+}
+
+static int apply_landlock_path(struct applier *a, const struct op *op)
+{
+	int r = confine_landlock(op, op->slot ? slot_fd(a, op->slot) : -1, &a->landlock);
+
+	/* Gone since it was listed, or a link now: then it is not allowed. */
+	return (op->flags & OPF_OPTIONAL) &&
+			(r == -ENOENT || r == -ELOOP || r == -ENOTDIR || r == -EINVAL)
+		? 0
+		: r;
 }
 
 static int apply_op(struct applier *a, const struct op *op)
@@ -376,17 +444,23 @@ static int apply_op(struct applier *a, const struct op *op)
 	case OP_IDENTITY:
 		return confine_identity(a->box->plan->facts);
 	case OP_RLIMIT:
-		return confine_rlimit(op->from, op->value);
+		if (op->from != RLIMIT_NPROC)
+			return confine_rlimit(op->from, op->value);
+		return a->box->tasks_by_rlimit ? confine_tasks(op->value) : 0;
 	case OP_CAPABILITIES:
-		return confine_capabilities();
+		return confine_capabilities(!(op->flags & OPF_OPTIONAL));
 	case OP_NO_NEW_PRIVS:
 		return confine_no_new_privs();
 	case OP_LANDLOCK_NEW:
-	case OP_LANDLOCK_PATH:
 	case OP_LANDLOCK_ON:
-		return confine_landlock(op, &a->landlock);
+		return confine_landlock(op, -1, &a->landlock);
+	case OP_LANDLOCK_PATH:
+		return apply_landlock_path(a, op);
+	case OP_NO_SOCKETS:
+		return confine_sockets();
 	case OP_HIDE_SELF:
-		return confine_hide_self(a->box->caller_args, a->box->caller_args_size);
+		return confine_hide_self(a->box->caller_args, a->box->caller_args_size,
+			a->box->plan->clone_flags != 0);
 	case OP_FILTER:
 		return confine_filter(a->box->plan->filter, a->box->plan->filter_count);
 	case OP_KIND_COUNT:
@@ -403,18 +477,15 @@ int box_apply(struct box *box, int *ret_op)
 	for (size_t i = 0; i < PLAN_SLOT_MAX; i++)
 		a.slots[i] = -1;
 	for (size_t i = 0; i < plan->op_count; i++) {
-		int r = apply_op(&a, &plan->ops[i]);
+		int r = needs_session(&a, &plan->ops[i]) ? await_session(&a) : 0;
 
+		/* The first of the operations on the process itself. */
+		if (r >= 0 && plan->ops[i].kind == OP_KEYRING && box->live)
+			r = make_twins(&a);
+		if (r >= 0)
+			r = apply_op(&a, &plan->ops[i]);
 		if (r < 0) {
 			*ret_op = (int)i;
-			return r;
-		}
-	}
-	if (!a.has_session) {
-		int r = await_session(&a);
-
-		if (r < 0) {
-			*ret_op = STEP_SETUP;
 			return r;
 		}
 	}

@@ -58,8 +58,11 @@ static int set_up(const struct begin *b)
 		r = reset_signals();
 	if (r < 0)
 		return r;
-	/* If the launcher is gone already, the channel's end of file says so. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || setsid() < 0)
+	/* If the launcher is gone already, the channel's end of file says so. Without a pid namespace
+	 * we stay to end what was started, and all that loses its parents comes to us. */
+	r = b->flags ? prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
+		     : prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (r < 0 || setsid() < 0)
 		return -errno;
 	(void)umask(0);
 	if (sigemptyset(&child) < 0 || sigaddset(&child, SIGCHLD) < 0)
@@ -74,6 +77,8 @@ static int set_up(const struct begin *b)
 
 static int make_namespaces(const struct begin *b)
 {
+	if (!b->flags)
+		return 0;
 	if (unshare((int)b->flags) < 0)
 		return -errno;
 	return b->flags & CLONE_NEWNET ? confine_loopback() : 0;
@@ -100,10 +105,11 @@ static int wait_for_word(const struct begin *b, struct box *ret)
 
 	if (r <= 0)
 		return r < 0 ? r : -EPIPE;
-	if (record.kind != CHANNEL_GO)
+	if (record.kind != CHANNEL_GO || fds[0] >= 0)
 		return -EPROTO;
 	*ret = *b->box;
-	memcpy(ret->idmap_ns, fds, sizeof(ret->idmap_ns));
+	for (unsigned i = 0; i < PLAN_IDMAP_MAX; i++)
+		ret->idmap_ns[i] = -1;
 	return mprotect(b->arena, b->arena_size, PROT_READ) < 0 ? -errno : 0;
 }
 
@@ -120,7 +126,7 @@ _Noreturn void begin_main(const struct begin *begin)
 	}
 	if (r >= 0) {
 		step = STEP_SETUP;
-		r = make_ahead(&made);
+		r = begin->flags ? make_ahead(&made) : 0;
 	}
 	if (r >= 0)
 		r = wait_for_word(begin, &box);

@@ -15,7 +15,8 @@ struct begin {
 	size_t arena_size;
 	int channel; /* init's end */
 	unsigned long
-		flags; /* CLONE_NEW* to unshare; the user and pid namespaces are there already */
+		flags; /* CLONE_NEW* to unshare; the user and pid namespaces are there already.
+			* 0: no namespace at all, not those two either */
 };
 
 /*

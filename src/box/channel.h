@@ -1,32 +1,45 @@
 /*
- * channel.h - the records between the supervisor and init.
+ * channel.h - the records between the supervisor and init, and between the supervisor and a keeper.
  *
- * Runs in: both ends of one SOCK_SEQPACKET pair. Every record has the same size; one that is
- * shorter or longer, has another magic or an unknown kind is a failure of the session. Descriptors
- * travel beside a record by SCM_RIGHTS (unix(7)).
+ * Runs in: both ends of a SOCK_SEQPACKET pair. Every record has the same size, and its `body` says
+ * how many bytes follow it in the same message; one that is shorter or longer, has another magic or
+ * an unknown kind is a failure. Descriptors travel beside a record by SCM_RIGHTS (unix(7)).
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
-#define CHANNEL_MAGIC 0x63726c31u /* "crl1": changes with the layout */
-#define CHANNEL_FDS_MAX 8
+#define CHANNEL_MAGIC 0x63726c32u /* "crl2": changes with the layout */
+#define CHANNEL_FDS_MAX 12
 #define CHANNEL_STREAMS 3
+#define CHANNEL_BODY_MAX 65536 /* bytes in one message; a longer body comes as a descriptor */
 
 enum channel_kind {
 	/* supervisor -> init */
-	CHANNEL_GO = 1, /* maps are written, the plan stands; descriptors: one user
-			     * namespace for each idmap of the plan, the session's own first */
-	CHANNEL_SESSION, /* the session directory stands: it is made while init is at the first operations */
+	CHANNEL_GO = 1, /* maps are written, the plan stands */
+	CHANNEL_SESSION, /* made while init is at the first operations: the session directory; and
+			  * descriptors: a user namespace for each idmap of the plan, the session's own
+			  * first, and a channel for each view in `number` */
 	CHANNEL_EXEC, /* start the command, in front of its terminal with flag = 1; the streams
 			     * in `streams` come as descriptors, the others are the terminal */
 	CHANNEL_SIGNAL, /* number = signal, to the command's process group; flag = 1: to everything */
 	CHANNEL_CONTINUE, /* SIGCONT to the command's group; flag = 1: in front of its terminal */
+	CHANNEL_KEEPER, /* to init: one more keeper; descriptor: its end of a channel of its own */
+	CHANNEL_DISMISS, /* to init: kill the keeper whose pid is `number` */
+	CHANNEL_PTY,     /* to a keeper: make a terminal; READY brings its master */
+	CHANNEL_OPEN, /* to a keeper: open the path in the body as the command would; number = O_* flags,
+		       * streams = mode */
 	/* init -> supervisor */
 	CHANNEL_FAILED, /* operation op failed with errnum; nothing was started */
 	CHANNEL_READY, /* the plan is applied; descriptor: the terminal's master, if one was asked for */
+	CHANNEL_STARTED, /* the command was executed; sent only where box.dies_as_one, or EXEC says so:
+			  * the keeper may not live to say it with ENDED */
 	CHANNEL_STOPPED, /* the command was stopped by signal `number` */
-	CHANNEL_ENDED,   /* the command ended, or could not be started. With a terminal init
+	CHANNEL_OPENED, /* a keeper: the answer to OPEN: errnum, or a descriptor; body: its path */
+	CHANNEL_ENDED, /* the command ended, or could not be started. With a terminal init
 			     * stays until the channel is closed: its end would throw away what
 			     * the terminal still holds */
 };
@@ -42,6 +55,8 @@ enum channel_step {
 	STEP_STDIO = -6,      /* the payload: descriptors */
 	STEP_EXEC = -7,       /* the payload: execve */
 	STEP_NAMESPACES = -8, /* init before the plan: the namespaces */
+	STEP_LIMITS = -9,     /* the payload: tighter limits of one execution */
+	STEP_KEEPER = -10,    /* a keeper's own beginning */
 };
 
 struct channel_record {
@@ -49,24 +64,50 @@ struct channel_record {
 	uint32_t kind; /* enum channel_kind */
 	int32_t op;    /* FAILED, ENDED that did not start: operation or step */
 	int32_t errnum;
-	int32_t number;      /* signal */
+	int32_t number;      /* signal; ENDED: EAGAIN = no process more could be started then;
+			      * EXEC: 1 = the keeper is in a group that is killed with its command */
 	int32_t wait_status; /* ENDED: as wait(2) gives it */
 	uint32_t started;    /* ENDED: enum channel_started */
-	uint32_t flag;       /* EXEC, SIGNAL, CONTINUE; ENDED: 1 = nothing but init is left */
-	uint32_t streams;    /* EXEC: bit N = descriptor N was sent */
-	uint32_t reserved;
+	uint32_t flag;    /* EXEC, SIGNAL, CONTINUE; ENDED: 1 = nothing but init is left; from a
+			      * keeper: 1 = it waits for the next EXEC */
+	uint32_t streams; /* EXEC: bit N = descriptor N was sent */
+	uint32_t body;    /* bytes behind this record; EXEC: CHANNEL_BODY_FD = in the last
+			      * descriptor, a sealed memfd */
 	uint64_t user_us; /* ENDED: CPU time of the command and its waited-for children */
 	uint64_t system_us;
 	uint64_t max_rss_kib;
 };
+
+#define CHANNEL_BODY_FD UINT32_MAX
 
 /*
  * channel_send - one record, with @fd_count descriptors. 0 or -errno.
  * channel_receive - one record. @ret_fds: room for CHANNEL_FDS_MAX, filled with -1 where none came.
  * Returns 1, 0 at end of file, -EPROTO for anything that is not exactly one record (descriptors
  * that came with it are closed), or -errno.
+ * channel_send_body, channel_receive_body - the same with bytes behind the record; @room: of
+ * @ret_body. A longer body is -EPROTO.
+ * channel_receive_from - the same, and who sent it: *@ret_sender is the pid as the receiver sees it, where
+ * the socket has SO_PASSCRED (unix(7)), else it is left alone.
  */
 __attribute__((warn_unused_result)) int channel_send(
 	int fd, const struct channel_record *record, const int *fds, unsigned fd_count);
 __attribute__((warn_unused_result)) int channel_receive(
 	int fd, struct channel_record *ret_record, int ret_fds[CHANNEL_FDS_MAX]);
+__attribute__((warn_unused_result)) int channel_send_body(int fd,
+	const struct channel_record *record, const int *fds, unsigned fd_count,
+	const void *body, size_t body_size);
+__attribute__((warn_unused_result)) int channel_receive_body(int fd,
+	struct channel_record *ret_record, int ret_fds[CHANNEL_FDS_MAX], void *ret_body,
+	size_t room);
+__attribute__((warn_unused_result)) int channel_receive_from(int fd,
+	struct channel_record *ret_record, int ret_fds[CHANNEL_FDS_MAX], void *ret_body,
+	size_t room, pid_t *ret_sender);
+
+/*
+ * channel_send_parts - one message of any protocol: @parts (a head and what follows it, which may be empty),
+ * and @fd_count descriptors, CHANNEL_FDS_MAX at most. @flags: of sendmsg(2); MSG_NOSIGNAL is added.
+ * Returns 0, -EPROTO where less than all was taken, or -errno.
+ */
+__attribute__((warn_unused_result)) int channel_send_parts(
+	int fd, struct iovec parts[2], const int *fds, unsigned fd_count, int flags);

@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "box/payload.h"
 #include "box/sys.h"
 #include "plan/uapi.h"
 
@@ -107,6 +108,28 @@ int confine_rlimit(unsigned resource, uint64_t value)
 	return syscall(SYS_prlimit64, 0, resource, &limit, NULL) < 0 ? -errno : 0;
 }
 
+int confine_tasks(uint64_t count)
+{
+	struct {
+		uint64_t rlim_cur, rlim_max;
+	} old, limit;
+
+	int r = confine_rlimit(RLIMIT_NPROC, count);
+	if (r < 0)
+		return r;
+	if (syscall(SYS_prlimit64, 0, RLIMIT_NPROC, NULL, &old) < 0)
+		return -errno;
+	/* This process is one already: with a limit of one no other can be. */
+	limit = old;
+	limit.rlim_cur = 1;
+	if (syscall(SYS_prlimit64, 0, RLIMIT_NPROC, &limit, NULL) < 0)
+		return -errno;
+	r = payload_probe();
+	if (r != -EAGAIN)
+		return r < 0 ? r : -ENOTSUP;
+	return syscall(SYS_prlimit64, 0, RLIMIT_NPROC, &old, NULL) < 0 ? -errno : 0;
+}
+
 static int drop_bounding_set(void)
 {
 	for (unsigned long cap = 0; cap < 64; cap++) {
@@ -119,22 +142,33 @@ static int drop_bounding_set(void)
 	return 0;
 }
 
-int confine_capabilities(void)
+/*
+ * Both take CAP_SETPCAP. Without it, and with no_new_privs, neither means anything: no execve can
+ * give back what is not permitted now (capabilities(7)), root's included.
+ */
+static int lock_capabilities(void)
 {
 	const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
 		SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
 		SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
 		SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+	int r = drop_bounding_set();
+
+	if (r < 0)
+		return r;
+	return prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int confine_capabilities(bool lock)
+{
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return -errno;
-	int r = drop_bounding_set();
-	if (r < 0)
+	int r = lock_capabilities();
+	if (r < 0 && (lock || r != -EPERM))
 		return r;
-	if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
-		return -errno;
 	if (syscall(SYS_capset, &header, none) < 0)
 		return -errno;
 	if (syscall(SYS_capget, &header, none) < 0)
@@ -173,36 +207,43 @@ static int landlock_new(const struct op *op, int *ruleset)
 	return 0;
 }
 
-static int landlock_path(const struct op *op, int ruleset)
+static int landlock_add(int ruleset, uint64_t rights, int place)
 {
-	struct landlock_path_beneath_attr attr = { .allowed_access = op->value };
-	int fd = sys_openat2(
-		AT_FDCWD, op->path, O_PATH, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	struct landlock_path_beneath_attr attr = { .allowed_access = rights,
+		.parent_fd = place };
 
-	if (fd < 0)
-		return fd;
-	attr.parent_fd = fd;
-	long r = sys_result(
+	return (int)sys_result(
 		syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &attr, 0));
-	(void)close(fd);
-	return (int)r;
 }
 
-int confine_landlock(const struct op *op, int *ruleset)
+static int landlock_path(const struct op *op, int place, int ruleset)
+{
+	if (place >= 0)
+		return landlock_add(ruleset, op->value, place);
+	int fd = sys_openat2(
+		AT_FDCWD, op->path, O_PATH, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	if (fd < 0)
+		return fd;
+	int r = landlock_add(ruleset, op->value, fd);
+	(void)close(fd);
+	return r;
+}
+
+int confine_landlock(const struct op *op, int place, int *ruleset)
 {
 	if (op->kind == OP_LANDLOCK_NEW)
 		return landlock_new(op, ruleset);
 	if (*ruleset < 0)
 		return -EBADF;
 	if (op->kind == OP_LANDLOCK_PATH)
-		return landlock_path(op, *ruleset);
+		return landlock_path(op, place, *ruleset);
 	long r = sys_result(syscall(SYS_landlock_restrict_self, *ruleset, 0));
 	(void)close(*ruleset);
 	*ruleset = -1;
 	return (int)r;
 }
 
-int confine_hide_self(char *caller_args, size_t size)
+int confine_hide_self(char *caller_args, size_t size, bool die_with_parent)
 {
 	static const char title[] = "carrel-init";
 
@@ -213,7 +254,25 @@ int confine_hide_self(char *caller_args, size_t size)
 	if (prctl(PR_SET_NAME, title, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	/* Becoming another uid has cleared it: prctl(2), PR_SET_PDEATHSIG. */
+	if (!die_with_parent)
+		return 0;
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int confine_sockets(void)
+{
+	/* The main filter, loaded after this, kills what is no native call: the number is enough.
+	 * The low half of the family is compared: the kernel takes an int. */
+	static const struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	return confine_filter(code, sizeof(code) / sizeof(code[0]));
 }
 
 int confine_filter(const struct sock_filter *filter, unsigned short count)

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,17 +32,36 @@ MUST int confine_identity(const struct facts *facts);
 /* setrlimit(2), soft and hard; never above the hard limit in force. */
 MUST int confine_rlimit(unsigned resource, uint64_t value);
 
-/* Empty the bounding, ambient, inheritable, permitted and effective sets, lock the securebits. See: capabilities(7). */
-MUST int confine_capabilities(void);
+/*
+ * RLIMIT_NPROC, counted in this user namespace; shown to hold here: -ENOTSUP where the kernel exempts this uid
+ * (the host's root). See: getrlimit(2).
+ */
+MUST int confine_tasks(uint64_t count);
+
+/*
+ * Empty the bounding, ambient, inheritable, permitted and effective sets, lock the securebits.
+ * @lock: false: the bounding set and the securebits may stay where we may not change them.
+ * See: capabilities(7).
+ */
+MUST int confine_capabilities(bool lock);
 
 /* See: PR_SET_NO_NEW_PRIVS in prctl(2). */
 MUST int confine_no_new_privs(void);
 
-/* One OP_LANDLOCK_*; *@ruleset is the descriptor between them. See: landlock(7). */
-MUST int confine_landlock(const struct op *op, int *ruleset);
+/*
+ * One OP_LANDLOCK_*; *@ruleset is the descriptor between them. @place: of a rule, what it is about; -1: its
+ * path is opened. See: landlock(7).
+ */
+MUST int confine_landlock(const struct op *op, int place, int *ruleset);
 
-/* Wipe the caller's arguments and environment out of this copy and stop being dumpable. */
-MUST int confine_hide_self(char *caller_args, size_t size);
+/* Without a network namespace: no socket but unix ones, EACCES. Before the filter. See: seccomp(2). */
+MUST int confine_sockets(void);
+
+/*
+ * Wipe the caller's arguments and environment out of this copy and stop being dumpable.
+ * @die_with_parent: be killed with the supervisor.
+ */
+MUST int confine_hide_self(char *caller_args, size_t size, bool die_with_parent);
 
 /* Load the system-call filter. See: seccomp(2). */
 MUST int confine_filter(const struct sock_filter *filter, unsigned short count);

@@ -2,8 +2,8 @@
  * payload.c - see payload.h.
  *
  * Runs in: the payload. One straight line; every restriction is already in force, taken over from
- * init. It shares init's memory (CLONE_VM) but not its descriptors or signal handlers, and init
- * stands still until execve or _exit (CLONE_VFORK), so nothing but *p may be written.
+ * init. It shares its keeper's memory (CLONE_VM) but not its descriptors or signal handlers, and the
+ * keeper stands still until execve or _exit (CLONE_VFORK), so nothing but *p may be written.
  */
 #include "box/payload.h"
 
@@ -14,9 +14,14 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "box/confine.h"
+#include "box/number.h"
 #include "box/sys.h"
 
 enum { EXEC_PATH_MAX = 3072 }; /* the stack is small */
@@ -48,15 +53,13 @@ static int become_group(struct payload *p)
 /* Where the kernel does not know the format, a shell does: as execvp(3). */
 static int exec_path(struct payload *p, const char *path)
 {
-	const struct plan *plan = p->plan;
+	const struct command *c = p->command;
 
 	p->ret_at_exec = 1;
-	(void)execve(path, (char *const *)plan->argv, (char *const *)plan->envp);
+	(void)execve(path, (char *const *)c->argv, (char *const *)c->envp);
 	int error = errno;
-	if (error == ENOEXEC && plan->shell_argv) {
-		(void)execve(
-			"/bin/sh", (char *const *)plan->shell_argv, (char *const *)plan->envp);
-	}
+	if (error == ENOEXEC && c->shell_argv)
+		(void)execve("/bin/sh", (char *const *)c->shell_argv, (char *const *)c->envp);
 	p->ret_at_exec = 0;
 	return -error;
 }
@@ -64,7 +67,7 @@ static int exec_path(struct payload *p, const char *path)
 static int exec_searched(struct payload *p)
 {
 	char path[EXEC_PATH_MAX];
-	const char *name = p->plan->argv[0];
+	const char *name = p->command->argv[0];
 	size_t length = strlen(name);
 	int result = -ENOENT;
 
@@ -72,7 +75,7 @@ static int exec_searched(struct payload *p)
 		return -ENOENT;
 	if (strchr(name, '/'))
 		return exec_path(p, name);
-	for (const char *dir = p->plan->path_env;;) {
+	for (const char *dir = p->command->path_env;;) {
 		const char *end = strchr(dir, ':');
 		size_t n = end ? (size_t)(end - dir) : strlen(dir);
 
@@ -93,6 +96,20 @@ static int exec_searched(struct payload *p)
 	}
 }
 
+/* Only downwards: confine_rlimit() never goes above the session's own. */
+static int tighten(const struct command *c)
+{
+	int r = 0;
+
+	if (c->cpu_time_ms)
+		r = confine_rlimit(RLIMIT_CPU, (c->cpu_time_ms + 999) / 1000);
+	if (r >= 0 && c->file_size)
+		r = confine_rlimit(RLIMIT_FSIZE, c->file_size);
+	if (r >= 0 && c->open_files)
+		r = confine_rlimit(RLIMIT_NOFILE, c->open_files);
+	return r;
+}
+
 static int payload_main(void *arg)
 {
 	struct payload *p = arg;
@@ -105,9 +122,13 @@ static int payload_main(void *arg)
 	if (sigemptyset(&none) < 0 || (r >= 0 && sigprocmask(SIG_SETMASK, &none, NULL) < 0))
 		r = -errno;
 	if (r >= 0) {
+		step = STEP_LIMITS;
+		r = tighten(p->command);
+	}
+	if (r >= 0) {
 		(void)umask(p->umask);
 		step = STEP_CWD;
-		r = chdir(p->plan->cwd) < 0 ? -errno : 0;
+		r = chdir(p->command->cwd) < 0 ? -errno : 0;
 	}
 	if (r >= 0) {
 		step = STEP_EXEC;
@@ -123,4 +144,45 @@ pid_t payload_start(struct payload *p, void *stack)
 	pid_t pid = clone(payload_main, stack, CLONE_VM | CLONE_VFORK | SIGCHLD, p);
 
 	return pid < 0 ? -errno : pid;
+}
+
+/*
+ * A payload that died by a signal may have died before it became the command (killed from outside).
+ * The kernel knows: PF_FORKNOEXEC in the flags of /proc/PID/stat, proc(5); it is set until execve.
+ */
+enum channel_started payload_started(pid_t pid)
+{
+	char path[64], text[512];
+	unsigned long flags = 0;
+
+	number_path(path, "/proc/", (unsigned)pid, "/stat");
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		(void)close(fd);
+	if (n <= 0)
+		return STARTED_UNKNOWN;
+	text[n] = '\0';
+	/* The name is in parentheses and may contain anything; fields are counted after the last. */
+	const char *at = strrchr(text, ')');
+	for (int field = 2; at && field < 9; field++)
+		at = strchr(at + 1, ' ');
+	if (!at)
+		return STARTED_UNKNOWN;
+	for (at++; *at >= '0' && *at <= '9'; at++)
+		flags = flags * 10 + (unsigned long)(*at - '0');
+	return flags & 0x40 ? STARTED_NO : STARTED_YES;
+}
+
+int payload_probe(void)
+{
+	long pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+
+	if (pid == 0)
+		_exit(0);
+	if (pid < 0)
+		return -errno;
+	while (waitpid((pid_t)pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return 0;
 }

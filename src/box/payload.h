@@ -1,7 +1,7 @@
 /*
  * payload.h - the process that becomes the command.
  *
- * Runs in: the payload, a vfork-like child of init that shares init's memory until execve.
+ * Runs in: the payload, a vfork-like child of a keeper that shares the keeper's memory until execve.
  */
 #pragma once
 
@@ -9,14 +9,14 @@
 #include <sys/types.h>
 
 #include "box/channel.h"
-#include "plan/plan.h"
+#include "box/command.h"
 
-/* What init gives the payload, and how far the payload came: written by it, read by init. */
+/* What the keeper gives the payload, and how far the payload came: written by it, read by the keeper. */
 struct payload {
-	const struct plan *plan;
+	const struct command *command;
 	int stdio[CHANNEL_STREAMS]; /* all above 2 */
-	int tty;       /* the session's terminal, for a process group in front; or -1 */
-	bool in_front; /* the command's group is the terminal's foreground group */
+	int tty;                    /* the terminal, for a process group in front; or -1 */
+	bool in_front;              /* the command's group is the terminal's foreground group */
 	mode_t umask;
 	int ret_step; /* enum channel_step it failed in, 0 while none has */
 	int ret_errno;
@@ -28,3 +28,12 @@ struct payload {
  * (then @p says how), or -errno. @stack: the upper end of at least 16 KiB.
  */
 __attribute__((warn_unused_result)) pid_t payload_start(struct payload *p, void *stack);
+
+/*
+ * payload_started - whether a payload that a signal ended, and that is not reaped yet, had become the
+ * command. Needs a /proc of the caller's pid namespace.
+ */
+enum channel_started payload_started(pid_t pid);
+
+/* payload_probe - 0 where one more process could be started now, else -errno (EAGAIN: the limit). */
+__attribute__((warn_unused_result)) int payload_probe(void);

@@ -54,6 +54,25 @@ static inline int sys_mount_setattr(
 		syscall(SYS_mount_setattr, dirfd, path, flags, attr, sizeof(*attr)));
 }
 
+#ifndef SYS_open_tree_attr
+#define SYS_open_tree_attr 467 /* Linux 6.15; one number on every machine */
+#endif
+
+/* open_tree(2) and mount_setattr(2) in one. */
+static inline int sys_open_tree_attr(
+	int dirfd, const char *path, unsigned flags, struct mount_attr *attr)
+{
+	return (int)sys_result(syscall(SYS_open_tree_attr, dirfd, path,
+		flags | OPEN_TREE_CLOEXEC, attr, sizeof(*attr)));
+}
+
+/* @name: below @to; a link at its end is not followed, those on the way are. */
+static inline int sys_move_mount_into(int from, int to, const char *name)
+{
+	return (int)sys_result(
+		syscall(SYS_move_mount, from, "", to, name, MOVE_MOUNT_F_EMPTY_PATH));
+}
+
 static inline int sys_fsopen(const char *type)
 {
 	return (int)sys_result(syscall(SYS_fsopen, type, FSOPEN_CLOEXEC));

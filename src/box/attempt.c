@@ -1,0 +1,70 @@
+/*
+ * attempt.c - see attempt.h.
+ *
+ * Runs in: a child of the launcher. No heap, no stdio.
+ */
+#include "box/attempt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "box/apply.h"
+#include "box/sys.h"
+
+static int try_tree(void)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
+	int tree = sys_open_tree(AT_FDCWD, "/", OPEN_TREE_CLONE | AT_RECURSIVE);
+
+	return tree < 0 ? tree
+			: sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr);
+}
+
+static int try_move(int tmpfs)
+{
+	struct mount_attr attr = { .propagation = MS_PRIVATE };
+	int r = sys_mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr);
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (r < 0 || root < 0)
+		return r < 0 ? r : -errno;
+	return sys_move_mount(tmpfs, root);
+}
+
+_Noreturn void attempt_main(struct attempt *ret, unsigned long flags, const int go[2])
+{
+	struct box_made made = { .proc = -1, .devpts = -1, .tmpfs = -1 };
+	char byte;
+	int r = prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+
+	/* The ids are mapped meanwhile: that of a process that has ended cannot be. */
+	(void)close(go[1]);
+	while (read(go[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	ret->step = ATTEMPT_NAMESPACES;
+	if (r >= 0)
+		r = unshare((int)flags) < 0 ? -errno : 0;
+	if (r >= 0) {
+		ret->step = ATTEMPT_TREE;
+		r = try_tree();
+	}
+	if (r >= 0) {
+		ret->step = ATTEMPT_TMPFS;
+		box_make_ahead(&made);
+		ret->proc = made.proc < 0 ? made.proc : 0;
+		r = made.tmpfs;
+	}
+	if (r >= 0) {
+		ret->step = ATTEMPT_MOVE;
+		r = try_move(made.tmpfs);
+	}
+	ret->error = r < 0 ? r : 0;
+	if (r >= 0)
+		ret->step = ATTEMPT_DONE;
+	_exit(0);
+}

@@ -1,0 +1,35 @@
+/*
+ * clone.c - see clone.h.
+ *
+ * Runs in: init. No heap, no stdio.
+ */
+#include "box/clone.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "box/sys.h"
+
+int clone_with(
+	bool *two_steps, int dirfd, const char *path, unsigned flags, struct mount_attr *attr)
+{
+	if (*two_steps)
+		return -ENOSYS;
+	int tree = sys_open_tree_attr(dirfd, path, flags | OPEN_TREE_CLONE, attr);
+	/* EPERM: also from a container's filter that has never heard of it. */
+	*two_steps = tree == -ENOSYS || tree == -EPERM;
+	return *two_steps ? -ENOSYS : tree;
+}
+
+int clone_set_attr(int tree, unsigned recursive, struct mount_attr *attr)
+{
+	if (tree < 0)
+		return tree;
+	int r = sys_mount_setattr(tree, "", AT_EMPTY_PATH | recursive, attr);
+	if (r < 0) {
+		(void)close(tree);
+		return r;
+	}
+	return tree;
+}

@@ -1,0 +1,80 @@
+/*
+ * command.c - see command.h.
+ *
+ * Runs in: the keeper. No heap, no stdio.
+ */
+#include "box/command.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+void command_of_plan(struct command *ret, const struct plan *plan)
+{
+	*ret = (struct command){
+		.argv = plan->argv,
+		.shell_argv = plan->shell_argv,
+		.envp = plan->envp,
+		.path_env = plan->path_env,
+		.cwd = plan->cwd,
+	};
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	const char *end = strchr(a, '=');
+	size_t length = end ? (size_t)(end - a) : strlen(a);
+
+	return !strncmp(a, b, length) && b[length] == '=';
+}
+
+static bool is_replaced(const char *variable, const struct request_view *view)
+{
+	const char *at = view->envp;
+
+	for (uint32_t i = 0; i < view->head.envc; i++, at = request_next(at))
+		if (same_name(variable, at))
+			return true;
+	return false;
+}
+
+static const char **fill_texts(const char **to, const char *text, uint32_t count)
+{
+	for (; count; count--, text = request_next(text))
+		*to++ = text;
+	return to;
+}
+
+size_t command_room(const struct plan *plan)
+{
+	/* "/bin/sh" in front, a NULL behind each of the two. */
+	return (2 * (size_t)REQUEST_WORDS_MAX + plan->env_count + 3) * sizeof(const char *);
+}
+
+void command_of_request(struct command *ret, void *room, const struct plan *plan,
+	const struct request_view *view)
+{
+	const char **words = room;
+
+	words[0] = "/bin/sh";
+	const char **env = fill_texts(words + 1, view->argv, view->head.argc);
+	*env++ = NULL;
+	const char **end = env;
+	for (size_t i = 0; i < plan->env_count; i++)
+		if (!is_replaced(plan->envp[i], view))
+			*end++ = plan->envp[i];
+	end = fill_texts(end, view->envp, view->head.envc);
+	*end = NULL;
+	*ret = (struct command){
+		.argv = words + 1,
+		.shell_argv = words,
+		.envp = env,
+		.path_env = plan->path_env,
+		.cwd = view->cwd[0] ? view->cwd : plan->cwd,
+		.cpu_time_ms = view->head.cpu_time_ms,
+		.file_size = view->head.file_size,
+		.open_files = view->head.open_files,
+	};
+	for (; *env; env++)
+		if (!strncmp(*env, "PATH=", 5))
+			ret->path_env = *env + 5;
+}

@@ -1,0 +1,35 @@
+/*
+ * command.h - what a payload becomes: the plan's command, or that of a request to a live session.
+ *
+ * Runs in: the keeper. No heap: vectors for execve(2) lie where the keeper has room for them.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "box/request.h"
+#include "plan/plan.h"
+
+struct command {
+	const char *const *argv;
+	const char *const *shell_argv; /* "/bin/sh" in front; NULL: none */
+	const char *const *envp;
+	const char *path_env;
+	const char *cwd;
+	/* Tighter limits of this execution; 0: as the session has it. */
+	uint64_t cpu_time_ms, file_size, open_files;
+};
+
+/* command_of_plan - the one command of a `run`. */
+void command_of_plan(struct command *ret, const struct plan *plan);
+
+/* command_room - how many bytes the vectors of a request's command take at most. */
+size_t command_room(const struct plan *plan);
+
+/*
+ * command_of_request - the command of an execution: the session's environment with the request's
+ * variables over it. @room: command_room() bytes for its vectors; it and @view stay in use.
+ */
+void command_of_request(struct command *ret, void *room, const struct plan *plan,
+	const struct request_view *view);

@@ -1,0 +1,45 @@
+/*
+ * keeper.h - one execution: starts its command, passes signals on, says how it ended, clears up.
+ *
+ * Runs in: init, for the one command of a `run`; in a live session a process of its own for each
+ * execution that runs, a child of init, under all walls since before it was forked. It speaks with the
+ * supervisor on a channel of its own, so that init has no part in an execution. When it has cleared up
+ * it waits for the next one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "box/box.h"
+#include "box/payload.h"
+
+struct keeper {
+	const struct box *box;
+	int tty;      /* the terminal's slave, or -1 */
+	bool is_init; /* pid 1: its end is the session's */
+	bool stays;   /* a service: the command's descendants belong to it */
+	bool once;    /* it ends with its execution */
+	pid_t payload;
+	bool ended; /* the payload is reaped, `last` says how; a service's descendants go on */
+	struct channel_record last;
+	void *stack; /* for the payload, and behind it room for a body */
+	struct command command;
+	struct payload start;
+};
+
+/* keeper_prepare - the memory it needs. 0 or -errno. Before the walls stand. */
+__attribute__((warn_unused_result)) int keeper_prepare(
+	struct keeper *ret, const struct box *box, bool is_init);
+
+/* keeper_open_pty - make the execution's terminal; the caller leads a session. 0 or -errno. */
+__attribute__((warn_unused_result)) int keeper_open_pty(struct keeper *k, int *ret_master);
+
+/* keeper_loop - records on BOX_CHANNEL, children on BOX_CHILDREN, until the execution is over. */
+_Noreturn void keeper_loop(struct keeper *k);
+
+/*
+ * keeper_fork - a keeper as a child of init. @channel: its end; @k: from keeper_prepare().
+ * Returns its pid or -errno.
+ */
+__attribute__((warn_unused_result)) pid_t keeper_fork(struct keeper *k, int channel);

@@ -1,0 +1,60 @@
+/*
+ * request.c - see request.h.
+ *
+ * Runs in: the client, the supervisor and the keeper. No heap, no stdio.
+ */
+#include "box/request.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+const char *request_next(const char *text)
+{
+	return text + strlen(text) + 1;
+}
+
+/* @count texts from @at on; NULL where they do not all end before @end. */
+static const char *skip_texts(const char *at, const char *end, size_t count)
+{
+	for (; at && count; count--) {
+		const char *nul = at < end ? memchr(at, 0, (size_t)(end - at)) : NULL;
+
+		at = nul ? nul + 1 : NULL;
+	}
+	return at;
+}
+
+static bool variables_are_named(const struct request_view *v)
+{
+	const char *at = v->envp;
+
+	for (uint32_t i = 0; i < v->head.envc; i++, at = request_next(at))
+		if (at[0] == '=' || !strchr(at, '='))
+			return false;
+	return true;
+}
+
+int request_read(const void *data, size_t size, struct request_view *ret)
+{
+	struct request_view v;
+	const char *end = (const char *)data + size;
+
+	if (size < sizeof(v.head) || size > REQUEST_SIZE_MAX)
+		return -EPROTO;
+	memcpy(&v.head, data, sizeof(v.head));
+	if ((v.head.flags & ~(uint32_t)REQUEST_FLAGS_ALL) || v.head.umask > 0777 ||
+		!v.head.argc || v.head.argc > REQUEST_WORDS_MAX ||
+		v.head.envc > REQUEST_WORDS_MAX)
+		return -EPROTO;
+	v.argv = (const char *)data + sizeof(v.head);
+	v.envp = skip_texts(v.argv, end, v.head.argc);
+	v.cwd = v.envp ? skip_texts(v.envp, end, v.head.envc) : NULL;
+	v.name = v.cwd ? skip_texts(v.cwd, end, 1) : NULL;
+	if (!v.name || skip_texts(v.name, end, 1) != end || !variables_are_named(&v))
+		return -EPROTO;
+	if (v.cwd[0] && v.cwd[0] != '/')
+		return -EPROTO;
+	*ret = v;
+	return 0;
+}
