@@ -9,7 +9,16 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/say.h"
 #include "base/text.h"
+#include "client/classify.h"
+#include "client/exec.h"
+#include "client/read.h"
+#include "client/promote.h"
+#include "client/prompt.h"
+#include "client/scratch.h"
+#include "client/session.h"
+#include "client/shell.h"
 #include "host/libexec.h"
 #include "host/run.h"
 #include "host/stdio.h"
@@ -30,12 +39,23 @@ static int verb_help(int argc, const char *const *argv, int first,
 
 static const struct verb verbs[] = {
 	{ "run", NULL, run_command, "run a command in a session of its own" },
+	{ "session", NULL, session_command, "start, list, show and end live sessions" },
+	{ "exec", NULL, exec_command, "run a command in a live session" },
+	{ "shell", NULL, shell_command,
+		"an interactive shell, in a new session or a live one" },
+	{ "classify", NULL, classify_command, "say what paths are to a live session" },
+	{ "read", NULL, read_command, "print a part of a file, as a live session sees it" },
+	{ "scratch", NULL, scratch_command, "the scratch of a live session, from outside" },
+	{ "promote", NULL, promote_command, "move artifacts out of a scratch, to keep them" },
+	{ "prompt", NULL, prompt_command, "what a model has to know about its session" },
 	{ "gc", NULL, sweep_command, "remove what killed sessions left behind" },
 	{ "plan", "carrel-policy", NULL, "show what `run` would do, operation by operation" },
 	{ "policy", "carrel-policy", NULL, "show or check policies" },
 	{ "doctor", "carrel-inspect", NULL,
 		"say what this machine allows, and what to change" },
 	{ "attest", "carrel-inspect", NULL, "compare a session's mounts with its plan" },
+	{ "mcp", "carrel-agent", NULL, "serve an agent: the Model Context Protocol on stdio" },
+	{ "pad", "carrel-agent", NULL, "the scratchpad of a session" },
 	{ "help", NULL, verb_help, "this text" },
 };
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]), STATUS_CARREL = 125 };
@@ -48,6 +68,37 @@ static int print(int fd, const char *const *parts, size_t count)
 	return 0;
 }
 
+static int unknown_verb(const char *word)
+{
+	const char *names[VERB_COUNT];
+	struct error e = { 0 };
+
+	for (size_t i = 0; i < VERB_COUNT; i++)
+		names[i] = verbs[i].name;
+	const char *nearest = text_nearest(word, names, VERB_COUNT);
+	int r = error_set(&e, ERROR_USAGE, "options", 0, word, "there is no such verb");
+	if (nearest)
+		error_hint(&e, "did you mean `carrel %s`?", nearest);
+	else
+		error_hint(&e, "`carrel help` lists them");
+	(void)r; /* said here */
+	return say_error(&e);
+}
+
+/* argv[1] is the verb. */
+static int become_verb(
+	int argc, const char *const *argv, const char *const *environment, unsigned closed)
+{
+	for (size_t i = 0; i < VERB_COUNT; i++) {
+		if (strcmp(verbs[i].name, argv[1]) != 0)
+			continue;
+		if (verbs[i].program)
+			return libexec_become(verbs[i].program, (char **)argv);
+		return verbs[i].handler(argc, argv, 2, environment, closed);
+	}
+	return unknown_verb(argv[1]);
+}
+
 static int verb_help(int argc, const char *const *argv, int first,
 	const char *const *environment, unsigned closed)
 {
@@ -56,11 +107,11 @@ static int verb_help(int argc, const char *const *argv, int first,
 		"\n`carrel run --help` lists the settings; `man carrel` tells the rest.\n"
 	};
 
-	(void)argc;
-	(void)argv;
-	(void)first;
-	(void)environment;
-	(void)closed;
+	if (argc > first && strcmp(argv[first], "help") != 0) {
+		const char *const asked[] = { argv[0], argv[first], "--help", NULL };
+
+		return become_verb(3, asked, environment, closed);
+	}
 	int status = print(STDOUT_FILENO, head, 1);
 	for (size_t i = 0; i < VERB_COUNT && status == 0; i++) {
 		const char *const line[] = { "  ", verbs[i].name,
@@ -69,22 +120,6 @@ static int verb_help(int argc, const char *const *argv, int first,
 		status = print(STDOUT_FILENO, line, 5);
 	}
 	return status ? status : print(STDOUT_FILENO, tail, 1);
-}
-
-static int unknown_verb(const char *word)
-{
-	const char *names[VERB_COUNT];
-
-	for (size_t i = 0; i < VERB_COUNT; i++)
-		names[i] = verbs[i].name;
-	const char *nearest = text_nearest(word, names, VERB_COUNT);
-	const char *const parts[] = { "carrel: there is no such verb: ", word,
-		nearest ? "\ncarrel: hint: did you mean `carrel "
-			: "\ncarrel: hint: `carrel help",
-		nearest ? nearest : "", "`\n" };
-
-	(void)print(STDERR_FILENO, parts, 5);
-	return STATUS_CARREL;
 }
 
 int main(int argc, char **argv)
@@ -102,7 +137,7 @@ int main(int argc, char **argv)
 		return STATUS_CARREL;
 	}
 	if (argc < 2 || !strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
-		int status = verb_help(argc, args, 1, (const char *const *)environ, closed);
+		int status = verb_help(0, args, 0, (const char *const *)environ, closed);
 
 		return argc < 2 ? STATUS_CARREL : status;
 	}
@@ -111,12 +146,5 @@ int main(int argc, char **argv)
 
 		return print(STDOUT_FILENO, version, 1);
 	}
-	for (size_t i = 0; i < VERB_COUNT; i++) {
-		if (strcmp(verbs[i].name, argv[1]) != 0)
-			continue;
-		if (verbs[i].program)
-			return libexec_become(verbs[i].program, argv);
-		return verbs[i].handler(argc, args, 2, (const char *const *)environ, closed);
-	}
-	return unknown_verb(argv[1]);
+	return become_verb(argc, args, (const char *const *)environ, closed);
 }

@@ -86,6 +86,26 @@ int beneath_open_dir(int dirfd, const char *name)
 	return beneath_open(fd, ".", flags, BENEATH_SAME_MOUNT);
 }
 
+int beneath_open_file(int dirfd, const char *name)
+{
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	int opened = beneath_open(dirfd, name, flags, BENEATH_SAME_MOUNT);
+	struct stat st;
+
+	if (opened != -EACCES)
+		return opened;
+	autofd int fd = beneath_open(dirfd, name, O_PATH | O_NOFOLLOW, BENEATH_SAME_MOUNT);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	/* A mode belongs to all names of a file. */
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
+		return -EACCES;
+	int r = beneath_chmod(fd, 0600);
+	return r < 0 ? r : beneath_open(dirfd, name, flags, BENEATH_SAME_MOUNT);
+}
+
 ssize_t beneath_read(int fd, void *buffer, size_t size)
 {
 	long n;

@@ -1,5 +1,5 @@
 /*
- * beneath.h - directories of hostile trees: opened, read and made accessible by descriptor.
+ * beneath.h - directories and files of hostile trees: opened, read and made accessible by descriptor.
  *
  * Runs in: the supervisor (host side), on trees that tools wrote.
  * May not: follow a symbolic link, cross a mount unless told to, use an absolute path, keep state.
@@ -40,6 +40,14 @@ MUST_CHECK int beneath_open(int dirfd, const char *path, int flags, enum beneath
  * something is mounted on it, -EACCES or -EPERM where it is somebody else's.
  */
 MUST_CHECK int beneath_open_dir(int dirfd, const char *name);
+
+/*
+ * beneath_open_file - open @name for reading, whatever its mode is; the caller looks whether it is a file.
+ * A file that its owner locked (mode 000) is given 0600 through an O_PATH descriptor that is known to
+ * be a regular file, and only where it has no other name. Nothing waits for a FIFO's writer.
+ * Returns the descriptor or -errno: -EACCES also where it has other names.
+ */
+MUST_CHECK int beneath_open_file(int dirfd, const char *name);
 
 /* beneath_unlock_dir - give the directory @name mode 0700, as above, without opening it. */
 MUST_CHECK int beneath_unlock_dir(int dirfd, const char *name);

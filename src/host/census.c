@@ -128,10 +128,10 @@ static void count_all(struct walk *w)
 		fd_close(&w->levels[w->depth--].fd);
 }
 
-int census_tree(int parent_fd, const char *name, struct census *ret)
+int census_tree(int parent_fd, const char *name, int max_ms, struct census *ret)
 {
 	const size_t size = (size_t)CENSUS_MAX_DEPTH * BUFFER_BYTES;
-	struct walk w = { .until_ms = now_ms() + CENSUS_MAX_MS };
+	struct walk w = { .until_ms = now_ms() + max_ms };
 
 	if (!beneath_is_name(name))
 		return -EINVAL;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/say.h"
 #include "box/sys.h"
 #include "host/census.h"
 #include "host/gitdirs.h"
@@ -197,17 +198,15 @@ static int report_moves(const struct plan *plan, const struct quarantine_result 
 static void tell_moves(const struct report *report)
 {
 	struct error line = { 0 };
-	char text[2048];
 
 	for (size_t i = 0; i < report->quarantined_count; i++) {
 		line.code = ERROR_NONE;
 		int r = error_set(&line, ERROR_TEARDOWN, "close", 0,
 			report->quarantined[i].path,
 			"quarantined, since the host would obey it");
-		size_t length = error_format(&line, text, sizeof(text));
 
-		r = fd_write_all(STDERR_FILENO, text, length);
-		(void)r; /* nobody is there to read it */
+		(void)r; /* said here */
+		(void)say_error(&line);
 	}
 }
 
@@ -233,23 +232,24 @@ int close_quarantine(const struct plan *plan, const struct session *session, boo
 	return r < 0 ? r : reviewed < 0 ? reviewed : checked < 0 ? checked : reported;
 }
 
-static int keep_directory(const struct plan *plan, struct session *session,
+static int keep_directory(const struct plan *plan, struct session *session, bool lost,
 	struct report *report, struct error *e)
 {
 	struct census held;
 	char text[1200];
 	const struct policy *policy = plan->policy;
 	int r = session_keep(
-		session, policy->keep_for_ms.set ? policy->keep_for_ms.value : 0, e);
+		session, policy->keep_for_ms.set && !lost ? policy->keep_for_ms.value : 0, e);
 
 	report->teardown = REPORT_TEARDOWN_KEPT;
 	report->scratch_kept = true;
-	if (policy->report.value && census_tree(session->dir, "scratch", &held) == 0) {
+	if (policy->report.value &&
+		census_tree(session->dir, "scratch", CENSUS_MAX_MS, &held) == 0) {
 		report->scratch_files = held.files;
 		report->scratch_bytes = held.bytes;
 		report->scratch_truncated = held.truncated;
 	}
-	if (!policy->quiet.on) {
+	if (!policy->quiet.on || lost) {
 		int length = snprintf(
 			text, sizeof(text), "carrel: kept: %s\n", plan->facts->scratch_dir);
 		int told = fd_write_all(STDERR_FILENO, text, (size_t)length);
@@ -259,8 +259,22 @@ static int keep_directory(const struct plan *plan, struct session *session,
 	return r;
 }
 
-int close_directory(const struct plan *plan, struct session *session, struct arena *arena,
-	struct report *report, struct error *e)
+/* Outputs that were saved lay beside the scratch and went with it. */
+static void leave_out_outputs(struct report *report)
+{
+	for (size_t i = 0; i < sizeof(report->output) / sizeof(report->output[0]); i++) {
+		const struct report_output *o = &report->output[i];
+
+		if (!o->path || !report->scratch_files)
+			continue;
+		report->scratch_files--;
+		if (report->scratch_bytes >= o->saved_bytes)
+			report->scratch_bytes -= o->saved_bytes;
+	}
+}
+
+int close_directory(const struct plan *plan, struct session *session, bool lost,
+	struct arena *arena, struct report *report, struct error *e)
 {
 	const struct remove_options options = {
 		.flags = plan->policy->report.value ? REMOVE_COUNT_BYTES : 0,
@@ -268,11 +282,12 @@ int close_directory(const struct plan *plan, struct session *session, struct are
 	struct remove_result gone;
 
 	manifest_discard(session->dir);
-	if (plan->policy->keep.on || plan->policy->keep_for_ms.set)
-		return keep_directory(plan, session, report, e);
+	if (lost || plan->policy->keep.on || plan->policy->keep_for_ms.set)
+		return keep_directory(plan, session, lost, report, e);
 	int r = remove_tree_with(session->base, session->name, &options, &gone, e);
 	report->scratch_files = gone.files;
 	report->scratch_bytes = gone.bytes;
+	leave_out_outputs(report);
 	report->teardown = r >= 0 ? REPORT_TEARDOWN_REMOVED
 		: gone.removed    ? REPORT_TEARDOWN_PARTIAL
 				  : REPORT_TEARDOWN_FAILED;

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 #include "base/error.h"
 #include "host/report.h"
@@ -21,8 +23,9 @@ MUST_CHECK int close_quarantine(const struct plan *plan, const struct session *s
 	bool breached, struct arena *arena, struct report *report, struct error *e);
 
 /*
- * close_directory - keep the session directory where the policy says so, else remove it.
+ * close_directory - keep the session directory where the policy says so, or where @lost says that
+ * something of value is still in it; else remove it.
  * Fills the scratch and teardown members of @report (texts in @arena). Returns 0 or -errno with @e.
  */
-MUST_CHECK int close_directory(const struct plan *plan, struct session *session,
+MUST_CHECK int close_directory(const struct plan *plan, struct session *session, bool lost,
 	struct arena *arena, struct report *report, struct error *e);

@@ -10,9 +10,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/fd.h"
 #include "box/channel.h"
+#include "host/container.h"
 
 /* The first character of a sysctl, or 0 where it cannot be read. */
 static char sysctl(const char *path)
@@ -26,15 +28,20 @@ static char sysctl(const char *path)
 
 static void hint_namespaces(int errnum, struct error *e)
 {
-	if (errnum == ENOSYS)
+	bool none = sysctl("/proc/sys/user/max_user_namespaces") == '0';
+
+	/* Both at once: that is what it is like inside another carrel. */
+	if (errnum == ENOSYS && (none || !container_is_one()))
 		error_hint(e,
 			"a system-call filter is in the way: inside another carrel, its policy must "
 			"say `nested`; in a container, use `--security-opt seccomp=unconfined` or a "
 			"profile that lets clone3, unshare and mount calls through");
-	else if (sysctl("/proc/sys/user/max_user_namespaces") == '0')
+	else if (none)
 		error_hint(e,
 			"user.max_user_namespaces is 0: as root, "
 			"`sysctl -w user.max_user_namespaces=15000`");
+	else if (container_is_one())
+		container_hint(CONTAINER_NAMESPACES, e);
 	else if (sysctl("/proc/sys/kernel/unprivileged_userns_clone") == '0')
 		error_hint(e,
 			"kernel.unprivileged_userns_clone is 0: as root, "
@@ -92,17 +99,35 @@ static void hint_op(const struct op *op, int errnum, struct error *e)
 			e, "it was replaced while the session was being prepared; try again");
 	else if (errnum == EMFILE)
 		error_hint(e, "raise `ulimit -n`: the plan needs a descriptor for each path");
+	else if (op->kind == OP_PROC && container_is_one())
+		container_hint(CONTAINER_PROC, e);
 	else if (op->kind == OP_PROC && (errnum == EPERM || errnum == EACCES))
 		error_hint(e,
 			"this container masks parts of /proc, and then the kernel refuses a new "
 			"one: run the container with `--security-opt unmask=/proc/*` (podman) or "
 			"`--security-opt systempaths=unconfined` (docker)");
+	else if (op->kind == OP_CLONE && (op->flags & OPF_IDMAP) && errnum == EPERM)
+		container_hint(CONTAINER_UID, e); /* nor may the root of a rootless one */
 	else if (op->kind == OP_CLONE && (op->flags & OPF_IDMAP) && errnum == EINVAL)
 		error_hint(e,
 			"its file system has no idmapped mounts: run carrel as an ordinary user, "
-			"or put the directory on ext4, xfs, btrfs or tmpfs");
+			"or put the directory on ext4, xfs or btrfs (tmpfs since Linux 6.3)");
 	else if (errnum == EPERM || errnum == EACCES)
 		hint_namespaces(errnum, e);
+}
+
+/* No cgroup could count them, or the operation would not have been tried. */
+static int explain_tasks(int op, struct error *e)
+{
+	int r = error_set(e, ERROR_LAYER, "launch", ENOTSUP, "pids",
+		"pids cannot be limited: no cgroup, and root is exempt from the rlimit");
+
+	e->op = op;
+	error_hint(e,
+		"run carrel as an ordinary user, or give it a cgroup: `systemd-run --scope -p "
+		"Delegate=yes -- carrel run ...`; in a container `podman run --security-opt "
+		"unmask=/sys/fs/cgroup`, `docker run --privileged`");
+	return r;
 }
 
 int explain_op(const struct plan *plan, int op, int errnum, struct error *e)
@@ -116,6 +141,9 @@ int explain_op(const struct plan *plan, int op, int errnum, struct error *e)
 	}
 	const struct op *failed = &plan->ops[op];
 	char on[1024];
+
+	if (failed->kind == OP_RLIMIT && failed->from == RLIMIT_NPROC && errnum == ENOTSUP)
+		return explain_tasks(op, e);
 
 	(void)snprintf(on, sizeof(on), "%s%s%s", failed->path ? failed->path : "",
 		failed->path && failed->why ? ": " : "", failed->why ? failed->why : "");

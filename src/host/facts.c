@@ -30,12 +30,12 @@ const char *facts_env(const char *const *environment, const char *name)
 	return NULL;
 }
 
-static int landlock_abi(void)
+int facts_landlock(void)
 {
 	long abi =
 		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
-	return abi > 0 ? (int)abi : 0;
+	return abi < 0 ? -errno : (int)abi;
 }
 
 /* 20 characters of base32: 100 bits, nobody guesses them. */
@@ -169,9 +169,13 @@ static int find_scratch_base(
 	if (!asked || asked[0] != '/')
 		asked = "/tmp";
 	int r = resolve_path(res, asked, 0, &found);
-	if (r < 0 || !found.exists)
+	if (r < 0 || !found.exists) {
+		if (!policy->scratch_base.value)
+			error_hint(e,
+				"TMPDIR says so; make it, or name another with --scratch-base");
 		return scratch_error(
 			asked, r < 0 ? -r : ENOENT, "there is no such scratch base", e);
+	}
 	r = check_scratch_base(f, &found, e);
 	if (r < 0)
 		return r;
@@ -184,6 +188,36 @@ static int find_scratch_base(
 	if (f->session_dir)
 		f->scratch_dir = arena_format(res->arena, "%s/scratch", f->session_dir);
 	return f->scratch_dir ? 0 : -ENOMEM;
+}
+
+/*
+ * A directory that surrounds the workspace or the home is none: everything in there would be hidden;
+ * then what live sessions have in it is all that is.
+ */
+static int find_runtime_dir(struct facts *f, struct resolver *res)
+{
+	static const char *const never_ours[] = { "/run", "/tmp", "/var/tmp" };
+	const char *asked = facts_env(f->environ, "XDG_RUNTIME_DIR");
+	struct resolved found;
+
+	if (!asked || asked[0] != '/')
+		return 0;
+	int r = resolve_path(res, asked, 0, &found);
+	if (r >= 0 && found.exists &&
+		(path_below(found.path, f->workspace) ||
+			(f->home && path_below(found.path, f->home)))) {
+		asked = arena_join(res->arena, found.path, '/', "carrel");
+		r = asked ? resolve_path(res, asked, 0, &found) : -ENOMEM;
+	}
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || !found.exists || !S_ISDIR(found.st.st_mode))
+		return 0;
+	for (size_t i = 0; i < sizeof(never_ours) / sizeof(never_ours[0]); i++)
+		if (path_below(never_ours[i], found.path))
+			return 0;
+	f->runtime_dir = found.path;
+	return 0;
 }
 
 static int find_home_and_cwd(struct facts *f, struct resolver *res)
@@ -221,13 +255,16 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 	struct identity chosen;
 
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &f.begun); /* as files are stamped */
-	f.landlock_abi = landlock_abi();
+	int abi = facts_landlock();
+	f.landlock_abi = abi > 0 ? abi : 0;
 	int r = make_name(&f, a);
 	if (r >= 0)
 		r = find_home_and_cwd(&f, &res);
-	if (r < 0)
+	if (r < 0) {
+		resolve_done(&res);
 		return error_set(
 			e, ERROR_INTERNAL, "facts", -r, NULL, "cannot begin a session");
+	}
 	if (!identity) {
 		r = identity_choose(&chosen, e);
 		identity = &chosen;
@@ -238,6 +275,9 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 	}
 	if (r >= 0)
 		r = find_scratch_base(&f, &res, policy, e);
+	if (r >= 0)
+		r = find_runtime_dir(&f, &res);
+	resolve_done(&res);
 	if (r < 0)
 		return e && e->code ? r
 				    : error_set(e, ERROR_LIMIT, "facts", -r, NULL, "no memory");

@@ -36,5 +36,8 @@ void facts_names(struct policy_names *ret, struct arena *a, const struct facts *
 MUST_CHECK int facts_paths(
 	struct facts *facts, struct arena *a, struct policy *policy, struct error *e);
 
+/* facts_landlock - the ABI of Landlock that this kernel offers, or -errno: ENOSYS, EOPNOTSUPP. */
+int facts_landlock(void);
+
 /* facts_env - the value of NAME in an environment block, or NULL. */
 const char *facts_env(const char *const *environment, const char *name);

@@ -37,20 +37,11 @@ static bool is_nearest(const struct facts *facts, size_t count, const struct pat
 	return strlen(facts->workspace) <= length || !path_below(facts->workspace, place);
 }
 
-/* The fact of what @bind shows at @place: of the host's file @found. */
-static int add_fact(struct facts *facts, struct arena *a, const struct path_rule *rule,
-	const char *place, const struct resolved *found)
+struct path_fact facts_path(const struct path_rule *rule, const struct resolved *found)
 {
-	struct path_fact *grown =
-		arena_push(a, facts->paths, facts->path_count, sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	facts->paths = grown;
-	facts->paths[facts->path_count++] = (struct path_fact){
+	return (struct path_fact){
 		.rule = rule,
-		/* What is absent is looked for where the host would have it. */
-		.path = found->exists ? place : found->path,
+		.path = found->path,
 		.source = found->path,
 		.exists = found->exists,
 		.dest_exists = found->exists,
@@ -62,6 +53,17 @@ static int add_fact(struct facts *facts, struct arena *a, const struct path_rule
 		.ino = found->st.st_ino,
 		.parent_exists = found->existing,
 	};
+}
+
+int facts_add(struct facts *facts, struct arena *a, const struct path_fact *fact)
+{
+	struct path_fact *grown =
+		arena_push(a, facts->paths, facts->path_count, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	facts->paths = grown;
+	facts->paths[facts->path_count++] = *fact;
 	return 0;
 }
 
@@ -88,7 +90,11 @@ static int cover(struct facts *facts, size_t count, struct resolver *resolver,
 	/* A link on the way leads out of the bind, to a place with rules of its own. */
 	if (strcmp(found.path, seen) != 0 || (!found.exists && rule->kind == PATH_HIDE))
 		return 0;
-	return add_fact(facts, resolver->arena, rule, place.path, &found);
+	struct path_fact fact = facts_path(rule, &found);
+	/* What is absent is looked for where the host would have it. */
+	if (found.exists)
+		fact.path = place.path;
+	return facts_add(facts, resolver->arena, &fact);
 }
 
 int facts_cover(struct facts *facts, struct resolver *resolver, const struct policy *policy)

@@ -1,5 +1,5 @@
 /*
- * facts_cover.h - hide and protect rules about places where a bind shows something else.
+ * facts_cover.h - the fact of a path; and hide and protect rules about places where a bind shows something else.
  *
  * Runs in: the launcher and carrel-policy, outside. May not: change anything.
  */
@@ -7,6 +7,12 @@
 
 #include "host/resolve.h"
 #include "plan/plan.h"
+
+/* facts_path - what was found, as a fact of @rule, which is shown where it lies. */
+struct path_fact facts_path(const struct path_rule *rule, const struct resolved *found);
+
+/* facts_add - one more fact; the array may move. 0 or -ENOMEM. */
+MUST_CHECK int facts_add(struct facts *facts, struct arena *a, const struct path_fact *fact);
 
 /*
  * facts_cover - for each rule about a place below a bind's destination, look at what the bind shows

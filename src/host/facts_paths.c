@@ -33,55 +33,25 @@ static int path_error(
 {
 	char place[256], on[1024];
 
-	policy_format_source(&rule->source, NULL, place, sizeof(place));
+	policy_format_source(
+		&rule->source, policy_path_setting(rule->kind), place, sizeof(place));
 	(void)snprintf(on, sizeof(on), "%s (%s)", rule->path ? rule->path : rule->dest, place);
-	return error_set(f->e, ERROR_PATH, "facts", errnum, on, "%s", what);
+	int r = error_set(f->e, ERROR_PATH, "facts", errnum, on, "%s", what);
+	if (errnum == ENOENT && rule->path)
+		error_hint(f->e, "where it may be missing, write -%s", rule->path);
+	return r;
 }
 
 static int add_fact(struct finder *f, struct path_fact fact)
 {
-	struct facts *facts = f->facts;
-	struct path_fact *grown =
-		arena_push(f->res.arena, facts->paths, facts->path_count, sizeof(*grown));
-
-	if (!grown)
-		return no_memory(f);
-	facts->paths = grown;
-	facts->paths[facts->path_count++] = fact;
-	return 0;
-}
-
-/* Most paths of the shipped lists are not there: the cheapest call that says so. */
-static bool is_absent(const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR);
-}
-
-static struct path_fact fact_from(const struct path_rule *rule, const struct resolved *found)
-{
-	return (struct path_fact){
-		.rule = rule,
-		.path = found->path,
-		.source = found->path,
-		.exists = found->exists,
-		.dest_exists = found->exists,
-		.is_link = found->exists && S_ISLNK(found->st.st_mode),
-		.mode = found->st.st_mode,
-		.uid = found->st.st_uid,
-		.gid = found->st.st_gid,
-		.dev = found->st.st_dev,
-		.ino = found->st.st_ino,
-		.parent_exists = found->existing,
-	};
+	return facts_add(f->facts, f->res.arena, &fact) < 0 ? no_memory(f) : 0;
 }
 
 static int find_shown(struct finder *f, const struct path_rule *rule)
 {
 	struct resolved found;
 
-	if (rule->optional && is_absent(rule->path))
+	if (rule->optional && resolve_is_absent(&f->res, rule->path))
 		return 0;
 	int r = resolve_path(&f->res, rule->path, 0, &found);
 	if (r < 0 && rule->optional)
@@ -94,7 +64,7 @@ static int find_shown(struct finder *f, const struct path_rule *rule)
 		return path_error(f, rule, ENOENT, "there is no such path");
 	if (rule->kind == PATH_DEV && !S_ISCHR(found.st.st_mode) && !S_ISBLK(found.st.st_mode))
 		return path_error(f, rule, ENODEV, "this is no device");
-	struct path_fact fact = fact_from(rule, &found);
+	struct path_fact fact = facts_path(rule, &found);
 	if (rule->dest) {
 		struct resolved dest;
 
@@ -115,17 +85,9 @@ static int find_tmpfs(struct finder *f, const struct path_rule *rule)
 
 	if (r < 0)
 		return path_error(f, rule, -r, "cannot look at the destination");
-	struct path_fact fact = fact_from(rule, &dest);
+	struct path_fact fact = facts_path(rule, &dest);
 	fact.dest_exists = dest.exists && S_ISDIR(dest.st.st_mode);
 	return add_fact(f, fact);
-}
-
-static bool is_in_workspace(const struct finder *f, const char *path)
-{
-	const char *name = path_below(f->facts->workspace, path);
-
-	return name && *name && !strchr(name, '/') && strcmp(name, ".") != 0 &&
-		strcmp(name, "..") != 0;
 }
 
 /*
@@ -136,40 +98,34 @@ static int find_protected(struct finder *f, const struct path_rule *rule)
 {
 	struct resolved found;
 
-	/* Right in the workspace, which is canonical: there is nothing to follow. */
-	if (is_in_workspace(f, rule->path) && is_absent(rule->path)) {
-		found = (struct resolved){ .path = rule->path,
-			.existing = strlen(f->facts->workspace) };
-		return add_fact(f, fact_from(rule, &found));
-	}
 	int r = resolve_path(&f->res, rule->path, RESOLVE_KEEP_LAST | RESOLVE_PREFIX, &found);
 
 	if (r == -EACCES || r == -ELOOP || r == -ENAMETOOLONG)
 		return 0; /* what the caller cannot reach the tools cannot reach either */
 	if (r < 0)
 		return path_error(f, rule, -r, "cannot look at a protected path");
-	struct path_fact fact = fact_from(rule, &found);
+	struct path_fact fact = facts_path(rule, &found);
 	r = add_fact(f, fact);
 	if (r < 0 || !fact.is_link)
 		return r;
 	r = resolve_path(&f->res, rule->path, RESOLVE_PREFIX, &found);
 	if (r < 0)
 		return 0; /* a link that leads nowhere anyone can follow */
-	return add_fact(f, fact_from(rule, &found));
+	return add_fact(f, facts_path(rule, &found));
 }
 
 static int find_hidden(struct finder *f, const struct path_rule *rule, const char *path)
 {
 	struct resolved found;
 
-	if (is_absent(path))
+	if (resolve_is_absent(&f->res, path))
 		return 0;
 	int r = resolve_path(&f->res, path, 0, &found);
 	if (r == -EACCES || r == -ELOOP || r == -ENAMETOOLONG || r == -ENOTDIR)
 		return 0;
 	if (r < 0)
 		return path_error(f, rule, -r, "cannot look at a hidden path");
-	return found.exists ? add_fact(f, fact_from(rule, &found)) : 0;
+	return found.exists ? add_fact(f, facts_path(rule, &found)) : 0;
 }
 
 static int find_glob(struct finder *f, const struct path_rule *rule)
@@ -206,6 +162,19 @@ static int find_rule(struct finder *f, const struct path_rule *rule)
 	return -EINVAL;
 }
 
+static int add_note(struct finder *f, const struct gitdir_rule *rule)
+{
+	struct note_fact *grown = arena_push(
+		f->res.arena, (void *)f->facts->notes, f->facts->note_count, sizeof(*grown));
+
+	if (!grown)
+		return no_memory(f);
+	f->facts->notes = grown;
+	grown[f->facts->note_count++] =
+		(struct note_fact){ .path = rule->path, .why = rule->why };
+	return 0;
+}
+
 /* What git needs outside of the workspace, and what git on the host would obey inside of it. */
 static int find_git(struct finder *f, struct policy *policy)
 {
@@ -217,6 +186,8 @@ static int find_git(struct finder *f, struct policy *policy)
 	f->facts->git_rules = rules;
 	f->facts->git_rule_count = count;
 	for (size_t i = 0; i < count && r >= 0; i++) {
+		if (rules[i].kind == GITDIR_NOTE)
+			r = add_note(f, &rules[i]);
 		if (rules[i].kind != GITDIR_WRITE && rules[i].kind != GITDIR_PROTECT)
 			continue;
 		struct path_rule *rule = arena_alloc(a, sizeof(*rule));
@@ -258,7 +229,7 @@ static int find_links(struct finder *f)
 		if (!below || !*below || lstat(path, &found.st) < 0)
 			continue;
 		found.exists = true;
-		r = add_fact(f, fact_from(&rule, &found));
+		r = add_fact(f, facts_path(&rule, &found));
 	}
 	return r;
 }
@@ -274,7 +245,7 @@ static int find_system(struct finder *f)
 				plan_system_paths[i], "cannot look at a system directory");
 		if (r < 0)
 			found = (struct resolved){ .path = plan_system_paths[i] };
-		f->facts->system[i] = fact_from(NULL, &found);
+		f->facts->system[i] = facts_path(NULL, &found);
 	}
 	return 0;
 }
@@ -351,6 +322,7 @@ int facts_paths(struct facts *facts, struct arena *a, struct policy *policy, str
 		r = find_links(&f);
 	if (r >= 0 && facts->privileged)
 		r = find_closed(&f);
+	resolve_done(&f.res);
 	facts->links = f.res.links;
 	facts->link_count = f.res.link_count;
 	return r;

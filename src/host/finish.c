@@ -6,11 +6,14 @@
 #include "host/finish.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/sha256.h"
 #include "host/close.h"
+#include "host/output.h"
+#include "host/promote_session.h"
 
 enum { STATUS_CARREL = 125, CLOSE_ARENA_SIZE = 16 << 20 };
 
@@ -24,6 +27,31 @@ static void complain(struct finish *f, const struct error *e)
 		f->status = STATUS_CARREL;
 }
 
+/* Whether the command ran to its end and says that all is well; a live session ended as it should. */
+static bool has_succeeded(const struct finish *f)
+{
+	const struct outcome *o = f->outcome;
+
+	if (f->live)
+		return o->ready && !o->breached;
+	return o->ready && o->started == STARTED_YES && o->ended && !o->timed_out &&
+		!o->breached && WIFEXITED(o->wait_status) && WEXITSTATUS(o->wait_status) == 0;
+}
+
+/* Returns whether something that was to be promoted is still in the scratch. */
+static bool promote_artifacts(struct finish *f, struct arena *arena, struct error *e)
+{
+	const struct plan *plan = &f->prepared->plan;
+
+	if (!plan->policy->promote_count || !has_succeeded(f) ||
+		promote_session(plan, f->session, arena, f->report, e) == 0)
+		return false;
+	error_hint(e, "the scratch is kept: %s", plan->facts->scratch_dir);
+	complain(f, e);
+	e->code = ERROR_NONE;
+	return true;
+}
+
 static void close_session(struct finish *f, struct arena *arena)
 {
 	const struct plan *plan = &f->prepared->plan;
@@ -31,18 +59,28 @@ static void close_session(struct finish *f, struct arena *arena)
 
 	if (!f->session)
 		return;
+	bool lost = promote_artifacts(f, arena, &e);
 	if (f->outcome->ready &&
 		close_quarantine(plan, f->session, f->outcome->breached, arena, f->report, &e) <
 			0)
 		complain(f, &e);
 	e.code = ERROR_NONE;
-	if (close_directory(plan, f->session, arena, f->report, &e) < 0)
+	if (close_directory(plan, f->session, lost, arena, f->report, &e) < 0)
 		complain(f, &e);
 	session_close(f->session);
 }
 
+static void end_limits(struct finish *f)
+{
+	struct error e = { 0 };
+
+	if (limits_end(f->limits, &e) < 0)
+		complain(f, &e);
+}
+
 static void report_command(struct finish *f)
 {
+	const struct policy *policy = &f->prepared->policy;
 	const struct outcome *o = f->outcome;
 	struct report *r = f->report;
 
@@ -52,14 +90,21 @@ static void report_command(struct finish *f)
 	if (o->ended && WIFSIGNALED(o->wait_status)) {
 		r->end = REPORT_END_SIGNAL;
 		r->signal = WTERMSIG(o->wait_status);
-		if (r->signal == SIGXCPU && f->prepared->policy.cpu_time_ms.set)
-			r->limit = REPORT_LIMIT_CPU_TIME;
-		if (r->signal == SIGXFSZ && f->prepared->policy.file_size.set)
-			r->limit = REPORT_LIMIT_FILE_SIZE;
 	} else if (o->ended) {
 		r->end = REPORT_END_STATUS;
 		r->status = WEXITSTATUS(o->wait_status);
 	}
+	int signal = o->ended
+		? limits_signal(o->wait_status, policy->cpu_time_ms.set, policy->file_size.set)
+		: 0;
+	if (signal)
+		r->limit = signal == SIGXCPU ? REPORT_LIMIT_CPU_TIME : REPORT_LIMIT_FILE_SIZE;
+	if (f->limits->memory_ended)
+		r->limit = REPORT_LIMIT_MEMORY;
+	if (f->limits->tasks_ended)
+		r->limit = REPORT_LIMIT_PIDS;
+	if (r->limit == REPORT_LIMIT_NONE && f->stdio && stdio_is_over(f->stdio))
+		r->limit = REPORT_LIMIT_OUTPUT;
 	if (o->timed_out)
 		r->limit = REPORT_LIMIT_TIMEOUT;
 	r->wall_time_known = o->wall_known;
@@ -68,6 +113,22 @@ static void report_command(struct finish *f)
 	r->user_us = o->user_us;
 	r->system_us = o->system_us;
 	r->max_rss_bytes = o->max_rss_kib * 1024;
+}
+
+static void report_limits(struct finish *f)
+{
+	const struct limits *l = f->limits;
+	struct report *r = f->report;
+
+	if (!l->asked)
+		return;
+	r->limits_known = true;
+	if (f->prepared->policy.pids.set)
+		r->pids_by = l->tasks_by_rlimit ? "rlimit" : "cgroup";
+	r->figures = l->figures;
+	/* Init is in the group, but no task of the command's. */
+	if (r->figures.tasks_peak > 0)
+		r->figures.tasks_peak--;
 }
 
 static void report_policy(struct finish *f)
@@ -122,6 +183,7 @@ static void write_report(struct finish *f)
 	if (f->report_file->kind == REPORT_FILE_NONE)
 		return;
 	report_command(f);
+	report_limits(f);
 	report_policy(f);
 	f->report->exit_status = f->status;
 	f->report->error = f->error->code != ERROR_NONE ? f->error : NULL;
@@ -132,16 +194,34 @@ static void write_report(struct finish *f)
 	}
 }
 
+static void close_output(struct finish *f, struct arena *arena)
+{
+	const struct policy *policy = &f->prepared->policy;
+	struct error e = { 0 };
+
+	if (!f->stdio)
+		return;
+	if (stdio_close(f->stdio, &e) < 0)
+		complain(f, &e);
+	e.code = ERROR_NONE;
+	int r = output_report(f->stdio, arena, f->report);
+	if (r < 0) {
+		(void)error_set(&e, ERROR_LIMIT, "close", -r, NULL,
+			"cannot report what became of the output");
+		complain(f, &e);
+	}
+	output_tell(f->stdio, policy->quiet.on, policy->keep.on || policy->keep_for_ms.set);
+}
+
 int finish_session(struct finish *f)
 {
-	struct error e = { 0 };
 	struct arena arena = { 0 }; /* the plan's is sealed */
 
 	if (arena_init(&arena, CLOSE_ARENA_SIZE) < 0)
 		arena = (struct arena){ 0 };
-	if (f->stdio && stdio_close(f->stdio, &e) < 0)
-		complain(f, &e);
+	close_output(f, &arena);
 	report_session(f);
+	end_limits(f);
 	if (f->session)
 		f->report->scratch = f->prepared->facts.scratch_dir;
 	close_session(f, &arena);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "host/limits.h"
 #include "host/prepare.h"
 #include "host/report.h"
 #include "host/session.h"
@@ -13,9 +14,11 @@
 
 struct finish {
 	struct prepared *prepared;
+	bool live;               /* a session of many executions: there is no one command */
 	struct session *session; /* NULL: none was made */
 	struct stdio *stdio;     /* NULL: not prepared */
 	const struct outcome *outcome;
+	struct limits *limits; /* after limits_settle() */
 	struct report *report; /* after report_init() */
 	struct report_file *report_file;
 	struct error *error; /* what went wrong so far; what goes wrong here is added */

@@ -78,17 +78,29 @@ static int pick_id(const char *map_path, uint32_t random, uint32_t *ret_id)
 	return 0;
 }
 
+void identity_guess(struct identity *ret)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+
+	*ret = (struct identity){ .uid = uid,
+		.gid = gid,
+		.privileged = uid == 0 && have_capabilities(),
+		.kernel_uid = uid,
+		.kernel_gid = gid };
+}
+
 int identity_choose(struct identity *ret, struct error *e)
 {
-	struct identity id = { .uid = geteuid(), .gid = getegid() };
+	struct identity id;
 	uint32_t random, uid = 0, gid = 0;
 
-	id.kernel_uid = id.uid;
-	id.kernel_gid = id.gid;
+	identity_guess(&id);
 	*ret = id;
+	ret->privileged = false;
 	if (id.uid != 0)
 		return 0;
-	if (!have_capabilities()) {
+	if (!id.privileged) {
 		ret->unprivileged_why =
 			"this root lacks capabilities (CAP_SYS_ADMIN among them)";
 		return 0;

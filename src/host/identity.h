@@ -18,6 +18,12 @@ struct identity {
 };
 
 /*
+ * identity_guess - the same without a look at which ids there are to give away: what most are. Its kernel
+ * ids are the caller's.
+ */
+void identity_guess(struct identity *ret);
+
+/*
  * identity_choose - user mode or privileged mode (docs/architecture.md), and in the second the
  * kernel uid and gid. Returns 0 or -errno with @e.
  */

@@ -19,10 +19,14 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/parent.h"
 #include "box/begin.h"
 #include "box/channel.h"
 #include "box/sys.h"
+#include "host/code.h"
 #include "host/explain.h"
+#include "host/orphans.h"
+#include "host/strangers.h"
 
 enum { HOLDER_STACK = 16 * 1024 };
 
@@ -33,8 +37,7 @@ static int write_text(int dir, const char *name, const char *text)
 	return fd < 0 ? fd : fd_write_all(fd, text, strlen(text));
 }
 
-/* One id inside for one outside; see user_namespaces(7). */
-static int write_maps(pid_t pid, bool deny_setgroups, uint32_t uid, uint32_t kernel_uid,
+int launch_write_maps(pid_t pid, bool deny_setgroups, uint32_t uid, uint32_t kernel_uid,
 	uint32_t gid, uint32_t kernel_gid)
 {
 	char text[64];
@@ -54,7 +57,7 @@ static int write_maps(pid_t pid, bool deny_setgroups, uint32_t uid, uint32_t ker
 /* Lives until its namespace has a descriptor; shares our memory and touches none of it. */
 static int hold(void *parent)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != *(pid_t *)parent)
+	if (parent_die_with(*(pid_t *)parent, SIGKILL) < 0)
 		_exit(1);
 	for (;;)
 		(void)pause();
@@ -66,13 +69,13 @@ static int make_user_ns(
 {
 	char path[64];
 	pid_t parent = getpid();
-	pid_t pid =
-		clone(hold, stack + HOLDER_STACK, CLONE_NEWUSER | CLONE_VM | SIGCHLD, &parent);
+	/* No signal at its end: nobody is to wake up for that. */
+	pid_t pid = clone(hold, stack + HOLDER_STACK, CLONE_NEWUSER | CLONE_VM, &parent);
 
 	if (pid < 0)
 		return -errno;
 	l->holders[l->holder_count++] = pid;
-	int r = write_maps(
+	int r = launch_write_maps(
 		pid, false, map->disk_uid, facts->kernel_uid, map->disk_gid, facts->kernel_gid);
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	if (r >= 0)
@@ -91,7 +94,7 @@ static int make_user_ns(
 
 static void reap_one(pid_t pid)
 {
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
 }
 
@@ -110,41 +113,55 @@ static void close_all(int *fds, size_t count)
 		fd_close(&fds[i]);
 }
 
-/* The word to init, with a user namespace for each owner that is idmapped. */
-static int send_go(struct launch *l, const struct plan *plan)
+/* A user namespace for each owner that is idmapped. The holders are reaped when there is time. */
+static int make_user_nss(struct launch *l, int fds[PLAN_IDMAP_MAX], unsigned *ret_count)
 {
-	struct channel_record record = { .kind = CHANNEL_GO };
-	int fds[PLAN_IDMAP_MAX];
-	size_t count = 0;
-	int r = 0;
+	const struct plan *plan = l->box->plan;
 
-	if (plan->idmap_count) {
-		char *stack = mmap(NULL, HOLDER_STACK * PLAN_IDMAP_MAX, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-		if (stack == MAP_FAILED)
-			return -errno;
-		l->holder_stack = stack;
-	}
-	for (; count < plan->idmap_count && r >= 0; count++) {
+	if (!plan->idmap_count)
+		return 0;
+	char *stack = mmap(NULL, HOLDER_STACK * PLAN_IDMAP_MAX, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (stack == MAP_FAILED)
+		return -errno;
+	l->holder_stack = stack;
+	for (unsigned i = 0; i < plan->idmap_count; i++) {
 		/* A stack each: the one before may still be on its way out. */
-		r = make_user_ns(l, plan->facts, &plan->idmaps[count],
-			l->holder_stack + count * HOLDER_STACK);
-		fds[count] = r;
+		int r = make_user_ns(
+			l, plan->facts, &plan->idmaps[i], stack + (size_t)i * HOLDER_STACK);
+
+		if (r < 0)
+			return r;
+		fds[(*ret_count)++] = r;
 	}
-	if (r >= 0)
-		r = channel_send(l->channel, &record, fds, (unsigned)count);
-	close_all(fds, count);
-	return r; /* the holders are reaped when there is time */
+	return 0;
+}
+
+/* In a child like fork(2); with clone3(2) where that is allowed, as filters of containers refuse it. */
+static long clone_init(struct launch *l, int *ret_pidfd)
+{
+	struct clone_args args = {
+		.flags = (l->flags & CLONE_NEWUSER) | CLONE_NEWPID | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)ret_pidfd,
+		.exit_signal = SIGCHLD,
+	};
+
+	if (l->flags)
+		return sys_clone3(&args);
+	/* What is orphaned inside must not leave our descent, even if init is lost: prctl(2). */
+	int filters = orphans_filters();
+	if (filters < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return filters < 0 ? filters : -errno;
+	l->filters = (unsigned)filters;
+	l->bare = true;
+	/* The third argument is the pidfd's place on every architecture: clone(2). */
+	return sys_result(
+		syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, ret_pidfd, NULL, NULL));
 }
 
 static int start_init(struct launch *l, const struct identity *id, struct error *e)
 {
 	int pair[2], pidfd = -1;
-	struct clone_args args = {
-		.flags = (l->flags & CLONE_NEWUSER) | CLONE_NEWPID | CLONE_PIDFD,
-		.pidfd = (uint64_t)(uintptr_t)&pidfd,
-		.exit_signal = SIGCHLD,
-	};
 	struct begin begin = { .box = l->box,
 		.arena = l->arena->base,
 		.arena_size = l->arena->size,
@@ -154,7 +171,7 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 		return error_set(
 			e, ERROR_LIMIT, "launch", errno, NULL, "cannot make the channel");
 	begin.channel = pair[1];
-	long pid = sys_clone3(&args);
+	long pid = clone_init(l, &pidfd);
 	if (pid == 0)
 		begin_main(&begin);
 	(void)close(pair[1]);
@@ -167,7 +184,7 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 	l->init = (pid_t)pid;
 	if (!(l->flags & CLONE_NEWUSER))
 		return 0;
-	int r = write_maps(l->init, true, id->uid, id->uid, id->gid, id->gid);
+	int r = launch_write_maps(l->init, true, id->uid, id->uid, id->gid, id->gid);
 	if (r < 0) {
 		launch_kill(l);
 		r = error_set(e, ERROR_NAMESPACES, "launch", -r, NULL,
@@ -199,8 +216,7 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 	if (!l.box || sigaction(SIGCHLD, &dfl, NULL) < 0)
 		return error_set(e, ERROR_LIMIT, "launch", ENOMEM, NULL, "no memory");
 	int r = start_init(&l, identity, e);
-	if (r >= 0)
-		*ret = l;
+	*ret = l;
 	return r;
 }
 
@@ -222,36 +238,99 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 {
 	int r = 0;
 
-	if (l->flags != (plan->clone_flags & ~(unsigned long)CLONE_NEWPID))
+	/* Keepers find what they are to end by the numbers in their own /proc. */
+	if (l->live && (!plan->clone_flags || plan->facts->refused_proc))
+		r = error_set(e, ERROR_LAYER, "launch", ENOTSUP,
+			plan->clone_flags ? plan->facts->refused_proc
+					  : plan->facts->refused_namespaces,
+			"a live session cannot be had here");
+	if (r >= 0 && l->flags != (plan->clone_flags & ~(unsigned long)CLONE_NEWPID))
 		r = begin_again(l, plan, e);
-	if (r < 0)
+	if (r < 0) {
+		launch_kill(l);
 		return r;
+	}
 	*l->box = (struct box){ .plan = plan,
 		.want_pty = want_pty,
+		.dies_as_one = l->dies_as_one,
+		.tasks_by_rlimit = l->tasks_by_rlimit,
+		.live = l->live,
 		.caller_args = args,
 		.caller_args_size = args_size,
 		.umask = umask(0) };
 	(void)umask(l->box->umask);
+	if (l->live) {
+		code_find(&l->box->code);
+		l->box->arena = l->arena->base;
+		l->box->arena_size = l->arena->size;
+	}
+	const struct channel_record go = { .kind = CHANNEL_GO };
 	r = arena_seal(l->arena);
 	if (r >= 0)
-		r = send_go(l, plan);
+		r = channel_send(l->channel, &go, NULL, 0);
 	/* Init has ended before it was told anything: why is on the channel, for the supervisor. */
 	if (r >= 0 || r == -EPIPE)
 		return 0;
 	launch_kill(l);
-	return error_set(e, ERROR_INTERNAL, "launch", -r, NULL,
-		"the session's user namespace could not be made");
+	return error_set(
+		e, ERROR_INTERNAL, "launch", -r, NULL, "init cannot be given the plan");
+}
+
+/* A channel for each tighter view that a live session can be asked for. */
+static int make_views(struct launch *l, int fds[TWIN_VIEWS], unsigned *ret_count)
+{
+	unsigned views = twin_views(l->box->plan);
+
+	for (unsigned view = 0; view < TWIN_VIEWS; view++) {
+		int pair[2];
+
+		if (!(views & (1u << view)))
+			continue;
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+			return -errno;
+		l->views[view] = pair[0];
+		fds[(*ret_count)++] = pair[1];
+	}
+	return (int)views;
 }
 
 int launch_session(struct launch *l, struct error *e)
 {
-	const struct channel_record record = { .kind = CHANNEL_SESSION };
-	int r = channel_send(l->channel, &record, NULL, 0);
+	struct channel_record record = { .kind = CHANNEL_SESSION };
+	int fds[CHANNEL_FDS_MAX];
+	_Static_assert(PLAN_IDMAP_MAX + TWIN_VIEWS <= CHANNEL_FDS_MAX, "they are sent at once");
+	unsigned count = 0;
+	const char *what = "the session's user namespace could not be made";
+	int r = make_user_nss(l, fds, &count);
 
+	if (r >= 0) {
+		what = "init cannot be told that the session stands";
+		r = l->live ? make_views(l, fds, &count) : 0;
+		record.number = r;
+	}
+	if (r >= 0)
+		r = channel_send(l->channel, &record, fds, count);
+	close_all(fds, count);
 	reap_holders(l);
-	return r >= 0 || r == -EPIPE ? 0
-				     : error_set(e, ERROR_INTERNAL, "launch", -r, NULL,
-					       "init cannot be told that the session stands");
+	return r >= 0 || r == -EPIPE
+		? 0
+		: error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "%s", what);
+}
+
+/* Without a pid namespace what init left behind is ours now. */
+static void end_orphans(const struct launch *l)
+{
+	int r = orphans_end(l->filters);
+
+	(void)r; /* without /proc nothing can be found; init had it a moment ago */
+	strangers_reap(0);
+}
+
+static void close_channels(struct launch *l)
+{
+	fd_close(&l->channel);
+	for (unsigned view = 0; l->live && view < TWIN_VIEWS; view++)
+		fd_close(&l->views[view]);
 }
 
 void launch_kill(struct launch *l)
@@ -261,10 +340,14 @@ void launch_kill(struct launch *l)
 	if (l->pidfd >= 0) {
 		/* Ends everything in the pid namespace; waitid returns when the last one is dead. */
 		(void)sys_pidfd_send_signal(l->pidfd, SIGKILL);
+		/* Init ends with its channel as well: should the signal not reach it, nothing waits. */
+		close_channels(l);
 		while (waitid(P_PIDFD, (id_t)l->pidfd, &info, WEXITED) < 0 && errno == EINTR)
 			;
+		if (l->bare)
+			end_orphans(l);
 	}
 	reap_holders(l);
 	fd_close(&l->pidfd);
-	fd_close(&l->channel);
+	close_channels(l);
 }

@@ -6,11 +6,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/arena.h"
 #include "base/error.h"
 #include "box/box.h"
+#include "box/twin.h"
 #include "host/identity.h"
 #include "plan/plan.h"
 
@@ -22,14 +24,20 @@ struct launch {
 	size_t holder_count;
 	char *holder_stack;  /* NULL: none */
 	unsigned long flags; /* CLONE_NEW* that init was started with */
+	bool bare;           /* no namespace at all: what it started is ended one by one */
+	unsigned filters;    /* bare: our own system-call filters; what is inside has more */
 	struct box *box;     /* in the shared arena, for init */
+	bool dies_as_one, tasks_by_rlimit; /* for launch_init(): as in struct box */
+	bool live;             /* for launch_init(): many executions, started by keepers */
+	int views[TWIN_VIEWS]; /* live: a channel for each tighter view; -1: none */
 	struct arena *arena;
 };
 
 /*
  * launch_begin - start init, which makes the namespaces of an ordinary session.
  * @arena: from prepare_begin(); nothing is in it yet.
- * Returns 0, or -errno with @e (ERROR_NAMESPACES, ERROR_LIMIT); nothing runs then.
+ * Returns 0, or -errno with @e (ERROR_NAMESPACES, ERROR_LIMIT); nothing runs then. With ERROR_NAMESPACES
+ * launch_init() can still begin a session that asks for none.
  */
 MUST_CHECK int launch_begin(struct launch *ret, struct arena *arena,
 	const struct identity *identity, struct error *e);
@@ -45,10 +53,17 @@ MUST_CHECK int launch_init(struct launch *l, const struct plan *plan, bool want_
 	size_t args_size, struct error *e);
 
 /*
- * launch_session - tell init that the session directory stands; it waits before the first operation
- * that needs it. Returns 0, also where init has ended (why is on the channel), or -errno with @e.
+ * launch_session - make the plan's user namespaces and views, and tell init that they and the session
+ * directory stand; it waits before the first operation that needs one of them. Returns 0, also where init has ended (why is on the channel), or -errno with @e.
  */
 MUST_CHECK int launch_session(struct launch *l, struct error *e);
+
+/*
+ * launch_write_maps - one id inside for one outside, in the user namespace of @pid; see
+ * user_namespaces(7). @deny_setgroups: as an ordinary user must. 0 or -errno.
+ */
+MUST_CHECK int launch_write_maps(pid_t pid, bool deny_setgroups, uint32_t uid,
+	uint32_t kernel_uid, uint32_t gid, uint32_t kernel_gid);
 
 /* launch_kill - end whatever has been started, everything inside with it; waits until all is dead. */
 void launch_kill(struct launch *l);

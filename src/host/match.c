@@ -11,28 +11,32 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "host/beneath.h"
 
 struct list {
 	const char **paths;
-	size_t count;
+	size_t count, most;
+	int root; /* paths are relative to it, and no link is followed; -1: they are absolute */
 	struct arena *arena;
 };
 
 static int put(struct list *l, const char *directory, const char *name)
 {
 	const char **grown;
+	bool slash = l->root < 0 || *directory;
 
-	if (l->count >= MATCH_MAX)
+	if (l->count >= l->most)
 		return -E2BIG;
 	grown = arena_push(l->arena, (void *)l->paths, l->count, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	l->paths = grown;
-	l->paths[l->count] = arena_format(l->arena, "%s/%s", directory, name);
+	l->paths[l->count] = arena_format(l->arena, slash ? "%s/%s" : "%s%s", directory, name);
 	return l->paths[l->count++] ? 0 : -ENOMEM;
 }
 
@@ -53,8 +57,10 @@ static bool is_literal(const char *component, char *ret_name)
 static int match_in(struct list *l, const char *directory, const char *component)
 {
 	struct dirent *entry;
-	int fd = fd_open_at(
-		AT_FDCWD, *directory ? directory : "/", O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
+	const int flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
+	int fd = l->root < 0 ? fd_open_at(AT_FDCWD, *directory ? directory : "/", flags, 0)
+			     : beneath_open(l->root, *directory ? directory : ".",
+				       flags | O_NOFOLLOW, BENEATH_SAME_MOUNT);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	int r = 0;
 
@@ -73,7 +79,7 @@ static int match_in(struct list *l, const char *directory, const char *component
 /* One component further, in each directory that matched so far. */
 static int match_component(struct list *l, const char *component)
 {
-	struct list next = { .arena = l->arena };
+	struct list next = { .arena = l->arena, .most = l->most, .root = l->root };
 	char name[NAME_MAX + 1];
 	bool literal = is_literal(component, name);
 	int r = 0;
@@ -85,24 +91,26 @@ static int match_component(struct list *l, const char *component)
 	return r;
 }
 
-static bool is_there(const char *path)
+static bool is_there(const struct list *l, const char *path)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0;
+	if (l->root < 0)
+		return lstat(path, &st) == 0;
+	autofd int fd = beneath_open(l->root, path, O_PATH | O_NOFOLLOW, BENEATH_SAME_MOUNT);
+	return fd >= 0;
 }
 
-int match_paths(
-	struct arena *a, const char *pattern, const char ***ret_paths, size_t *ret_count)
+static int match(struct list *l, const char *pattern)
 {
-	struct list l = { .arena = a };
 	char component[NAME_MAX + 1];
+	size_t kept = 0;
 	int r = 0;
 
-	l.paths = arena_push(a, NULL, 0, sizeof(*l.paths));
-	if (!l.paths)
+	l->paths = arena_push(l->arena, NULL, 0, sizeof(*l->paths));
+	if (!l->paths)
 		return -ENOMEM;
-	l.paths[l.count++] = ""; /* the root, without its slash */
+	l->paths[l->count++] = ""; /* the root, without its slash */
 	while (*pattern && r >= 0) {
 		size_t skip = strspn(pattern, "/"), n = strcspn(pattern + skip, "/");
 
@@ -111,17 +119,45 @@ int match_paths(
 		memcpy(component, pattern + skip, n);
 		component[n] = '\0';
 		if (n)
-			r = match_component(&l, component);
+			r = match_component(l, component);
 		pattern += skip + n;
 	}
+	/* A literal end was taken as written: only what is there counts. */
+	for (size_t i = 0; i < l->count && r >= 0; i++)
+		if (*l->paths[i] && is_there(l, l->paths[i]))
+			l->paths[kept++] = l->paths[i];
+	l->count = kept;
+	return r;
+}
+
+int match_paths(
+	struct arena *a, const char *pattern, const char ***ret_paths, size_t *ret_count)
+{
+	struct list l = { .arena = a, .most = MATCH_MAX, .root = -1 };
+	int r = match(&l, pattern);
+
 	if (r < 0)
 		return r;
-	/* A literal end was taken as written: only what is there counts. */
-	size_t kept = 0;
-	for (size_t i = 0; i < l.count; i++)
-		if (is_there(l.paths[i]))
-			l.paths[kept++] = l.paths[i];
 	*ret_paths = l.paths;
-	*ret_count = kept;
+	*ret_count = l.count;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int match_beneath(struct arena *a, int dir, const char *pattern, const char ***ret_paths,
+	size_t *ret_count)
+{
+	struct list l = { .arena = a, .most = MATCH_BENEATH_MAX, .root = dir };
+	int r = match(&l, pattern);
+
+	if (r < 0)
+		return r;
+	qsort(l.paths, l.count, sizeof(*l.paths), by_name);
+	*ret_paths = l.paths;
+	*ret_count = l.count;
 	return 0;
 }

@@ -6,10 +6,15 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #include "base/arena.h"
 #include "base/error.h"
 
-enum { MATCH_MAX = 256 }; /* paths that one pattern may stand for */
+enum {
+	MATCH_MAX = 256,           /* paths that one pattern of a policy may stand for */
+	MATCH_BENEATH_MAX = 10000, /* of one that is looked for in a scratch */
+};
 
 /*
  * match_paths - expand @pattern (absolute; *, ? and [...] within one component, '\\' takes the meaning
@@ -19,3 +24,11 @@ enum { MATCH_MAX = 256 }; /* paths that one pattern may stand for */
  */
 MUST_CHECK int match_paths(
 	struct arena *a, const char *pattern, const char ***ret_paths, size_t *ret_count);
+
+/*
+ * match_beneath - the same for a pattern relative to the directory @dir, in a tree that tools wrote: no
+ * link is followed, no mount is crossed. @ret_paths: relative to @dir, sorted.
+ * Returns 0, -E2BIG where more than MATCH_BENEATH_MAX match, -ENAMETOOLONG or -ENOMEM.
+ */
+MUST_CHECK int match_beneath(struct arena *a, int dir, const char *pattern,
+	const char ***ret_paths, size_t *ret_count);

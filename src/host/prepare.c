@@ -10,9 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/container.h"
 #include "host/facts.h"
+#include "host/facts_split.h"
 #include "host/filter_cache.h"
 #include "host/policy_file.h"
+#include "host/refusal.h"
+#include "host/promote_guard.h"
 #include "plan/embedded.h"
 #include "plan/path.h"
 
@@ -124,11 +128,21 @@ static int make_plan(struct prepared *p, const char *const *cache_env, struct er
 
 	if (r >= 0)
 		r = facts_paths(&p->facts, &p->arena, &p->policy, e);
+	if (r >= 0 && p->facts.refused_namespaces)
+		r = facts_split(&p->facts, &p->arena, e);
 	if (r >= 0)
 		r = policy_check_facts(&p->policy, &p->facts, e);
 	if (r >= 0)
+		r = promote_guard_resolve(&p->facts, &p->arena, &p->policy, e);
+	if (r >= 0)
 		r = plan_build(&p->plan, &p->arena, &p->policy, &p->facts, p->argv,
 			filter->code, filter->count, e);
+	if (r >= 0)
+		r = promote_guard_foresee(&p->plan, &p->arena, e);
+	/* The first thing that stops an entrypoint: a container's root has no capability to spare. */
+	if (r < 0 && p->facts.uid == 0 && e && e->code == ERROR_LAYER &&
+		!p->policy.degraded.on && !p->policy.require_count)
+		container_hint(CONTAINER_UID, e);
 	if (r >= 0)
 		p->plan.shell_argv = p->argv - 1;
 	return r;
@@ -175,6 +189,45 @@ static void digest_policy(struct prepared *p)
 		sha256_final(&hash, p->policy_digest);
 }
 
+static struct identity unprivileged(const struct identity *id, const char *why)
+{
+	return (struct identity){ .uid = id->uid,
+		.gid = id->gid,
+		.kernel_uid = id->uid,
+		.kernel_gid = id->gid,
+		.unprivileged_why = why };
+}
+
+/* What is refused is looked for only where the policy could do without it. */
+static int know_caller(struct prepared *p, const struct identity *identity,
+	const char *const *environment, struct error *e)
+{
+	struct refusal refused = { 0 };
+	struct identity id;
+	int r = 0;
+
+	if (identity)
+		id = *identity;
+	else
+		r = identity_choose(&id, e);
+	/* A privileged session shows the workspace through an idmapped mount. */
+	if (r >= 0 && p->policy.degraded.on && id.privileged && container_is_rootless())
+		id = unprivileged(
+			&id, "this root is not the machine's: it may not idmap mounts");
+	if (r >= 0 && p->policy.degraded.on)
+		r = refusal_find(&refused, &p->arena, &id, e);
+	if (r >= 0 && refused.namespaces && id.privileged)
+		id = unprivileged(&id, "the machine refuses namespaces");
+	if (r >= 0)
+		r = facts_caller(&p->facts, &p->arena, &p->policy, &id, environment, e);
+	if (r < 0)
+		return r;
+	p->facts.refused_namespaces = refused.namespaces;
+	p->facts.refused_proc = refused.proc;
+	p->facts.refused_keyring = refused.keyring;
+	return 0;
+}
+
 static int no_memory(int r, struct error *e)
 {
 	return error_set(e, ERROR_LIMIT, "options", -r, NULL, "no memory");
@@ -205,6 +258,8 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 		.names = &names,
 		.texts = embedded_texts,
 		.text_count = embedded_text_count,
+		.profiles = embedded_profiles,
+		.profile_count = embedded_profile_count,
 		.filters = embedded_filters,
 		.filter_count = embedded_filter_count,
 		.load = policy_file_load,
@@ -221,7 +276,7 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 		return place_workspace(p, &res, e);
 	r = copy_command(p, argc, argv, e);
 	if (r >= 0)
-		r = facts_caller(&p->facts, &p->arena, &p->policy, identity, environment, e);
+		r = know_caller(p, identity, environment, e);
 	if (r >= 0)
 		r = check_loaded(&loader, &p->facts, e);
 	if (r < 0)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -23,6 +24,7 @@
 #endif
 
 enum {
+	FAST_PIPE_BYTES = 1 << 20,
 	STEP_TRANSFERS = 16, /* of one step: 1 MiB, then the others have their turn */
 	SHARED_WRITE_MAX =
 		512, /* what fits for sure where poll(2) says that writing is possible */
@@ -31,6 +33,11 @@ enum {
 void pump_init(struct pump *p, struct pump_end source, struct pump_end sink)
 {
 	*p = (struct pump){ .source = source, .sink = sink, .epoll_fd = -1 };
+}
+
+void pump_set_filter(struct pump *p, struct pump_filter filter)
+{
+	p->filter = filter;
 }
 
 /* --- the epoll set --------------------------------------------------------------------------- */
@@ -146,40 +153,80 @@ static ssize_t end_write(const struct pump_end *end, char *data, size_t size)
 	return -1;
 }
 
-/* Nothing to move: has the reader gone? Its writer is to learn it now, not at the next byte. */
-static int idle_result(const struct pump *p)
+static bool reader_is_gone(const struct pump *p)
 {
-	if (p->sink.kind == PUMP_FILE)
-		return -EAGAIN;
-	return (end_poll(&p->sink, 0) & (POLLERR | POLLHUP | POLLNVAL)) ? -EPIPE : -EAGAIN;
+	return p->sink.kind != PUMP_FILE &&
+		(end_poll(&p->sink, 0) & (POLLERR | POLLHUP | POLLNVAL));
+}
+
+/* The filter gets what lies in the buffer: @size bytes, those that it left before included. */
+static void filter_take(struct pump *p, size_t size, bool last)
+{
+	struct pump_range pass = { 0 };
+
+	p->kept_at = p->filter.take(p->filter.context, p->buffer, size, last, &pass);
+	p->kept = size - p->kept_at;
+	p->start = pass.start;
+	p->end = pass.end;
+}
+
+/* The buffer is empty but for what the filter did not take. */
+static void keep_in_front(struct pump *p)
+{
+	if (p->kept)
+		memmove(p->buffer, p->buffer + p->kept_at, p->kept);
+	p->kept_at = 0;
+	p->start = p->end = 0;
+}
+
+static int fill_rest(struct pump *p)
+{
+	p->start = 0;
+	p->end = p->filter.rest ? p->filter.rest(p->filter.context, p->buffer, p->size) : 0;
+	return (int)p->end;
 }
 
 static int fill_at_end(struct pump *p)
 {
 	p->source_over = true;
+	if (p->filter.take) {
+		keep_in_front(p);
+		filter_take(p, p->kept, true);
+		return 1;
+	}
 	if (!p->at_end)
 		return 0;
 	p->end = p->at_end(p, p->buffer);
 	return (int)p->end;
 }
 
-/* Takes bytes into the empty buffer. Their number, 0 at the end, or -errno. */
+static int map_buffer(struct pump *p)
+{
+	if (p->buffer)
+		return 0;
+	void *mapped = mmap(NULL, PUMP_BUFFER_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mapped == MAP_FAILED)
+		return -errno;
+	p->buffer = mapped;
+	p->size = PUMP_BUFFER_BYTES;
+	return 0;
+}
+
+/* Takes bytes into the empty buffer: positive, although a filter may keep all of them; 0 at the end; or -errno. */
 static int fill(struct pump *p)
 {
-	if (p->source_over)
-		return 0;
-	if (!p->buffer) {
-		void *mapped = mmap(NULL, PUMP_BUFFER_BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int r = map_buffer(p);
 
-		if (mapped == MAP_FAILED)
-			return -errno;
-		p->buffer = mapped;
-	}
-	p->start = p->end = 0;
-	ssize_t n = end_read(&p->source, p->buffer, PUMP_BUFFER_BYTES);
+	if (r < 0)
+		return r;
+	if (p->source_over)
+		return fill_rest(p);
+	keep_in_front(p);
+	ssize_t n = end_read(&p->source, p->buffer + p->kept, p->size - p->kept);
+	/* Nothing to move: has the reader gone? Its writer is to learn it now, not at the next byte. */
 	if (n < 0 && errno == EAGAIN)
-		return idle_result(p);
+		return reader_is_gone(p) ? -EPIPE : -EAGAIN;
 	/* A pty master whose slaves are all closed says EIO; so does a terminal that hung up. */
 	if (n < 0 && errno == EIO && p->source.kind != PUMP_FILE)
 		n = 0;
@@ -190,6 +237,10 @@ static int fill(struct pump *p)
 		return -EINTR;
 	if (n == 0)
 		return fill_at_end(p);
+	if (p->filter.take) {
+		filter_take(p, p->kept + (size_t)n, false);
+		return 1;
+	}
 	p->end = (size_t)n;
 	p->last = (unsigned char)p->buffer[n - 1];
 	return (int)n;
@@ -201,7 +252,7 @@ static int move(struct pump *p)
 	if (pump_held(p) == 0) {
 		int r = fill(p);
 
-		if (r <= 0)
+		if (r <= 0 || pump_held(p) == 0)
 			return r;
 	}
 	ssize_t n = end_write(&p->sink, p->buffer + p->start, pump_held(p));
@@ -224,9 +275,33 @@ void pump_stop(struct pump *p)
 	if (p->sink.owned)
 		fd_close(&p->sink.fd);
 	if (p->buffer)
-		(void)munmap(p->buffer, PUMP_BUFFER_BYTES);
+		(void)munmap(p->buffer, p->size);
 	p->buffer = NULL;
 	p->done = true;
+}
+
+static enum pump_state finish(struct pump *p, int error)
+{
+	p->error = error;
+	pump_stop(p);
+	return PUMP_DONE;
+}
+
+/*
+ * The source has given a whole step's share and has more. With fewer changes between its writer and
+ * us a flood passes faster by a half. Not for every pipe: what a user's pipes can hold together is
+ * bounded, and beyond it the new ones of all programs are small (pipe(7), pipe-user-pages-soft).
+ */
+static void speed_up(struct pump *p)
+{
+	if (p->size != PUMP_BUFFER_BYTES || p->source.kind != PUMP_OURS)
+		return;
+	(void)fcntl(p->source.fd, F_SETPIPE_SZ, FAST_PIPE_BYTES); /* or it stays as it is */
+	void *larger = mremap(p->buffer, p->size, PUMP_FAST_BYTES, MREMAP_MAYMOVE);
+	if (larger == MAP_FAILED)
+		return;
+	p->buffer = larger;
+	p->size = PUMP_FAST_BYTES;
 }
 
 enum pump_state pump_step(struct pump *p)
@@ -240,10 +315,13 @@ enum pump_state pump_step(struct pump *p)
 			continue;
 		if (r == -EAGAIN)
 			return PUMP_IDLE;
-		p->error = -r;
-		pump_stop(p);
-		return PUMP_DONE;
+		return finish(p, -r);
 	}
+	/* A filter that holds back everything would never learn it from a write. */
+	if (p->filter.take && reader_is_gone(p))
+		return finish(p, EPIPE);
+	if (p->filter.take)
+		speed_up(p);
 	pump_rearm(p);
 	return PUMP_MOVING;
 }
@@ -280,8 +358,13 @@ int pump_drain(struct pump *p, int64_t deadline_ms, int wake_fd)
 
 		if (state == PUMP_DONE)
 			return -p->error;
-		if (state == PUMP_IDLE && pump_held(p) == 0)
-			break; /* empty, although something keeps the other end open */
+		if (state == PUMP_IDLE && pump_held(p) == 0) {
+			/* empty, although something keeps the other end open */
+			if (!p->filter.take || p->source_over)
+				break;
+			(void)fill_at_end(p); /* cannot fail: nothing is read */
+			continue;
+		}
 		int r = state == PUMP_IDLE ? wait_for_sink(p, deadline_ms, wake_fd) : 0;
 		if (r == 0 && state == PUMP_MOVING && now_ms() >= deadline_ms)
 			r = -ETIMEDOUT;

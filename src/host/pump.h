@@ -2,8 +2,8 @@
  * pump.h - moves bytes from one descriptor to another without ever making the supervisor wait.
  *
  * Runs in: S, the supervisor (one thread, epoll; SIGPIPE and the SIGTT* blocked or ignored).
- * May not: look at the bytes, set O_NONBLOCK on a description it does not own (the caller's shell
- * shares it), hold more than PUMP_BUFFER_BYTES.
+ * May not: look at the bytes (that is a filter's work), set O_NONBLOCK on a description it does not own (the caller's shell
+ * shares it), hold more than PUMP_BUFFER_BYTES (PUMP_FAST_BYTES).
  *
  * Every end is edge-triggered in epoll, both ends under one id: when an event with that id
  * arrives, call pump_step(); what fired does not matter. A step runs until an end would block or
@@ -29,6 +29,7 @@
 #include "base/error.h"
 
 #define PUMP_BUFFER_BYTES 65536
+#define PUMP_FAST_BYTES (256 * 1024) /* the buffer of a filter whose source is fast */
 
 /* How an end is used without waiting on it. */
 enum pump_kind {
@@ -52,6 +53,27 @@ enum pump_state {
 	PUMP_DONE,   /* over: ended by the source, or by `error`. The owned ends are closed */
 };
 
+struct pump_range { /* of the bytes that a filter was given */
+	size_t start, end;
+};
+
+/* What stands between the ends, where anything does: it sees all bytes and passes some on. */
+struct pump_filter {
+	/*
+	 * take - @size bytes from the source, after those that were not taken before. Returns how many
+	 * of them are taken; the others, fewer than 16, come again in front of the next. @ret_pass:
+	 * which of all @size bytes go to the sink now. @last: no more will come, take all.
+	 */
+	size_t (*take)(void *context, const char *data, size_t size, bool last,
+		struct pump_range *ret_pass);
+	/*
+	 * rest - after the source's end: the next up to @size bytes for the sink, @size at least
+	 * PUMP_BUFFER_BYTES. Returns their number, 0 at the end.
+	 */
+	size_t (*rest)(void *context, char *ret_data, size_t size);
+	void *context;
+};
+
 struct pump {
 	struct pump_end source, sink;
 	int epoll_fd;     /* borrowed; -1 while not registered */
@@ -62,12 +84,15 @@ struct pump {
 	uint64_t moved;     /* bytes that reached the sink */
 	unsigned char last; /* last byte taken from the source */
 	char *buffer;       /* mapped when first needed */
+	size_t size;        /* bytes of it */
 	size_t start, end;  /* held bytes: buffer[start..end) */
 	/*
 	 * at_end - last bytes to send after the source's end of file, or NULL. Writes up to 8
 	 * bytes to @ret_bytes and returns how many. Called once, before the pump ends.
 	 */
 	size_t (*at_end)(const struct pump *p, char *ret_bytes);
+	struct pump_filter filter; /* or none of its members set */
+	size_t kept, kept_at; /* bytes of the buffer that the filter has not taken, and where */
 };
 
 /*
@@ -75,6 +100,9 @@ struct pump {
  * @source, @sink: descriptors; an end with `owned` belongs to the pump from here on.
  */
 void pump_init(struct pump *p, struct pump_end source, struct pump_end sink);
+
+/* pump_set_filter - put @filter between the ends; right after pump_init(). */
+void pump_set_filter(struct pump *p, struct pump_filter filter);
 
 /*
  * pump_register - watch both ends.
@@ -96,7 +124,8 @@ void pump_unregister(struct pump *p);
 enum pump_state pump_step(struct pump *p);
 
 /*
- * pump_drain - nobody writes to the source any more: bring the rest to the sink, and end.
+ * pump_drain - nobody writes to the source any more: bring the rest to the sink, a filter's included,
+ * and end.
  * @deadline_ms: CLOCK_MONOTONIC, absolute; @wake_fd: a descriptor (the signalfd) whose readiness
  * interrupts the wait, or -1.
  * Returns 0; the errno that ended the pump, negative; -ETIMEDOUT or -EINTR, with the pump alive,

@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "host/beneath.h"
+#include "host/name_set.h"
 #include "host/quarantine_tree.h"
 #include "host/remove.h"
 
@@ -24,6 +25,7 @@ enum {
 	NAME_PLAIN = 200, /* encoded names up to this length stay whole */
 	NAME_CUT = 180,
 	NAME_ATTEMPTS = 1000,
+	LIST_FROM = 16,  /* items below one root that make it worth listing */
 	LOCKED_DIRS = 8, /* directories without search permission on the way to one item */
 };
 
@@ -33,6 +35,8 @@ struct check {
 	int fd; /* the quarantine directory, -1 until then */
 	const char *session_name;
 	struct quarantine_result *ret;
+	int listed_fd; /* the root whose names are known, -1: none */
+	struct name_set names;
 };
 
 /* A directory on the way that was made passable for the time of the check. */
@@ -412,6 +416,18 @@ static int check_item(struct check *c, const struct quarantine_item *item, struc
 	return moved || result < 0 ? note_move(c, &m, result, e) : 0;
 }
 
+/* Whether a listing of the root settles that nothing is there, nor in the way. */
+static bool is_surely_absent(struct check *c, const struct quarantine_item *item, size_t left)
+{
+	if (item->root_fd != c->listed_fd && left >= LIST_FROM) {
+		c->listed_fd = item->root_fd;
+		c->names = (struct name_set){ 0 };
+		name_set_read(&c->names, c->ret->arena, item->root_fd);
+	}
+	return item->root_fd == c->listed_fd &&
+		name_set_lacks(&c->names, item->path, component_end(item->path, 0));
+}
+
 int quarantine_check(const struct quarantine_item *items, size_t count, int session_base_fd,
 	const char *session_name, struct quarantine_result *ret, struct error *e)
 {
@@ -420,13 +436,15 @@ int quarantine_check(const struct quarantine_item *items, size_t count, int sess
 		.fd = -1,
 		.session_name = session_name,
 		.ret = ret,
+		.listed_fd = -1,
 	};
 	int first = 0;
 
 	*ret = (struct quarantine_result){ .arena = ret->arena };
 	for (size_t i = 0; i < count; i++) {
+		if (is_surely_absent(&c, &items[i], count - i))
+			continue;
 		int result = check_item(&c, &items[i], e);
-
 		if (result < 0 && first == 0)
 			first = result;
 	}

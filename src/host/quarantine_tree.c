@@ -11,18 +11,17 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "host/beneath.h"
+#include "host/copy.h"
 
 enum {
 	LEVELS = 24,
 	BUFFER_BYTES = 8 << 10,
 	MAX_ENTRIES = 100000, /* of one disarming; a copy has no such bound */
-	CHUNK_BYTES = 1 << 30,
 };
 
 struct level {
@@ -49,77 +48,10 @@ struct walk {
 
 /* --- files --------------------------------------------------------------------------------- */
 
-/* Copies the bytes from @at to @end. */
-static int copy_range(int from_fd, int to_fd, off_t at, off_t end)
-{
-	if (lseek(to_fd, at, SEEK_SET) < 0)
-		return -errno;
-	while (at < end) {
-		size_t want = end - at < CHUNK_BYTES ? (size_t)(end - at) : CHUNK_BYTES;
-		ssize_t n = sendfile(to_fd, from_fd, &at, want);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return -EIO; /* it became shorter: somebody still writes to it */
-	}
-	return 0;
-}
-
-/* Copies data and leaves out holes: a sparse terabyte stays one. */
-static int copy_data(int from_fd, int to_fd, off_t size)
-{
-	off_t at = 0;
-
-	if (ftruncate(to_fd, size) < 0)
-		return -errno;
-	while (at < size) {
-		off_t data = lseek(from_fd, at, SEEK_DATA);
-
-		if (data < 0 && errno == ENXIO)
-			return 0; /* only a hole is left */
-		if (data < 0)
-			return -errno;
-		off_t hole = lseek(from_fd, data, SEEK_HOLE);
-		if (hole < 0)
-			return -errno;
-		at = hole < size ? hole : size;
-		int result = copy_range(from_fd, to_fd, data, at);
-		if (result < 0)
-			return result;
-	}
-	return 0;
-}
-
-/*
- * Opens a regular file for reading. One that its owner locked (mode 000) is unlocked first, by
- * descriptor, and only where it has no other name: a mode belongs to all names of a file.
- */
-static int open_file(int dirfd, const char *name)
-{
-	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-	int opened = beneath_open(dirfd, name, flags, BENEATH_SAME_MOUNT);
-	struct stat st;
-
-	if (opened != -EACCES)
-		return opened;
-	autofd int fd = beneath_open(dirfd, name, O_PATH | O_NOFOLLOW, BENEATH_SAME_MOUNT);
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
-		return -EACCES;
-	int result = beneath_chmod(fd, 0600);
-	return result < 0 ? result : beneath_open(dirfd, name, flags, BENEATH_SAME_MOUNT);
-}
-
 static int copy_file(int from_fd, const char *name, int to_fd, const char *new_name)
 {
 	struct stat st;
-	autofd int from = open_file(from_fd, name);
+	autofd int from = beneath_open_file(from_fd, name);
 
 	if (from < 0)
 		return from;
@@ -131,7 +63,7 @@ static int copy_file(int from_fd, const char *name, int to_fd, const char *new_n
 		fd_open_at(to_fd, new_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	if (to < 0)
 		return to;
-	int result = copy_data(from, to, st.st_size);
+	int result = copy_contents(from, to, st.st_size, NULL);
 	if (result < 0)
 		return result;
 	const struct timespec times[2] = { st.st_atim, st.st_mtim };

@@ -11,13 +11,13 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/parent.h"
 
 #ifndef P_PIDFD
 #define P_PIDFD 3 /* waitid(2), Linux 5.4 */
@@ -67,8 +67,7 @@ __attribute__((noreturn)) static void worker_process(struct pool *pool, unsigned
 {
 	unsigned tree = (unsigned)tree_fd;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != leader)
+	if (parent_die_with(leader, SIGKILL) < 0)
 		_exit(1);
 	/* The caller's pipes must not be held open, whatever becomes of this process. */
 	if (tree > 0 && syscall(SYS_close_range, 0U, tree - 1, 0U) < 0)

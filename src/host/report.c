@@ -25,6 +25,9 @@ static const char *const limit_words[] = {
 	[REPORT_LIMIT_TIMEOUT] = "timeout",
 	[REPORT_LIMIT_CPU_TIME] = "cpu-time",
 	[REPORT_LIMIT_FILE_SIZE] = "file-size",
+	[REPORT_LIMIT_OUTPUT] = "output",
+	[REPORT_LIMIT_MEMORY] = "memory",
+	[REPORT_LIMIT_PIDS] = "pids",
 };
 
 static const char *const identity_words[] = {
@@ -144,6 +147,28 @@ static void put_outcome(struct json *j, const struct report *r)
 	put_known(j, "max_rss_bytes", usage, r->max_rss_bytes);
 }
 
+static void put_figure(struct json *j, const char *key, int64_t value)
+{
+	put_known(j, key, value >= 0, (uint64_t)value);
+}
+
+static void put_limits(struct json *j, const struct report *r)
+{
+	const struct cgroup_figures *f = &r->figures;
+
+	if (put_absent(j, "limits", !r->limits_known))
+		return;
+	put_string(j, "pids_by", r->pids_by);
+	put_figure(j, "memory_peak_bytes", f->memory_peak_bytes);
+	put_figure(j, "oom_kills", f->oom_kills);
+	put_figure(j, "cpu_us", f->cpu_us);
+	put_figure(j, "throttled_us", f->throttled_us);
+	put_figure(j, "throttled_periods", f->throttled_periods);
+	put_figure(j, "tasks_peak", f->tasks_peak);
+	put_figure(j, "tasks_refused", f->tasks_refused);
+	json_object_end(j);
+}
+
 static void put_identity(struct json *j, const struct report *r)
 {
 	if (put_absent(j, "identity", r->identity == REPORT_IDENTITY_NONE))
@@ -156,8 +181,8 @@ static void put_identity(struct json *j, const struct report *r)
 
 static void put_walls(struct json *j, const struct report *r)
 {
-	json_key(j, "walls");
-	json_object_begin(j);
+	if (put_absent(j, "walls", r->execution != 0))
+		return;
 	for (unsigned i = 0; i < WALL_COUNT; i++) {
 		const struct wall_fact *w = &r->walls[i];
 		bool silent = !w->why && w->state != WALL_ON;
@@ -202,6 +227,26 @@ static void put_places(struct json *j, const struct report *r)
 	}
 }
 
+static void put_promoted(struct json *j, const struct report *r)
+{
+	json_key(j, "promoted");
+	json_array_begin(j);
+	for (size_t i = 0; i < r->promoted_count; i++) {
+		const struct report_promotion *p = &r->promoted[i];
+
+		json_object_begin(j);
+		put_string(j, "source", p->source);
+		put_string(j, "destination", p->destination);
+		put_string(j, "how", p->how);
+		put_unsigned(j, "files", p->files);
+		put_unsigned(j, "bytes", p->bytes);
+		put_errno(j, p->errnum);
+		put_string(j, "text", p->why);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void put_quarantined(struct json *j, const struct report *r)
 {
 	json_key(j, "quarantined");
@@ -222,6 +267,30 @@ static void put_stdio(struct json *j, const struct report *r)
 	put_string(j, "stdin", stream_words[r->stdio[0]]);
 	put_string(j, "stdout", stream_words[r->stdio[1]]);
 	put_string(j, "stderr", stream_words[r->stdio[2]]);
+	json_object_end(j);
+}
+
+static void put_stream(struct json *j, const char *key, const struct report_output *o)
+{
+	if (put_absent(j, key, !o->relayed))
+		return;
+	put_unsigned(j, "characters", o->characters);
+	put_unsigned(j, "bytes", o->bytes);
+	put_unsigned(j, "omitted", o->omitted);
+	put_bool(j, "truncated", o->truncated);
+	put_string(j, "path", o->path);
+	put_unsigned(j, "saved_bytes", o->saved_bytes);
+	put_errno(j, o->errnum);
+	json_object_end(j);
+}
+
+static void put_output(struct json *j, const struct report *r)
+{
+	if (put_absent(j, "output", !r->output[1].relayed && !r->output[2].relayed))
+		return;
+	put_bool(j, "merged", r->output_merged);
+	put_stream(j, "stdout", &r->output[1]);
+	put_stream(j, "stderr", &r->output[2]);
 	json_object_end(j);
 }
 
@@ -261,14 +330,18 @@ static void put_report(struct json *j, const struct report *r)
 	put_unsigned(j, "schema", REPORT_SCHEMA);
 	put_string(j, "carrel", CARREL_VERSION);
 	put_string(j, "session", r->session);
+	put_known(j, "execution", r->execution != 0, r->execution);
 	put_command(j, r);
 	put_outcome(j, r);
+	put_limits(j, r);
 	put_identity(j, r);
 	put_walls(j, r);
 	put_policy(j, r);
 	put_places(j, r);
+	put_promoted(j, r);
 	put_quarantined(j, r);
 	put_stdio(j, r);
+	put_output(j, r);
 	put_teardown(j, r);
 	put_error(j, r->error);
 	json_object_end(j);

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "host/cgroup.h"
 #include "host/report_file.h"
 #include "plan/plan.h"
 
@@ -39,6 +40,9 @@ enum report_limit {
 	REPORT_LIMIT_TIMEOUT,
 	REPORT_LIMIT_CPU_TIME,
 	REPORT_LIMIT_FILE_SIZE,
+	REPORT_LIMIT_OUTPUT,
+	REPORT_LIMIT_MEMORY,
+	REPORT_LIMIT_PIDS,
 };
 
 enum report_identity {
@@ -69,9 +73,34 @@ struct report_quarantine {
 	const char *to;   /* where it is now */
 };
 
+/* One of stdout and stderr, where it has a budget or a bound. */
+struct report_output {
+	bool relayed;         /* the rest is filled in */
+	uint64_t characters;  /* that came; base/chars.h says what one is */
+	uint64_t bytes;       /* that came */
+	uint64_t omitted;     /* characters that did not reach the caller */
+	bool truncated;       /* more than output-max came */
+	const char *path;     /* of the full output; NULL: was not saved */
+	uint64_t saved_bytes; /* in it */
+	int errnum;           /* why it could not be written, or not whole */
+};
+
+/* An artifact that was promoted at the end, or could not be. */
+struct report_promotion {
+	const char *source; /* relative to the scratch; a pattern where it was not that far */
+	const char *destination; /* absolute */
+	const char *how;         /* promote_how_name(); NULL where it failed */
+	uint64_t files, bytes;
+	int errnum;      /* why it failed; may be 0 then, too */
+	const char *why; /* what failed; NULL where nothing did */
+};
+
 /* All texts are borrowed and may be any bytes; NULL where a text is not known is written as null. */
 struct report {
-	const char *session;        /* id without "carrel-"; NULL before there is one */
+	const char *session; /* id without "carrel-"; NULL before there is one */
+	uint32_t
+		execution; /* of a live session; 0: a session of its own. The session's own affairs,
+			     * its walls among them, are then left out: its own report tells them */
 	const char *const *command; /* argv, NULL-terminated; not NULL itself */
 
 	enum report_started started;
@@ -87,6 +116,10 @@ struct report {
 	bool usage_known;
 	uint64_t user_us, system_us; /* the command and those it waited for */
 	uint64_t max_rss_bytes;      /* ru_maxrss is in KiB: times 1024 */
+
+	bool limits_known;   /* memory, pids or cpus was asked for: else the object is null */
+	const char *pids_by; /* "cgroup" or "rlimit"; NULL: pids was not asked for */
+	struct cgroup_figures figures; /* tasks_peak without init */
 
 	enum report_identity identity;
 	uid_t kernel_uid; /* the payload's, as seen outside */
@@ -110,10 +143,17 @@ struct report {
 	bool scratch_truncated; /* counting stopped early: both are lower bounds */
 	bool scratch_kept;
 
+	const struct report_promotion *promoted;
+	size_t promoted_count;
+
 	const struct report_quarantine *quarantined;
 	size_t quarantined_count;
 
 	enum report_stream stdio[3]; /* by descriptor */
+
+	struct report_output
+		output[3];  /* by descriptor; none relayed: the whole object is null */
+	bool output_merged; /* stderr is in stdout */
 
 	enum report_teardown teardown;
 	uint64_t teardown_remaining; /* entries that could not be removed */

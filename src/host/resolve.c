@@ -1,8 +1,8 @@
 /*
  * resolve.c - see resolve.h.
  *
- * Runs in: the launcher, outside. The common case, a path without links that exists, takes three
- * system calls; only a path with links (or a missing one) is walked component by component.
+ * Runs in: the launcher, outside. The common case, a path without links, takes one
+ * system call or none; only a path with links is walked component by component.
  */
 #include "host/resolve.h"
 
@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "box/sys.h"
+#include "host/known_dirs.h"
 #include "plan/path.h"
 
 enum { LINKS_MAX = 40 }; /* as the kernel's own bound */
@@ -200,57 +201,94 @@ static struct resolve_walk *walk_memory(struct resolver *r)
 	return r->walk;
 }
 
-/* Several paths below one directory that is not there: one walk answers for all. */
-static bool is_known_absent(const struct resolver *r, const char *asked, unsigned flags)
+static struct known_dirs *known(struct resolver *r)
 {
-	return (flags & RESOLVE_PREFIX) && r->missing &&
-		!strncmp(r->missing, asked, r->missing_length) &&
-		(asked[r->missing_length] == '/' || !asked[r->missing_length]) &&
-		is_plain(asked);
+	if (!r->dirs)
+		r->dirs = arena_alloc(r->arena, sizeof(*r->dirs));
+	if (r->dirs)
+		r->dirs->arena = r->arena;
+	return r->dirs;
 }
 
-static void note_missing(struct resolver *r, const char *path, size_t existing)
+/* A path that may be canonical as it is: one look. -ELOOP: it has links, or is written oddly. */
+static int look(struct resolver *resolver, const char *asked, bool follow, struct resolved *ret)
 {
-	size_t start = path[existing] == '/' ? existing + 1 : existing;
+	struct known_dirs *dirs = known(resolver);
 
-	r->missing = path;
-	r->missing_length = start + strcspn(path + start, "/");
-	r->missing_existing = existing;
+	if (!dirs)
+		return -ENOMEM;
+	if (!is_plain(asked))
+		return -ELOOP;
+	if (!asked[1] || strlen(asked) >= KNOWN_PATH_MAX)
+		return stat_exact(asked, follow, &ret->st);
+	int r;
+	if (asked == resolver->looked_at) {
+		r = resolver->seen_result;
+		*ret = resolver->seen;
+	} else {
+		r = known_dirs_stat(dirs, asked, &ret->st, &ret->existing);
+	}
+	return r == 0 && follow && S_ISLNK(ret->st.st_mode) ? -ELOOP : r;
+}
+
+/* The same for any path, one component after the other. */
+static int walk(
+	struct resolver *resolver, const char *asked, unsigned flags, struct resolved *ret)
+{
+	struct resolve_walk *w = walk_memory(resolver);
+	int r = w ? walk_from_start(w, asked, flags, ret) : -ENOMEM;
+
+	if ((r == -ENOENT || r == -ENOTDIR) && (flags & RESOLVE_PREFIX)) {
+		int found = find_prefix(w, ret->path, &ret->existing);
+
+		return found < 0 ? found : r;
+	}
+	return r;
 }
 
 int resolve_path(
 	struct resolver *resolver, const char *asked, unsigned flags, struct resolved *ret)
 {
 	struct resolved found = { .path = asked };
-	int r = -ELOOP;
 
 	if (asked[0] != '/')
 		return -EINVAL;
-	if (is_known_absent(resolver, asked, flags)) {
-		found.existing = resolver->missing_existing;
-		*ret = found;
-		return 0;
-	}
-	if (is_plain(asked))
-		r = stat_exact(asked, !(flags & RESOLVE_KEEP_LAST), &found.st);
+	int r = look(resolver, asked, !(flags & RESOLVE_KEEP_LAST), &found);
 	/* Without a link on the way ENOENT comes before ELOOP: the path is canonical as it is. */
-	if (r == -ELOOP) {
-		struct resolve_walk *w = walk_memory(resolver);
-
-		r = w ? walk_from_start(w, asked, flags, &found) : -ENOMEM;
-	}
+	if (r == -ELOOP)
+		r = walk(resolver, asked, flags, &found);
 	if (r < 0 && r != -ENOENT && r != -ENOTDIR)
 		return r;
 	found.exists = r == 0;
-	found.existing = found.exists ? strlen(found.path) : 0;
-	if (!found.exists && (flags & RESOLVE_PREFIX)) {
-		struct resolve_walk *w = walk_memory(resolver);
-
-		r = w ? find_prefix(w, found.path, &found.existing) : -ENOMEM;
-		if (r < 0)
-			return r;
-		note_missing(resolver, found.path, found.existing);
-	}
+	if (found.exists)
+		found.existing = strlen(found.path);
+	else if (!(flags & RESOLVE_PREFIX))
+		found.existing = 0;
+	else if (!found.existing)
+		return -ENAMETOOLONG;
 	*ret = found;
 	return 0;
+}
+
+bool resolve_is_absent(struct resolver *resolver, const char *path)
+{
+	struct resolved found = { .path = path };
+	struct stat st;
+
+	resolver->looked_at = NULL;
+	int r = look(resolver, path, false, &found);
+	if (r == -ELOOP)
+		r = lstat(path, &st) < 0 ? -errno : 0;
+	else
+		resolver->looked_at = path;
+	resolver->seen = found;
+	resolver->seen_result = r;
+	return r == -ENOENT || r == -ENOTDIR;
+}
+
+void resolve_done(struct resolver *r)
+{
+	r->looked_at = NULL;
+	if (r->dirs)
+		known_dirs_close(r->dirs);
 }

@@ -30,8 +30,10 @@ struct resolver {
 	struct link_fact *links;
 	size_t link_count;
 	struct resolve_walk *walk; /* taken from the arena when first needed */
-	const char *missing;       /* a directory that was looked for last and is not there */
-	size_t missing_length, missing_existing;
+	struct known_dirs *dirs;   /* the same */
+	const char *looked_at;     /* by resolve_is_absent() last, and what it found */
+	struct resolved seen;
+	int seen_result;
 };
 
 /*
@@ -43,3 +45,12 @@ struct resolver {
  */
 MUST_CHECK int resolve_path(
 	struct resolver *r, const char *asked, unsigned flags, struct resolved *ret);
+
+/*
+ * resolve_is_absent - whether nothing is there, not even a link, by the cheapest means that says so;
+ * false where it cannot be looked at. @path: absolute.
+ */
+bool resolve_is_absent(struct resolver *r, const char *path);
+
+/* resolve_done - close what was kept open; the results stay. */
+void resolve_done(struct resolver *r);

@@ -7,23 +7,35 @@
 #include "host/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/parent.h"
+#include "base/say.h"
+#include "host/caller.h"
 #include "host/finish.h"
 #include "host/launch.h"
+#include "host/limits.h"
 #include "host/manifest.h"
+#include "host/output.h"
 #include "host/prepare.h"
+#include "host/refusal.h"
 #include "host/report.h"
 #include "host/session.h"
 #include "host/signals.h"
 #include "host/stdio.h"
+#include "host/strangers.h"
 #include "host/supervise.h"
+#include "host/verbose.h"
 #include "plan/settings.h"
+
+#define RESULTS "tool-results"
 
 enum {
 	STATUS_TIMED_OUT = 124,
@@ -36,23 +48,18 @@ struct run {
 	struct prepared *p; /* in its own arena, shared with init */
 	struct session session;
 	struct launch launch;
+	struct limits limits;
 	struct stdio stdio;
 	struct signals signals;
 	struct outcome outcome;
 	struct report report;
 	struct report_file report_file;
 	struct error error;
+	struct error refused; /* the namespaces, before the policy was known */
+	int results;          /* the directory tool-results, where outputs are saved; else -1 */
+	char results_path[PATH_MAX];
 	bool has_session, has_stdio;
 };
-
-static void say(const struct error *e)
-{
-	char text[2048];
-	size_t length = error_format(e, text, sizeof(text));
-	int r = fd_write_all(STDERR_FILENO, text, length);
-
-	(void)r; /* nobody is there to hear it */
-}
 
 static int print_help(void *context, const void *data, size_t size)
 {
@@ -83,19 +90,6 @@ static int no_command(struct run *run)
 	return r;
 }
 
-/* Where the caller's arguments and environment lie in memory: init wipes its copy of them. */
-static void find_caller_block(int argc, const char *const *argv, const char *const *environment,
-	char **ret_start, size_t *ret_size)
-{
-	const char *end = argc > 0 ? argv[argc - 1] + strlen(argv[argc - 1]) + 1 : NULL;
-
-	for (; end && environment && *environment; environment++)
-		if (*environment == end)
-			end = *environment + strlen(*environment) + 1;
-	*ret_start = argc > 0 ? (char *)argv[0] : NULL;
-	*ret_size = argc > 0 ? (size_t)(end - argv[0]) : 0;
-}
-
 /* While the command already runs: what dead sessions left in this scratch base. */
 static void sweep(void *context)
 {
@@ -106,28 +100,77 @@ static void sweep(void *context)
 	(void)r; /* the next run, or gc, tries again */
 }
 
+/* Where outputs go that exceed their budget: the one execution of this session is number 1. */
+static int save_output(struct run *run)
+{
+	int length = snprintf(run->results_path, sizeof(run->results_path), "%s/%s",
+		run->p->facts.session_dir, RESULTS);
+
+	if (length >= (int)sizeof(run->results_path))
+		return error_set(&run->error, ERROR_SCRATCH, "session", ENAMETOOLONG,
+			run->p->facts.session_dir, "cannot save outputs");
+	run->results =
+		fd_open_at(run->session.dir, RESULTS, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (run->results < 0)
+		return error_set(&run->error, ERROR_SCRATCH, "session", -run->results,
+			run->results_path, "cannot open the directory for outputs");
+	stdio_save_in(&run->stdio, run->results, run->results_path, 1);
+	return 0;
+}
+
+/* The session directory first: it holds the note by which a sweep finds the groups. */
+static int start_limits(struct run *run)
+{
+	int r = session_create(&run->session, &run->p->plan, &run->error);
+
+	run->has_session = r >= 0;
+	if (r >= 0)
+		r = limits_begin(
+			&run->limits, &run->p->plan, run->session.dir, false, &run->error);
+	if (r >= 0)
+		limits_tell(&run->limits, &run->launch);
+	return r;
+}
+
 static int start(
 	struct run *run, int argc, const char *const *argv, const char *const *environment)
 {
 	static const int caller_fd[STDIO_STREAMS] = { 0, 1, 2 };
 	const struct facts *facts = &run->p->facts;
 	struct error *e = &run->error;
-	char *block;
+	char *block, line[1024];
 	size_t block_size;
-	int r = stdio_prepare(&run->stdio, caller_fd, run->p->policy.tty, e);
+	const struct stdio_output output = output_of_policy(&run->p->policy);
+	int r = stdio_prepare_output(&run->stdio, caller_fd, run->p->policy.tty, &output, e);
 
 	run->has_stdio = r >= 0;
 	if (r >= 0 && facts->privileged)
 		stdio_set_owner(&run->stdio, facts->kernel_uid, facts->kernel_gid);
-	find_caller_block(argc, argv, environment, &block, &block_size);
+	caller_block(argc, argv, environment, &block, &block_size);
+	if (r >= 0 && limits_asked(&run->p->policy))
+		r = start_limits(run);
 	if (r >= 0)
 		r = launch_init(
 			&run->launch, &run->p->plan, run->stdio.want_pty, block, block_size, e);
-	/* Made while init is at the first operations. */
 	if (r >= 0)
+		r = limits_enter(&run->limits, run->launch.init, e);
+	/* Made while init is at the first operations. */
+	if (r >= 0 && !run->has_session) {
 		r = session_create(&run->session, &run->p->plan, e);
-	run->has_session = r >= 0;
-	return r < 0 ? r : launch_session(&run->launch, e);
+		run->has_session = r >= 0;
+	}
+	if (r >= 0 && stdio_is_held(&run->stdio))
+		r = save_output(run);
+	if (r >= 0)
+		r = launch_session(&run->launch, e);
+	if (r >= 0)
+		verbose_tell(&run->p->plan);
+	if (r >= 0 && refusal_format(&run->p->plan, line, sizeof(line))) {
+		int told = fd_write_all(STDERR_FILENO, line, strlen(line));
+
+		(void)told; /* nobody is there to hear it; the report says the same */
+	}
+	return r;
 }
 
 static int options_to_plan(struct run *run, int argc, const char *const *argv, int first,
@@ -135,15 +178,30 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 {
 	struct error *e = &run->error;
 	struct identity identity;
-	int r = identity_choose(&identity, e);
 
-	/* The namespaces are made by another process meanwhile. */
+	/* The namespaces are made by another process meanwhile, for what is most likely. */
+	identity_guess(&identity);
+	int r = launch_begin(&run->launch, &run->p->arena, &identity, e);
+	if (r < 0 && e->code == ERROR_NAMESPACES) {
+		run->refused = *e; /* whether that is the end the policy says */
+		*e = (struct error){ 0 };
+		r = 0;
+	}
 	if (r >= 0)
-		r = launch_begin(&run->launch, &run->p->arena, &identity, e);
+		r = identity_choose(&identity, e);
 	if (r >= 0)
 		r = prepare_with(run->p, &identity, PREPARE_PLAN, argc, argv, first,
 			environment, NULL, 0, e);
 
+	/* Without namespaces and without `degraded` nothing else is worth saying: where they are
+	 * refused by a filter, what follows fails for the same reason. */
+	if (!run->p->help && run->refused.code &&
+		(r >= 0 ? run->p->plan.clone_flags != 0 : !run->p->policy.degraded.on)) {
+		*e = run->refused;
+		r = -EPERM;
+	}
+	if (r < 0 && e->errnum == EMFILE)
+		error_hint(e, "raise `ulimit -n`");
 	/* A report that cannot be opened means that the command is not started; and where the policy
 	 * could be read, a report says why the rest failed. */
 	if (!run->p->help && run->p->policy.report.value) {
@@ -180,7 +238,8 @@ static int explain_exec(struct run *run)
 		missing ? "cannot find the command inside" : "cannot execute the command");
 	(void)r;
 	if (missing && !strchr(name, '/'))
-		error_hint(e, "PATH inside is %s", run->p->plan.path_env);
+		error_hint(e, "PATH inside is %s",
+			*run->p->plan.path_env ? run->p->plan.path_env : "empty");
 	return missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
@@ -223,6 +282,7 @@ static int finish(struct run *run, int status)
 		.session = run->has_session ? &run->session : NULL,
 		.stdio = run->has_stdio ? &run->stdio : NULL,
 		.outcome = &run->outcome,
+		.limits = &run->limits,
 		.report = &run->report,
 		.report_file = &run->report_file,
 		.error = &run->error,
@@ -230,17 +290,31 @@ static int finish(struct run *run, int status)
 	};
 
 	status = finish_session(&f);
-	launch_kill(&run->launch);
 	if (run->error.code != ERROR_NONE)
-		say(&run->error);
+		say_error(&run->error);
+	/* While the kernel takes init down, whose end is waited for last. */
 	prepare_free(run->p);
+	launch_kill(&run->launch);
 	return status;
+}
+
+/* Once: pid 1 must not lose a signal that comes early, others may be ended by one. */
+static int block_signals(struct run *run)
+{
+	int r = run->signals.fd < 0 ? signals_block(&run->signals) : 0;
+
+	return r < 0 ? error_set(&run->error, ERROR_INTERNAL, "launch", -r, NULL,
+			       "cannot block signals")
+		     : 0;
 }
 
 static int run_with(struct run *run, int argc, const char *const *argv, int first,
 	const char *const *environment, unsigned closed)
 {
-	int r = options_to_plan(run, argc, argv, first, environment);
+	int r = strangers_is_first() ? block_signals(run) : 0;
+
+	if (r >= 0)
+		r = options_to_plan(run, argc, argv, first, environment);
 
 	if (run->p->help) {
 		launch_kill(&run->launch);
@@ -251,13 +325,11 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 	for (unsigned i = 0; i < 3; i++)
 		if (closed & (1u << i))
 			run->report.stdio[i] = REPORT_STREAM_CLOSED;
-	if (r >= 0) {
-		r = signals_block(&run->signals);
-		if (r < 0)
-			r = error_set(&run->error, ERROR_INTERNAL, "launch", -r, NULL,
-				"cannot block signals");
-	}
-	if (r >= 0 && run->p->policy.die_with_parent.on && signals_die_with_parent() != 0)
+	if (r >= 0)
+		r = block_signals(run);
+	/* A TERM: HUP may be ignored. */
+	if (r >= 0 && run->p->policy.die_with_parent.on &&
+		parent_die_with(getppid(), SIGTERM) < 0)
 		r = error_set(&run->error, ERROR_INTERNAL, "launch", 0, NULL,
 			"the caller is gone, and the policy says `die-with-parent`");
 	if (r >= 0)
@@ -273,8 +345,9 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep,
 			run, &run->outcome, &run->error);
 	/* Where only init is left, the kernel takes it down while the directory is cleared. */
-	if (!run->outcome.alone)
+	if (!run->outcome.alone || run->limits.asked)
 		launch_kill(&run->launch);
+	limits_settle(&run->limits, &run->outcome, &run->error);
 	int status = exit_status(run, r);
 	fd_close(&run->signals.fd);
 	return finish(run, status);
@@ -283,26 +356,31 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 int run_command(int argc, const char *const *argv, int first, const char *const *environment,
 	unsigned closed)
 {
-	struct run *run = calloc(1, sizeof(*run));
+	/* Not malloc(3): its beginning alone takes five system calls. It stays until we end. */
+	struct arena memory;
+	struct run *run = arena_init(&memory, sizeof(*run) + 16) < 0
+		? NULL
+		: arena_alloc(&memory, sizeof(*run));
 
 	if (!run) {
 		const struct error e = {
 			.code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1, .what = "cannot begin"
 		};
 
-		say(&e);
+		say_error(&e);
 		return STATUS_CARREL;
 	}
 	run->launch = (struct launch){ .pidfd = -1, .channel = -1 };
 	run->session = (struct session){ .base = -1, .dir = -1 };
 	run->signals.fd = -1;
+	run->results = -1;
 	run->outcome.op = -1;
+	limits_init(&run->limits);
 	if (prepare_begin(&run->p, &run->error) < 0) {
-		say(&run->error);
-		free(run);
+		say_error(&run->error);
 		return STATUS_CARREL;
 	}
 	int status = run_with(run, argc, argv, first, environment, closed);
-	free(run);
+	fd_close(&run->results);
 	return status;
 }

@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "host/cgroup.h"
 #include "host/manifest.h"
 #include "host/remove.h"
 
@@ -160,7 +161,7 @@ static int is_kept(int dir)
 	return until > (uint64_t)time(NULL);
 }
 
-static bool is_session_name(const char *name)
+bool session_is_name(const char *name)
 {
 	size_t prefix = sizeof(NAME_PREFIX) - 1;
 
@@ -174,9 +175,9 @@ enum verdict { SWEEP_NOT_OURS, SWEEP_LIVE, SWEEP_KEPT, SWEEP_DEAD };
 static enum verdict judge(int base, const char *name, int *ret_dir)
 {
 	struct stat st;
-	bool is_new = name[0] == '.' && is_session_name(name + 1);
+	bool is_new = name[0] == '.' && session_is_name(name + 1);
 
-	if (!is_new && !is_session_name(name))
+	if (!is_new && !session_is_name(name))
 		return SWEEP_NOT_OURS;
 	autofd int dir = fd_open_at(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (dir < 0 || fstat(dir, &st) < 0 || st.st_uid != geteuid())
@@ -214,6 +215,10 @@ static void sweep_one(int base, const char *name, bool dry_run, struct session_s
 		ret->failed++;
 		return;
 	}
+	if (!dry_run && cgroup_sweep_noted(dir, name, e) < 0) {
+		ret->failed++;
+		return;
+	}
 	if (!dry_run && remove_tree(base, name, &gone, e) < 0) {
 		ret->failed++;
 		return;
@@ -221,6 +226,22 @@ static void sweep_one(int base, const char *name, bool dry_run, struct session_s
 	ret->removed++;
 	if (each)
 		each(context, name);
+}
+
+int session_sweep_one(const char *base_path, const char *name, bool dry_run,
+	void (*each)(void *context, const char *name), void *context, struct session_sweep *ret,
+	struct error *e)
+{
+	autofd int base = fd_open_at(AT_FDCWD, base_path, O_RDONLY | O_DIRECTORY, 0);
+
+	*ret = (struct session_sweep){ 0 };
+	if (base < 0)
+		return error_set(e, ERROR_SCRATCH, "session", -base, base_path,
+			"cannot read the scratch base");
+	sweep_one(base, name, dry_run, ret, each, context, e);
+	if (ret->failed)
+		error_below(e, base_path);
+	return 0;
 }
 
 int session_sweep(const char *base_path, bool dry_run,
@@ -233,8 +254,10 @@ int session_sweep(const char *base_path, bool dry_run,
 
 	*ret = (struct session_sweep){ 0 };
 	if (!dir) {
+		int errnum = fd < 0 ? -fd : errno;
+
 		fd_close(&fd);
-		return error_set(e, ERROR_SCRATCH, "session", fd < 0 ? -fd : errno, base_path,
+		return error_set(e, ERROR_SCRATCH, "session", errnum, base_path,
 			"cannot read the scratch base");
 	}
 	while ((entry = readdir(dir)))

@@ -34,6 +34,9 @@ MUST_CHECK int session_create(struct session *ret, const struct plan *plan, stru
  */
 MUST_CHECK int session_keep(struct session *s, uint64_t keep_ms, struct error *e);
 
+/* session_is_name - whether @name has the form carrel-<id>. */
+bool session_is_name(const char *name);
+
 /* session_close - give up the descriptors, and with them the lock. */
 void session_close(struct session *s);
 
@@ -51,5 +54,10 @@ struct session_sweep {
  * cannot be read.
  */
 MUST_CHECK int session_sweep(const char *base_path, bool dry_run,
+	void (*each)(void *context, const char *name), void *context, struct session_sweep *ret,
+	struct error *e);
+
+/* session_sweep_one - the same for the one entry @name of the base. */
+MUST_CHECK int session_sweep_one(const char *base_path, const char *name, bool dry_run,
 	void (*each)(void *context, const char *name), void *context, struct session_sweep *ret,
 	struct error *e);

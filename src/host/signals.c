@@ -6,24 +6,25 @@
 #include "host/signals.h"
 
 #include <errno.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 int signals_block(struct signals *ret)
 {
-	static const int wanted[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
-		SIGWINCH, SIGTSTP, SIGCONT };
+	/* About ourselves, or about what we do with a terminal or a pipe; the others are for the
+	 * command, whatever they mean to it: as pid 1 of a container we stand for it. */
+	static const int own[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPIPE, SIGSEGV, SIGSYS,
+		SIGTRAP, SIGTTIN, SIGTTOU, SIGXCPU, SIGXFSZ };
 	const struct sigaction dfl = { .sa_handler = SIG_DFL };
 	struct signals s = { .fd = -1 };
 	struct sigaction old;
 	sigset_t all, read;
 
-	if (sigfillset(&all) < 0 || sigemptyset(&read) < 0 ||
+	if (sigfillset(&all) < 0 || sigfillset(&read) < 0 ||
 		sigprocmask(SIG_SETMASK, &all, NULL) < 0)
 		return -errno;
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		(void)sigaddset(&read, wanted[i]);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		(void)sigdelset(&read, own[i]);
 	if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler == SIG_IGN) {
 		s.hup_ignored = true;
 		(void)sigdelset(&read, SIGHUP);
@@ -53,11 +54,13 @@ bool signals_stop_self(int signal, bool whole_job)
 	return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
 }
 
-int signals_die_with_parent(void)
+bool signals_ask_to_end(const struct signals *s)
 {
-	pid_t parent = getppid();
+	struct signalfd_siginfo info;
 
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0)
-		return -errno;
-	return getppid() != parent;
+	while (read(s->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT ||
+			info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT)
+			return true;
+	return false;
 }

@@ -15,7 +15,10 @@ struct signals {
 	bool hup_ignored; /* started under nohup(1): a hangup is nobody's business */
 };
 
-/* signals_block - block everything that can be blocked and open the descriptor. 0 or -errno. */
+/*
+ * signals_block - block everything that can be blocked and open the descriptor: SIGCHLD and what is
+ * passed on are read from it. 0 or -errno.
+ */
 MUST_CHECK int signals_block(struct signals *ret);
 
 /*
@@ -26,5 +29,5 @@ MUST_CHECK int signals_block(struct signals *ret);
  */
 MUST_CHECK bool signals_stop_self(int signal, bool whole_job);
 
-/* signals_die_with - have the kernel send SIGTERM when the caller ends (SIGHUP may be ignored); 1 where it has ended already. */
-MUST_CHECK int signals_die_with_parent(void);
+/* signals_ask_to_end - read what is pending: whether it asks us to end; the others mean nothing any more. */
+bool signals_ask_to_end(const struct signals *s);

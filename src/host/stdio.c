@@ -7,9 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/kcmp.h>
 #include <poll.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -23,12 +23,6 @@
 #ifndef TIOCGDEV
 #define TIOCGDEV 0x80045432U /* asm-generic/ioctls.h; not in musl's headers */
 #endif
-
-static const char *const stream_names[STDIO_STREAMS] = {
-	"standard input",
-	"standard output",
-	"standard error",
-};
 
 int stdio_sanitize(unsigned *ret_closed)
 {
@@ -149,7 +143,7 @@ static void want_pty_auto(struct stdio *s)
 	for (unsigned i = 0; i < STDIO_STREAMS; i++) {
 		struct stdio_stream *stream = &s->stream[i];
 
-		if (stream->kind != STDIO_KIND_TERMINAL)
+		if (stream->kind != STDIO_KIND_TERMINAL || stream->budgeted)
 			continue;
 		unsigned own = terminal_number(stream->caller_fd);
 		if (!s->want_pty)
@@ -175,29 +169,6 @@ static void want_pty_always(struct stdio *s)
 
 /* --- the relays ------------------------------------------------------------------------------ */
 
-/*
- * One open file description behind both? Where kcmp(2) is refused (a container's filter), the
- * same file, flags and offset; two that only look alike then share a pipe, which loses nothing.
- */
-static bool same_description(int a, int b)
-{
-	struct stat sa, sb;
-	long r = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, a, b);
-
-	if (r == 0)
-		return true;
-	if (fstat(a, &sa) < 0 || fstat(b, &sb) < 0 || sa.st_dev != sb.st_dev ||
-		sa.st_ino != sb.st_ino)
-		return false;
-	int flags = fcntl(a, F_GETFL);
-	if (flags != fcntl(b, F_GETFL))
-		return false;
-	/* Two descriptions that both append have one order: the file's. */
-	if (S_ISREG(sa.st_mode) && (flags & O_APPEND))
-		return true;
-	return r < 0 && lseek(a, 0, SEEK_CUR) == lseek(b, 0, SEEK_CUR);
-}
-
 static int make_pipe(struct stdio *s, unsigned i)
 {
 	struct stdio_stream *stream = &s->stream[i];
@@ -219,19 +190,21 @@ static int make_pipe(struct stdio *s, unsigned i)
 	return s->stdin_read_end < 0 ? -errno : 0;
 }
 
-static void close_ends(struct stdio *s)
+/* Standard error becomes what standard output is. */
+static int join_stdout(struct stdio *s)
 {
-	fd_close(&s->stdin_read_end);
-	for (unsigned i = 0; i < STDIO_STREAMS; i++) {
-		fd_close(&s->stream[i].our_end);
-		fd_close(&s->stream[i].child_end);
-	}
+	s->stream[2].how = s->stream[1].how;
+	s->stream[2].with_stdout = true;
+	s->child_fd[2] = s->child_fd[1];
+	return 0;
 }
 
 static int prepare_stream(struct stdio *s, unsigned i)
 {
 	struct stdio_stream *stream = &s->stream[i];
 
+	if (i == 2 && s->merged)
+		return join_stdout(s);
 	switch (stream->how) {
 	case STDIO_PASS:
 		s->child_fd[i] = stream->caller_fd;
@@ -242,12 +215,9 @@ static int prepare_stream(struct stdio *s, unsigned i)
 	case STDIO_RELAY:
 		break;
 	}
-	if (i == 2 && s->stream[1].how == STDIO_RELAY &&
-		same_description(s->stream[1].caller_fd, stream->caller_fd)) {
-		stream->with_stdout = true;
-		s->child_fd[2] = s->child_fd[1];
-		return 0;
-	}
+	if (i == 2 && !stream->budgeted && s->stream[1].how == STDIO_RELAY &&
+		stdio_same_description(s->stream[1].caller_fd, stream->caller_fd))
+		return join_stdout(s);
 	return make_pipe(s, i);
 }
 
@@ -257,7 +227,7 @@ static int refuse(unsigned i, const char *why, struct error *e)
 
 	on[strlen(on) - 1] = (char)('0' + i);
 	int r = error_set(e, ERROR_DESCRIPTOR, "launch", 0, on,
-		"%s is %s, a way out of the session", stream_names[i], why);
+		"%s is %s, a way out of the session", stdio_stream_names[i], why);
 	error_hint(e, "redirect it: %s",
 		i == 0           ? "</dev/null"
 			: i == 1 ? ">/dev/null"
@@ -276,32 +246,82 @@ static void stdio_init(struct stdio *s, const int caller_fd[STDIO_STREAMS])
 	}
 }
 
-int stdio_prepare(struct stdio *s, const int caller_fd[STDIO_STREAMS], enum tty_mode mode,
-	struct error *e)
+static int classify(struct stdio *s, const struct stdio_output *output, struct error *e)
 {
-	stdio_init(s, caller_fd);
+	bool bounded = output->budget != BUDGET_NONE || output->max_bytes != UINT64_MAX;
+
 	for (unsigned i = 0; i < STDIO_STREAMS; i++) {
+		struct stdio_stream *stream = &s->stream[i];
 		const char *why =
-			stdio_classify(caller_fd[i], &s->stream[i].kind, &s->stream[i].access);
+			stdio_classify(stream->caller_fd, &stream->kind, &stream->access);
 
 		if (why)
 			return refuse(i, why, e);
-		s->stream[i].how = how_without_pty(s->stream[i].kind);
+		stream->budgeted = bounded && i > 0 && !(i == 2 && output->merge);
+		stream->how = stream->budgeted ? STDIO_RELAY : how_without_pty(stream->kind);
 	}
+	s->merged = output->merge;
+	return 0;
+}
+
+/* A budget's memory and the pipe, or what else the stream needs. 0 or -errno. */
+static int make_stream(struct stdio *s, unsigned i, const struct stdio_output *output)
+{
+	struct stdio_stream *stream = &s->stream[i];
+	int r = 0;
+
+	if (stream->budgeted)
+		r = budget_init(&stream->budget, output->budget, output->max_bytes);
+	return r < 0 ? r : prepare_stream(s, i);
+}
+
+int stdio_prepare_output(struct stdio *s, const int caller_fd[STDIO_STREAMS],
+	enum tty_mode mode, const struct stdio_output *output, struct error *e)
+{
+	stdio_init(s, caller_fd);
+	int r = classify(s, output, e);
+	if (r < 0)
+		return r;
+	if (mode == TTY_YES && s->stream[1].budgeted)
+		return error_set(e, ERROR_USAGE, "launch", 0, NULL,
+			"`tty yes` makes one stream of all, which can have no budget");
 	if (mode == TTY_AUTO)
 		want_pty_auto(s);
 	else if (mode == TTY_YES)
 		want_pty_always(s);
 	for (unsigned i = 0; i < STDIO_STREAMS; i++) {
-		int r = prepare_stream(s, i);
-
+		r = make_stream(s, i, output);
 		if (r == 0)
 			continue;
-		close_ends(s);
-		return error_set(
-			e, ERROR_LIMIT, "launch", -r, stream_names[i], "cannot make a pipe");
+		int ignored = stdio_close(s, NULL);
+		(void)ignored; /* nothing was relayed yet */
+		return error_set(e, ERROR_LIMIT, "launch", -r, stdio_stream_names[i],
+			"cannot make a pipe");
 	}
 	return 0;
+}
+
+int stdio_prepare(struct stdio *s, const int caller_fd[STDIO_STREAMS], enum tty_mode mode,
+	struct error *e)
+{
+	static const struct stdio_output as_it_is = { .budget = BUDGET_NONE,
+		.max_bytes = UINT64_MAX };
+
+	return stdio_prepare_output(s, caller_fd, mode, &as_it_is, e);
+}
+
+void stdio_save_in(struct stdio *s, int dir, const char *dir_path, uint64_t execution)
+{
+	static const char *const words[STDIO_STREAMS] = { "", "stdout", "stderr" };
+	char name[BUDGET_NAME_MAX];
+
+	for (unsigned i = 1; i < STDIO_STREAMS; i++) {
+		if (!s->stream[i].budgeted)
+			continue;
+		(void)snprintf(name, sizeof(name), "%llu.%s.txt", (unsigned long long)execution,
+			s->merged ? "output" : words[i]);
+		budget_save_in(&s->stream[i].budget, dir, dir_path, name);
+	}
 }
 
 void stdio_set_owner(const struct stdio *s, uid_t uid, gid_t gid)
@@ -321,98 +341,4 @@ void stdio_child_started(struct stdio *s)
 {
 	for (unsigned i = 0; i < STDIO_STREAMS; i++)
 		fd_close(&s->stream[i].child_end);
-}
-
-int stdio_start(struct stdio *s, int epoll_fd, uint64_t id)
-{
-	for (unsigned i = 0; i < STDIO_STREAMS; i++) {
-		struct stdio_stream *stream = &s->stream[i];
-		struct pump_end caller = stdio_pump_end(stream);
-
-		if (stream->our_end < 0)
-			continue;
-		struct pump_end ours = {
-			.fd = take_fd(&stream->our_end), .kind = PUMP_OURS, .owned = true
-		};
-		pump_init(&stream->pump, i == 0 ? caller : ours, i == 0 ? ours : caller);
-		stream->active = true;
-		int r = pump_register(&stream->pump, epoll_fd, id + i);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-void stdio_step(struct stdio *s, unsigned stream)
-{
-	if (stream < STDIO_STREAMS && s->stream[stream].active)
-		(void)pump_step(
-			&s->stream[stream].pump); /* its error is told by stdio_close() */
-}
-
-int stdio_drain(struct stdio *s, int64_t deadline_ms, int wake_fd)
-{
-	for (unsigned i = 1; i < STDIO_STREAMS; i++) {
-		struct stdio_stream *stream = &s->stream[i];
-
-		if (!stream->active || stream->pump.done)
-			continue;
-		int r = pump_drain(&stream->pump, deadline_ms, wake_fd);
-		if (!stream->pump.done)
-			return r;
-	}
-	return 0;
-}
-
-/* --- the end --------------------------------------------------------------------------------- */
-
-/*
- * Bytes that were taken from the caller's file and that the payload did not read. Not where the
- * same description is written to as well: its offset then means something else.
- */
-static void give_back_stdin(struct stdio *s)
-{
-	struct stdio_stream *in = &s->stream[0];
-	int in_pipe = 0;
-
-	if (s->stdin_read_end < 0 || !in->active)
-		return;
-	if (ioctl(s->stdin_read_end, FIONREAD, &in_pipe) < 0)
-		return;
-	off_t unread = (off_t)in_pipe + (off_t)pump_held(&in->pump);
-	if (unread == 0 || same_description(in->caller_fd, s->stream[1].caller_fd) ||
-		same_description(in->caller_fd, s->stream[2].caller_fd))
-		return;
-	/* A file that cannot seek keeps its place. */
-	(void)lseek(in->caller_fd, -unread, SEEK_CUR);
-}
-
-/* Neither a reader that went away nor a descriptor open the wrong way round is a fault of ours. */
-static int stream_error(const struct stdio_stream *stream)
-{
-	int error = stream->active ? stream->pump.error : 0;
-
-	return error == EPIPE || error == ECONNRESET || error == EBADF ? 0 : error;
-}
-
-int stdio_close(struct stdio *s, struct error *e)
-{
-	int result = 0;
-
-	give_back_stdin(s);
-	close_ends(s);
-	for (unsigned i = 0; i < STDIO_STREAMS; i++) {
-		struct stdio_stream *stream = &s->stream[i];
-
-		if (stream->active)
-			pump_stop(&stream->pump);
-		int error = stream_error(stream);
-		if (error && result == 0)
-			result = error_set(e, ERROR_INTERNAL, "supervise", error,
-				stream_names[i],
-				i == 0 ? "cannot read the caller's"
-				       : "cannot write the caller's");
-		stream->active = false;
-	}
-	return result;
 }

@@ -13,6 +13,7 @@
  *                     null zero full random urandom; terminals with `tty no`
  *   relayed           regular files, memfds, block devices, other character devices, FIFOs with
  *                     a name, AF_INET, AF_INET6, AF_UNIX datagram or unconnected sockets
+ *                     and standard output and error where they have a budget or a bound
  *   the session's pty terminals with `tty auto`; everything with `tty yes`
  *   refused           directories, O_PATH, anonymous inodes (pidfd, epoll, io_uring, ...),
  *                     listening sockets, other socket families
@@ -30,6 +31,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "host/budget.h"
 #include "host/pump.h"
 #include "plan/policy.h"
 
@@ -59,7 +61,16 @@ struct stdio_stream {
 	int child_end;    /* relay: the payload's end until stdio_child_started(); else -1 */
 	bool with_stdout; /* stderr only: same description as stdout, and in the same pipe */
 	bool active;      /* the pump was started */
+	bool budgeted;    /* relayed through `budget` */
 	struct pump pump;
+	struct budget budget;
+};
+
+/* What becomes of standard output and error, apart from where they go. */
+struct stdio_output {
+	uint64_t budget;    /* characters of each; BUDGET_NONE */
+	uint64_t max_bytes; /* of each; UINT64_MAX: no bound */
+	bool merge;         /* one stream in the order written, on standard output */
 };
 
 struct stdio {
@@ -74,6 +85,7 @@ struct stdio {
 	int tty_in, tty_out; /* want_pty: caller's descriptors for keys and screen, or -1 */
 	bool tty_eager;      /* want_pty: the payload has the keyboard from the start */
 	int stdin_read_end; /* kept to count what the payload left unread; -1 where not seekable */
+	bool merged;        /* standard error is standard output */
 };
 
 /*
@@ -96,6 +108,21 @@ MUST_CHECK int stdio_prepare(struct stdio *s, const int caller_fd[STDIO_STREAMS]
 	enum tty_mode mode, struct error *e);
 
 /*
+ * stdio_prepare_output - the same with @output. A stream that has a budget or a bound is relayed,
+ * also where it is a terminal. `tty yes` leaves no streams to tell apart and is refused
+ * (ERROR_USAGE) together with a budget or a bound.
+ */
+MUST_CHECK int stdio_prepare_output(struct stdio *s, const int caller_fd[STDIO_STREAMS],
+	enum tty_mode mode, const struct stdio_output *output, struct error *e);
+
+/*
+ * stdio_save_in - where outputs that exceed their budget are saved whole: in the directory @dir as
+ * EXECUTION.stdout.txt, EXECUTION.stderr.txt, or EXECUTION.output.txt where they are merged. Before
+ * stdio_start(). @dir, @dir_path: borrowed until stdio_close(); see budget_save_in().
+ */
+void stdio_save_in(struct stdio *s, int dir, const char *dir_path, uint64_t execution);
+
+/*
  * stdio_set_owner - privileged mode: give the pipes to the payload's uid, so that opening
  * /dev/stdout or /dev/stderr works inside as it does outside. Before clone3.
  * Pipes only: anything else has an inode that others use. A refusal changes nothing else and is
@@ -112,8 +139,17 @@ void stdio_child_started(struct stdio *s);
  */
 MUST_CHECK int stdio_start(struct stdio *s, int epoll_fd, uint64_t id);
 
-/* stdio_step - an event with id + @stream arrived. */
-void stdio_step(struct stdio *s, unsigned stream);
+/*
+ * stdio_step - an event with id + @stream arrived. Returns whether more than `max_bytes` came on that
+ * stream: then the command is to be ended.
+ */
+bool stdio_step(struct stdio *s, unsigned stream);
+
+/* stdio_is_over - whether more than `max_bytes` came on any stream. Also after stdio_close(). */
+bool stdio_is_over(const struct stdio *s);
+
+/* stdio_is_held - a stream has a budget: its tail is still to be brought to the caller. */
+bool stdio_is_held(const struct stdio *s);
 
 /*
  * stdio_drain - all processes of the session are dead: bring what is in the pipes to the caller.

@@ -7,14 +7,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/magic.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+const char *const stdio_stream_names[STDIO_STREAMS] = {
+	"standard input",
+	"standard output",
+	"standard error",
+};
 
 static int socket_option(int fd, int name, int *ret_value)
 {
@@ -104,4 +112,23 @@ const char *stdio_classify(int fd, enum stdio_kind *ret_kind, int *ret_access)
 	default:
 		return "a kernel object without a file type (pidfd, epoll, ...)";
 	}
+}
+
+bool stdio_same_description(int a, int b)
+{
+	struct stat sa, sb;
+	long r = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, a, b);
+
+	if (r == 0)
+		return true;
+	if (fstat(a, &sa) < 0 || fstat(b, &sb) < 0 || sa.st_dev != sb.st_dev ||
+		sa.st_ino != sb.st_ino)
+		return false;
+	int flags = fcntl(a, F_GETFL);
+	if (flags != fcntl(b, F_GETFL))
+		return false;
+	/* Two descriptions that both append have one order: the file's. */
+	if (S_ISREG(sa.st_mode) && (flags & O_APPEND))
+		return true;
+	return r < 0 && lseek(a, 0, SEEK_CUR) == lseek(b, 0, SEEK_CUR);
 }

@@ -20,8 +20,10 @@
 #include "base/fd.h"
 #include "box/sys.h"
 #include "host/confine_self.h"
+#include "host/drain.h"
 #include "host/explain.h"
 #include "host/mountwatch.h"
+#include "host/strangers.h"
 #include "host/tty.h"
 
 enum event {
@@ -34,7 +36,7 @@ enum event {
 };
 
 /* After everything inside was told to die, init has this long to say how the command ended. */
-enum { KILL_PATIENCE_MS = 2000, DRAIN_MS = 10000 };
+enum { KILL_PATIENCE_MS = 2000 };
 
 enum phase {
 	PHASE_SETUP, /* init applies the plan */
@@ -53,6 +55,7 @@ struct supervisor {
 	bool has_tty;
 	int epoll, timer, mounts;
 	enum phase phase;
+	bool asked; /* to end: by a signal, a limit or a fault */
 	int64_t started_ns;
 	struct outcome *out;
 	void (*at_start)(void *context);
@@ -113,6 +116,7 @@ static int kill_all(struct supervisor *v)
 /* The first request to end: the command may clean up, for as long as the grace lasts. */
 static int begin_end(struct supervisor *v, int signal, bool everything)
 {
+	v->asked = true;
 	if (v->phase != PHASE_RUNNING)
 		return kill_all(v);
 	v->phase = PHASE_ENDING;
@@ -154,6 +158,9 @@ static int handle_stopped(struct supervisor *v, int signal)
 static int handle_signal(struct supervisor *v, int signal)
 {
 	switch (signal) {
+	case SIGCHLD:
+		strangers_reap(v->launch->init);
+		return 0;
 	case SIGTERM:
 	case SIGINT:
 	case SIGHUP:
@@ -286,7 +293,7 @@ static int start_command(struct supervisor *v, int master)
 		fds[count++] = v->stdio->child_fd[i];
 		record.streams |= 1u << i;
 	}
-	r = watch_mounts(v);
+	r = v->plan->clone_flags ? watch_mounts(v) : 0;
 	if (r < 0)
 		return r;
 	v->phase = PHASE_RUNNING;
@@ -304,12 +311,18 @@ static int start_command(struct supervisor *v, int master)
 	return r;
 }
 
+static void take_time(struct supervisor *v)
+{
+	v->out->wall_us = (uint64_t)(clock_now_ns() - v->started_ns) / 1000;
+}
+
 static void take_outcome(struct supervisor *v, const struct channel_record *record)
 {
 	struct outcome *o = v->out;
 
-	o->wall_us = (uint64_t)(clock_now_ns() - v->started_ns) / 1000;
+	take_time(v);
 	o->wall_known = true;
+	o->tasks_full = record->number == EAGAIN;
 	o->started = (enum channel_started)record->started;
 	o->op = record->op;
 	o->errnum = record->errnum;
@@ -338,6 +351,11 @@ static int handle_record(struct supervisor *v, const struct channel_record *reco
 		v->out->errnum = record->errnum;
 		v->phase = PHASE_OVER;
 		return explain_op(v->plan, record->op, record->errnum, v->e);
+	case CHANNEL_STARTED:
+		if (v->phase == PHASE_SETUP)
+			return -EPROTO;
+		v->out->started = STARTED_YES;
+		return 0;
 	case CHANNEL_STOPPED:
 		return handle_stopped(v, record->number);
 	case CHANNEL_ENDED:
@@ -350,6 +368,11 @@ static int handle_record(struct supervisor *v, const struct channel_record *reco
 	case CHANNEL_EXEC:
 	case CHANNEL_SIGNAL:
 	case CHANNEL_CONTINUE:
+	case CHANNEL_KEEPER:
+	case CHANNEL_DISMISS:
+	case CHANNEL_PTY:
+	case CHANNEL_OPEN:
+	case CHANNEL_OPENED:
 		break;
 	}
 	return -EPROTO;
@@ -367,6 +390,7 @@ static int handle_channel(struct supervisor *v)
 		r = channel_receive(v->launch->channel, &record, fds);
 	if (r == 0 || r == -ECONNRESET) {
 		/* Init is gone without a last word: killed, or out of memory. */
+		take_time(v);
 		v->phase = PHASE_OVER;
 		return error_set(v->e, ERROR_PROTOCOL, "supervise", 0, NULL,
 			"init ended without saying how the command did");
@@ -394,7 +418,9 @@ static int handle_event(struct supervisor *v, uint64_t event)
 		return 0;
 	}
 	if (event >= EVENT_STDIO && event < EVENT_STDIO + STDIO_STREAMS)
-		stdio_step(v->stdio, (unsigned)(event - EVENT_STDIO));
+		if (stdio_step(v->stdio, (unsigned)(event - EVENT_STDIO)) &&
+			v->phase == PHASE_RUNNING)
+			return begin_end(v, SIGTERM, true);
 	return 0;
 }
 
@@ -413,38 +439,6 @@ static int run_loop(struct supervisor *v)
 		}
 	}
 	return 0;
-}
-
-/* Whether a signal asks us to stop draining; others are read and mean nothing any more. */
-static bool asked_to_stop(struct supervisor *v)
-{
-	struct signalfd_siginfo info;
-
-	while (read(v->signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT ||
-			info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT)
-			return true;
-	return false;
-}
-
-/* All is dead; what lies in pipes and in the terminal still belongs to the caller. */
-static void drain(struct supervisor *v)
-{
-	int64_t deadline_ms = clock_now_ns() / 1000000 + DRAIN_MS;
-	bool stop = false;
-	int r;
-
-	do
-		r = v->has_tty ? tty_drain(&v->tty, deadline_ms, v->signals->fd) : 0;
-	while (r == -EINTR && !(stop = asked_to_stop(v)));
-	if (!v->out->alone)
-		launch_kill(v->launch);
-	/* A reader that does not read, or a signal: the rest is lost, as with any pipe. */
-	do
-		r = stdio_drain(v->stdio, deadline_ms, v->signals->fd);
-	while (r == -EINTR && !stop && !(stop = asked_to_stop(v)));
-	if (v->has_tty)
-		tty_stop(&v->tty);
 }
 
 static int begin(struct supervisor *v)
@@ -485,7 +479,8 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 		if (r < 0 && e && e->code == ERROR_NONE)
 			r = fault(&v, r, "the session cannot be supervised");
 	}
-	drain(&v);
+	/* All is dead; what lies in pipes and in the terminal still belongs to the caller. */
+	drain(v.has_tty ? &v.tty : NULL, s, ret->alone ? NULL : l, signals, v.asked);
 	fd_close(&v.mounts);
 	fd_close(&v.timer);
 	fd_close(&v.epoll);

@@ -22,11 +22,12 @@ struct outcome {
 	int wait_status;
 	int op, errnum; /* not started: operation or step, and why */
 	bool timed_out;
-	bool breached;  /* a mount was taken away from outside: ended by carrel */
-	bool unwatched; /* the machine's /proc hides init: mounts cannot be watched */
-	bool ready;     /* every operation of the plan was applied */
-	bool confined;  /* the supervisor's own filter is in force */
-	uint64_t wall_us;
+	bool tasks_full;  /* no process more could be started when the command ended */
+	bool breached;    /* a mount was taken away from outside: ended by carrel */
+	bool unwatched;   /* the machine's /proc hides init: mounts cannot be watched */
+	bool ready;       /* every operation of the plan was applied */
+	bool confined;    /* the supervisor's own filter is in force */
+	uint64_t wall_us; /* also where init ended without a word; then not wall_known */
 	bool wall_known;
 	uint64_t user_us, system_us, max_rss_kib;
 	bool usage_known;

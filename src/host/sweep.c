@@ -12,19 +12,13 @@
 
 #include "base/arena.h"
 #include "base/fd.h"
+#include "base/say.h"
+#include "host/cgroup.h"
 #include "host/facts.h"
 #include "host/session.h"
+#include "host/state_sweep.h"
 
 enum { STATUS_CARREL = 125 };
-
-static void say_error(const struct error *e)
-{
-	char text[2048];
-	size_t length = error_format(e, text, sizeof(text));
-	int r = fd_write_all(STDERR_FILENO, text, length);
-
-	(void)r; /* nobody is there to hear it */
-}
 
 static void say_name(void *context, const char *name)
 {
@@ -55,6 +49,36 @@ static int read_options(int argc, const char *const *argv, int first, bool *ret_
 	return 0;
 }
 
+static void say_entry(void *context, const char *name)
+{
+	char text[128];
+	int length = snprintf(text, sizeof(text), "%s entry %s\n", (const char *)context, name);
+	int r = fd_write_all(STDOUT_FILENO, text, (size_t)length);
+
+	(void)r; /* told as far as somebody listens */
+}
+
+/* Live sessions whose supervisor was killed are known here, wherever their scratch base is. */
+static __attribute__((noinline)) int sweep_state(
+	const char *base, bool dry_run, const char *const *environment, struct error *e)
+{
+	const struct state_sweep how = {
+		.dry_run = dry_run,
+		.swept = base,
+		.each = say_name,
+		.each_entry = say_entry,
+		.context = (void *)(dry_run ? "would remove" : "removed"),
+	};
+	struct state state;
+	int r = state_open(&state, environment, false, e);
+
+	if (r < 0)
+		return r;
+	r = state_sweep(&state, &how, e);
+	state_close(&state);
+	return r;
+}
+
 int sweep_command(int argc, const char *const *argv, int first, const char *const *environment,
 	unsigned closed)
 {
@@ -77,7 +101,12 @@ int sweep_command(int argc, const char *const *argv, int first, const char *cons
 	if (r >= 0)
 		r = session_sweep(base, dry_run, say_name,
 			(void *)(dry_run ? "would remove" : "removed"), &swept, &e);
-	if (e.code != ERROR_NONE)
-		say_error(&e);
+	if (r >= 0)
+		r = sweep_state(base, dry_run, environment, &e);
+	/* Groups whose session directory is gone, or was in another base. */
+	if (r >= 0)
+		r = cgroup_sweep(dry_run, say_name,
+			(void *)(dry_run ? "would remove cgroup" : "removed cgroup"), &e);
+	(void)say_error(&e);
 	return r < 0 || e.code != ERROR_NONE ? STATUS_CARREL : 0;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/say.h"
 #include "host/facts.h"
 #include "host/prepare.h"
 #include "inspect/attest_mounts.h"
@@ -256,7 +257,7 @@ int attest_main(int argc, const char *const *argv, const char *const *environmen
 	if (!a)
 		return INSPECT_BROKEN;
 	int r = attest_with(a, argc, argv, environment, &e);
-	int status = r < 0 ? inspect_complain(&e) : a->p.help ? usage() : INSPECT_OK;
+	int status = r < 0 ? say_error(&e) : a->p.help ? usage() : INSPECT_OK;
 	if (r >= 0 && !a->p.help) {
 		status = inspect_print(&a->findings, a->json);
 		if (status == 0 && findings_worst(&a->findings) == VERDICT_FAIL)

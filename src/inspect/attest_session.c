@@ -15,13 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/parent.h"
 #include "base/text.h"
 #include "box/sys.h"
 
@@ -68,11 +68,11 @@ bool attest_field(const char *status, const char *name, char *ret_value, size_t 
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-static _Noreturn void become_launcher(const char *launcher, const char *const *argv,
-	const char *const *environment, int in, int out)
+static _Noreturn void become_launcher(pid_t parent, const char *launcher,
+	const char *const *argv, const char *const *environment, int in, int out)
 {
 	/* Dies with us, and with it the session: the launcher passes a TERM on. */
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0 || dup2(in, STDIN_FILENO) < 0 ||
+	if (parent_die_with(parent, SIGTERM) < 0 || dup2(in, STDIN_FILENO) < 0 ||
 		dup2(out, STDOUT_FILENO) < 0)
 		_exit(INT8_MAX);
 	(void)execve(launcher, (char *const *)argv, (char *const *)environment);
@@ -82,11 +82,13 @@ static _Noreturn void become_launcher(const char *launcher, const char *const *a
 static int spawn(struct attest_session *s, const char *launcher, const char *const *argv,
 	const char *const *environment, int in, int out)
 {
+	pid_t parent = getpid();
+
 	s->launcher = fork();
 	if (s->launcher < 0)
 		return -errno;
 	if (s->launcher == 0)
-		become_launcher(launcher, argv, environment, in, out);
+		become_launcher(parent, launcher, argv, environment, in, out);
 	s->pidfd = (int)sys_result(syscall(SYS_pidfd_open, s->launcher, 0));
 	return s->pidfd < 0 ? s->pidfd : 0;
 }

@@ -10,12 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/parent.h"
+#include "base/say.h"
 #include "host/facts.h"
 #include "host/identity.h"
 #include "inspect/doctor.h"
@@ -126,11 +127,12 @@ static void gather(struct doctor *d)
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
-static _Noreturn void become(const struct doctor *d, const char *const *argv, int err)
+static _Noreturn void become(
+	const struct doctor *d, pid_t parent, const char *const *argv, int err)
 {
 	int null = fd_open_at(AT_FDCWD, "/dev/null", O_RDWR, 0);
 
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) == 0 && dup2(null, STDIN_FILENO) >= 0 &&
+	if (parent_die_with(parent, SIGTERM) == 0 && dup2(null, STDIN_FILENO) >= 0 &&
 		dup2(null, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0)
 		(void)execve(d->launcher, (char *const *)argv, (char *const *)d->environ);
 	_exit(INSPECT_BROKEN);
@@ -156,9 +158,9 @@ static int run_session(struct doctor *d, const char *option, const char *value)
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -errno;
 	autofd int from = pair[0], to = pair[1];
-	pid_t child = fork();
+	pid_t parent = getpid(), child = fork();
 	if (child == 0)
-		become(d, argv, to);
+		become(d, parent, argv, to);
 	fd_close(&to);
 	if (child < 0)
 		return -EAGAIN;
@@ -286,6 +288,6 @@ int doctor_main(int argc, const char *const *argv, const char *const *environmen
 	int r = read_options(argc, argv, &json, &e);
 
 	if (r != 0)
-		return r > 0 ? usage() : inspect_complain(&e);
+		return r > 0 ? usage() : say_error(&e);
 	return doctor_with(environment, json);
 }

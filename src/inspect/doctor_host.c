@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "host/cgroup_place.h"
 #include "inspect/doctor.h"
 
 /* A small file without its last newline; -errno where it cannot be read. */
@@ -133,54 +134,31 @@ static void check_modules(struct doctor *d)
 		findings_add(&d->findings, VERDICT_OK, "security-modules", NULL, "%s", modules);
 }
 
-/* Our own cgroup's directory below the hierarchy of version 2: "0::/path" in /proc/self/cgroup. */
-static bool own_cgroup(const char *mounted, char *ret_path, size_t size)
+/* Which limits a session started from here can be given, as far as looking tells. */
+static void check_cgroup(struct doctor *d)
 {
-	char text[1024];
-	autofd int fd = fd_open_at(AT_FDCWD, "/proc/self/cgroup", O_RDONLY, 0);
-	ssize_t n = fd < 0 ? fd : fd_read_file(fd, text, sizeof(text) - 1);
+	struct cgroup_place place;
+	char names[64], remedy[384];
 
-	if (n < 0)
-		return false;
-	const char *line = !strncmp(text, "0::", 3) ? text : strstr(text, "\n0::");
-	if (!line)
-		return false;
-	line = strstr(line, "::") + 2;
-	int length = !strncmp(line, "/\n", 2) ? 0 : (int)strcspn(line, "\n");
-	n = snprintf(ret_path, size, "%s%.*s", mounted, length, line);
-	return n > 0 && (size_t)n < size;
-}
-
-/* Nothing depends on it yet but what a machine could give: so at most a note. */
-static void check_cgroup(struct doctor *d, struct libmnt_table *mounts)
-{
-	char own[1200], path[1300], controllers[256] = "";
-	struct libmnt_iter *at = mnt_new_iter(MNT_ITER_FORWARD);
-	struct libmnt_fs *fs;
-	const char *mounted = NULL;
-
-	while (at && !mounted && mnt_table_next_fs(mounts, at, &fs) == 0)
-		if (mnt_fs_match_fstype(fs, "cgroup2"))
-			mounted = mnt_fs_get_target(fs);
-	mnt_free_iter(at);
-	if (!mounted || !own_cgroup(mounted, own, sizeof(own))) {
-		findings_add(&d->findings, VERDICT_NOTE, "cgroup", NULL,
-			"no cgroup v2 is mounted: memory and processes cannot be limited by it");
+	if (cgroup_place_find(true, CGROUP_ALL, 0, &place) >= 0) {
+		findings_add(&d->findings, VERDICT_OK, "cgroup", place.path,
+			"memory, pids and cpus can be limited here");
+		fd_close(&place.dir);
 		return;
 	}
-	(void)snprintf(path, sizeof(path), "%s/cgroup.controllers", own);
-	int r = read_line(path, controllers, sizeof(controllers));
-	bool writable = access(own, W_OK) == 0;
-	findings_add(&d->findings,
-		r >= 0 && writable && controllers[0] ? VERDICT_OK : VERDICT_NOTE, "cgroup", own,
-		"version 2, controllers: %s; %s", controllers[0] ? controllers : "none",
-		writable ? "delegated to the caller" : "not delegated to the caller");
+	cgroup_name_controllers(
+		place.lack == CGROUP_LACK_CONTROLLERS ? place.lacking : CGROUP_ALL, names,
+		sizeof(names));
+	findings_add(&d->findings, VERDICT_NOTE, "cgroup", *place.path ? place.path : NULL,
+		"no group can hold %s: %s; pids is held by an rlimit instead", names,
+		cgroup_lack_text(place.lack));
+	cgroup_remedy(&place, remedy, sizeof(remedy));
+	if (*remedy)
+		findings_remedy(&d->findings, "%s", remedy);
 }
 
 void doctor_machine(struct doctor *d)
 {
-	struct libmnt_table *mounts = mnt_new_table_from_file("/proc/self/mountinfo");
-
 	check_sysctl(d, "user.max_user_namespaces", "/proc/sys/user/max_user_namespaces", "0",
 		"no user namespaces", "as root, `sysctl -w user.max_user_namespaces=15000`");
 	check_sysctl(d, "kernel.unprivileged_userns_clone",
@@ -193,9 +171,7 @@ void doctor_machine(struct doctor *d)
 		"install an AppArmor profile for carrel with `userns,`, or as root "
 		"`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`");
 	check_modules(d);
-	if (mounts)
-		check_cgroup(d, mounts);
-	mnt_unref_table(mounts);
+	check_cgroup(d);
 }
 
 /* --- the scratch base ------------------------------------------------------------------------- */

@@ -243,7 +243,8 @@ static void say_mount(
 	findings_remedy(&d->findings, "%s", remedy);
 }
 
-static void check_idmap(struct doctor *d, const char *path, const char *what)
+/* @shown: what the user knows @path by. */
+static void check_idmap(struct doctor *d, const char *path, const char *shown, const char *what)
 {
 	struct probe probe = d->probe;
 
@@ -252,14 +253,14 @@ static void check_idmap(struct doctor *d, const char *path, const char *what)
 	probe.path = path;
 	int r = probe_run(&probe, PROBE_MOUNTS, try_idmap);
 	if (r >= 0) {
-		findings_add(&d->findings, VERDICT_OK, "idmapped-mounts", path,
+		findings_add(&d->findings, VERDICT_OK, "idmapped-mounts", shown,
 			"the file system of the %s has them", what);
 		return;
 	}
-	findings_add(&d->findings, VERDICT_FAIL, "idmapped-mounts", path,
+	findings_add(&d->findings, VERDICT_FAIL, "idmapped-mounts", shown,
 		"the file system of the %s has none: %s", what, strerror(-r));
 	findings_remedy(&d->findings,
-		"run carrel as an ordinary user, or put the %s on ext4, xfs, btrfs or tmpfs",
+		"run carrel as an ordinary user, or put the %s on ext4, xfs or btrfs (tmpfs since Linux 6.3)",
 		what);
 }
 
@@ -290,6 +291,7 @@ void doctor_mounts(struct doctor *d)
 			"not needed: the caller's own uid is used inside");
 		return;
 	}
-	check_idmap(d, d->workspace, "workspace");
-	check_idmap(d, d->directory, "scratch base");
+	if (!d->own_workspace)
+		check_idmap(d, d->workspace, d->workspace, "workspace");
+	check_idmap(d, d->directory, d->base, "scratch base");
 }

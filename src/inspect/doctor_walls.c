@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "box/confine.h"
 #include "box/sys.h"
+#include "host/facts.h"
 #include "inspect/doctor.h"
 #include "plan/embedded.h"
 #include "plan/uapi.h"
@@ -78,9 +79,9 @@ static int try_landlock(const struct probe *p)
 
 	(void)p;
 	if (r >= 0)
-		r = confine_landlock(&make, &ruleset);
+		r = confine_landlock(&make, -1, &ruleset);
 	if (r >= 0)
-		r = confine_landlock(&on, &ruleset);
+		r = confine_landlock(&on, -1, &ruleset);
 	autofd int fd = r < 0 ? -1 : fd_open_at(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY, 0);
 	return r < 0 ? r : fd == -EACCES ? 0 : -ECANCELED;
 }
@@ -113,9 +114,8 @@ static void list_missing(int abi, char *ret_text, size_t size)
 static void check_landlock(struct doctor *d)
 {
 	char missing[512];
-	long abi =
-		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	int r = abi > 0 ? probe_run(&d->probe, PROBE_HERE, try_landlock) : -errno;
+	int abi = facts_landlock();
+	int r = abi > 0 ? probe_run(&d->probe, PROBE_HERE, try_landlock) : abi;
 
 	if (r < 0) {
 		findings_add(&d->findings, VERDICT_WARN, "landlock", NULL,
@@ -127,9 +127,9 @@ static void check_landlock(struct doctor *d)
 			"CONFIG_SECURITY_LANDLOCK and `landlock` in the lsm= list");
 		return;
 	}
-	list_missing((int)abi, missing, sizeof(missing));
+	list_missing(abi, missing, sizeof(missing));
 	findings_add(&d->findings, missing[0] ? VERDICT_WARN : VERDICT_OK, "landlock", NULL,
-		"ABI %ld%s%s", abi, missing[0] ? ": " : ", holds", missing);
+		"ABI %d%s%s", abi, missing[0] ? ": " : ", holds", missing);
 	if (missing[0])
 		findings_remedy(&d->findings, "a newer kernel has the steps in parentheses");
 }
@@ -137,7 +137,7 @@ static void check_landlock(struct doctor *d)
 static int try_capabilities(const struct probe *p)
 {
 	(void)p;
-	return confine_capabilities();
+	return confine_capabilities(true);
 }
 
 static int try_keyring(const struct probe *p)

@@ -76,35 +76,12 @@ enum verdict findings_worst(const struct findings *f)
 }
 
 /* A name with a newline or an escape sequence stays one harmless line. */
-static int print_visible(int fd, const char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-		const char *end = text;
-		char escape[8];
-		int length, r;
-
-		while ((unsigned char)*end >= 0x20 && *end != 0x7f)
-			end++;
-		if (end > text) {
-			r = fd_write_all(fd, text, (size_t)(end - text));
-			text = end - 1;
-		} else {
-			length = snprintf(escape, sizeof(escape), "\\x%02x", c);
-			r = fd_write_all(fd, escape, (size_t)length);
-		}
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 static int print_parts(int fd, const char *const *parts, size_t count)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < count && r >= 0; i++)
-		r = print_visible(fd, parts[i] ? parts[i] : "");
+		r = fd_write_visible(fd, parts[i] ? parts[i] : "");
 	return r < 0 ? r : fd_write_all(fd, "\n", 1);
 }
 

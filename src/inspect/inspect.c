@@ -13,16 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-
-int inspect_complain(const struct error *e)
-{
-	char text[2048];
-	size_t length = error_format(e, text, sizeof(text));
-
-	/* Where stderr cannot be written, the status says it. */
-	(void)!fd_write_all(STDERR_FILENO, text, length);
-	return INSPECT_BROKEN;
-}
+#include "base/say.h"
 
 int inspect_print(const struct findings *f, bool json)
 {
@@ -33,7 +24,7 @@ int inspect_print(const struct findings *f, bool json)
 		return 0;
 	r = error_set(&e, ERROR_INTERNAL, "report", r < 0 ? -r : ENOMEM, NULL,
 		"cannot print what was found");
-	return r < 0 ? inspect_complain(&e) : INSPECT_BROKEN;
+	return r < 0 ? say_error(&e) : INSPECT_BROKEN;
 }
 
 int inspect_launcher(char *ret_path, size_t size)

@@ -23,9 +23,6 @@ enum inspect_status {
 int doctor_main(int argc, const char *const *argv, const char *const *environment);
 int attest_main(int argc, const char *const *argv, const char *const *environment);
 
-/* inspect_complain - print @e to stderr; returns INSPECT_BROKEN. */
-int inspect_complain(const struct error *e);
-
 /* inspect_print - the findings to stdout; 0 or INSPECT_BROKEN, where some are missing too. */
 int inspect_print(const struct findings *f, bool json);
 

@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/parent.h"
 #include "box/sys.h"
 
 static int write_file(const char *path, const char *text)
@@ -55,12 +55,13 @@ int probe_make_user_ns(const struct probe *p, uid_t inside, gid_t gid_inside)
 {
 	char path[64];
 	struct clone_args args = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
-	pid_t pid = (pid_t)sys_clone3(&args);
+	pid_t parent = getpid(), pid = (pid_t)sys_clone3(&args);
 
 	if (pid < 0)
 		return pid;
 	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		if (parent_die_with(parent, SIGKILL) < 0)
+			_exit(1);
 		for (;;)
 			(void)pause();
 	}
@@ -93,11 +94,13 @@ static int enter(const struct probe *p, enum probe_place place)
 	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
 }
 
-static _Noreturn void run_child(const struct probe *p, enum probe_place place,
+static _Noreturn void run_child(pid_t parent, const struct probe *p, enum probe_place place,
 	int (*try)(const struct probe *p), int out)
 {
-	int r = prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : enter(p, place);
+	int r = parent_die_with(parent, SIGKILL);
 
+	if (r >= 0)
+		r = enter(p, place);
 	if (r >= 0)
 		r = try(p);
 	_exit(write(out, &r, sizeof(r)) == (ssize_t)sizeof(r) ? 0 : 1);
@@ -110,11 +113,11 @@ int probe_run(const struct probe *p, enum probe_place place, int (*try)(const st
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -errno;
 	autofd int from = pair[0], to = pair[1];
-	pid_t child = fork();
+	pid_t parent = getpid(), child = fork();
 	if (child < 0)
 		return -errno;
 	if (child == 0)
-		run_child(p, place, try, to);
+		run_child(parent, p, place, try, to);
 	fd_close(&to);
 	/* A child that died at it (a filter's kill) says nothing, and that is a refusal. */
 	ssize_t n = read(from, &result, sizeof(result));

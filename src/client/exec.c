@@ -1,0 +1,394 @@
+/*
+ * exec.c - see exec.h.
+ *
+ * Runs in: the client.
+ */
+#include "client/exec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/say.h"
+#include "client/exec_report.h"
+#include "client/execution.h"
+#include "client/options.h"
+#include "host/facts.h"
+#include "host/output.h"
+#include "host/turns.h"
+
+enum { STATUS_CARREL = 125 };
+
+enum {
+	OPTION_SESSION,
+	OPTION_CWD,
+	OPTION_ENV,
+	OPTION_TTY,
+	OPTION_TIMEOUT,
+	OPTION_GRACE,
+	OPTION_CPU_TIME,
+	OPTION_FILE_SIZE,
+	OPTION_OPEN_FILES,
+	OPTION_MEMORY,
+	OPTION_PIDS,
+	OPTION_CPUS,
+	OPTION_OUTPUT_BUDGET,
+	OPTION_OUTPUT_MAX,
+	OPTION_MERGE_OUTPUT,
+	OPTION_REPORT,
+	OPTION_QUIET,
+	OPTION_WORKSPACE_MODE,
+	OPTION_NET,
+	OPTION_DETACH,
+	OPTION_NAME,
+	OPTION_STOP,
+	OPTION_COUNT,
+};
+
+static const char usage[] = "carrel exec [-s ID] [OPTIONS] -- COMMAND [ARGUMENT ...]";
+
+static const char help[] =
+	"usage: carrel exec [-s ID] [OPTIONS] -- COMMAND [ARGUMENT ...]\n"
+	"       carrel exec [-s ID] --stop NAME\n\n"
+	"Runs COMMAND in a live session, with the caller's own standard descriptors.\n\n"
+	"  -s, --session ID        the session, or the beginning of its id; default: $CARREL_SESSION\n"
+	"      --cwd DIR           where the command starts\n"
+	"      --env NAME[=VALUE]  a variable for the command; without a value the caller's\n"
+	"      --tty auto|yes|no   a terminal of its own; auto: when standard input is one\n"
+	"      --timeout DURATION  end the command after that long, with status 124\n"
+	"      --grace DURATION    between asking it to end and killing it\n"
+	"      --cpu-time DURATION processor time of each process\n"
+	"      --file-size SIZE    largest file a process can write\n"
+	"      --open-files N      open descriptors of each process\n"
+	"      --memory SIZE       memory of the command and what it starts\n"
+	"      --pids N            processes and threads of it\n"
+	"      --cpus N            processors that it may keep busy, such as 0.5\n"
+	"      --output-budget CHARS  show head and tail of longer output; all of it is saved\n"
+	"      --output-max SIZE   end the command when stdout or stderr is longer\n"
+	"      --merge-output      standard error goes where standard output goes\n"
+	"      --report FILE|fd:N  where the JSON report goes\n"
+	"      --quiet             no messages but errors\n"
+	"      --workspace-mode ro the workspace cannot be written by this command\n"
+	"      --net none          no network for this command\n"
+	"      --detach            leave it running in the session, as a service\n"
+	"      --name NAME         the service's name\n"
+	"      --stop NAME         end that service\n";
+
+struct exec {
+	struct client_session session;
+	struct client_option options[OPTION_COUNT];
+	struct execution_wish wish;
+	struct execution_end end;
+	struct report_file report;
+	struct error error;
+	char *cwd;
+	struct execution running;
+	const char *env[]; /* NAME=VALUE; room for as many as there are arguments, and a NULL */
+};
+
+static void init_options(struct exec *x, const char **env)
+{
+	const struct client_option table[OPTION_COUNT] = {
+		[OPTION_SESSION] = { .name = "session", .letter = 's', .placeholder = "ID" },
+		[OPTION_CWD] = { .name = "cwd", .placeholder = "DIR" },
+		[OPTION_ENV] = { .name = "env", .placeholder = "NAME[=VALUE]", .values = env },
+		[OPTION_TTY] = { .name = "tty", .placeholder = "auto|yes|no" },
+		[OPTION_TIMEOUT] = { .name = "timeout", .placeholder = "DURATION" },
+		[OPTION_GRACE] = { .name = "grace", .placeholder = "DURATION" },
+		[OPTION_CPU_TIME] = { .name = "cpu-time", .placeholder = "DURATION" },
+		[OPTION_FILE_SIZE] = { .name = "file-size", .placeholder = "SIZE" },
+		[OPTION_OPEN_FILES] = { .name = "open-files", .placeholder = "N" },
+		[OPTION_MEMORY] = { .name = "memory", .placeholder = "SIZE" },
+		[OPTION_PIDS] = { .name = "pids", .placeholder = "N" },
+		[OPTION_CPUS] = { .name = "cpus", .placeholder = "N" },
+		[OPTION_OUTPUT_BUDGET] = { .name = "output-budget", .placeholder = "CHARS" },
+		[OPTION_OUTPUT_MAX] = { .name = "output-max", .placeholder = "SIZE" },
+		[OPTION_MERGE_OUTPUT] = { .name = "merge-output" },
+		[OPTION_REPORT] = { .name = "report", .placeholder = "FILE|fd:N" },
+		[OPTION_QUIET] = { .name = "quiet" },
+		[OPTION_WORKSPACE_MODE] = { .name = "workspace-mode", .placeholder = "ro" },
+		[OPTION_NET] = { .name = "net", .placeholder = "none" },
+		[OPTION_DETACH] = { .name = "detach" },
+		[OPTION_NAME] = { .name = "name", .placeholder = "NAME" },
+		[OPTION_STOP] = { .name = "stop", .placeholder = "NAME" },
+	};
+
+	memcpy(x->options, table, sizeof(table));
+}
+
+static int read_tty(struct exec *x)
+{
+	const char *word = x->options[OPTION_TTY].value;
+
+	x->wish.tty = TTY_AUTO;
+	if (!word || !strcmp(word, "auto"))
+		return 0;
+	if (strcmp(word, "yes") != 0 && strcmp(word, "no") != 0)
+		return error_set(
+			&x->error, ERROR_USAGE, "options", 0, word, "--tty is auto, yes or no");
+	x->wish.tty = word[0] == 'y' ? TTY_YES : TTY_NO;
+	return 0;
+}
+
+/* A name alone takes the caller's value; one that the caller has not is passed over. */
+static int read_env(struct exec *x, const char *const *environment)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < x->options[OPTION_ENV].count; i++) {
+		const char *word = x->env[i];
+		const char *value = strchr(word, '=') ? NULL : facts_env(environment, word);
+
+		if (word[0] == '=' || !word[0])
+			return error_set(&x->error, ERROR_USAGE, "options", 0, word,
+				"a variable needs a name");
+		if (!strchr(word, '=') && !value)
+			continue;
+		/* The caller's own entry, whole: the name stands in front of the value. */
+		x->env[kept++] = value ? value - strlen(word) - 1 : word;
+	}
+	x->env[kept] = NULL;
+	x->wish.envp = x->env;
+	return 0;
+}
+
+/* Relative to the caller's own directory, as everywhere on a command line. */
+static int read_cwd(struct exec *x)
+{
+	const char *word = x->options[OPTION_CWD].value;
+	char here[2048];
+
+	if (!word || word[0] == '/') {
+		x->wish.cwd = word;
+		return 0;
+	}
+	if (!getcwd(here, sizeof(here)) || here[0] != '/')
+		return error_set(&x->error, ERROR_USAGE, "options", errno, word,
+			"the working directory is gone, and --cwd is relative to it");
+	size_t size = strlen(here) + strlen(word) + 2;
+	x->cwd = malloc(size);
+	if (!x->cwd)
+		return error_set(&x->error, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
+	(void)snprintf(x->cwd, size, "%s/%s", here, word);
+	x->wish.cwd = x->cwd;
+	return 0;
+}
+
+static int read_limits(struct exec *x)
+{
+	struct request *h = &x->wish.head;
+	struct client_option *o = x->options;
+	int r = options_duration(&o[OPTION_TIMEOUT], &h->timeout_ms, &x->error);
+
+	if (r >= 0)
+		r = options_duration(&o[OPTION_GRACE], &h->grace_ms, &x->error);
+	if (r >= 0)
+		r = options_duration(&o[OPTION_CPU_TIME], &h->cpu_time_ms, &x->error);
+	if (r >= 0)
+		r = options_size(&o[OPTION_FILE_SIZE], &h->file_size, &x->error);
+	if (r >= 0)
+		r = options_count(&o[OPTION_OPEN_FILES], &h->open_files, &x->error);
+	if (r >= 0)
+		r = options_size(&o[OPTION_MEMORY], &h->memory, &x->error);
+	if (r >= 0)
+		r = options_count(&o[OPTION_PIDS], &h->pids, &x->error);
+	if (r >= 0)
+		r = options_thousandths(&o[OPTION_CPUS], &h->cpus_milli, &x->error);
+	return r;
+}
+
+/* The words of the settings; only the tighter ones can be asked for. */
+static int read_view(struct exec *x)
+{
+	const char *mode = x->options[OPTION_WORKSPACE_MODE].value;
+	const char *net = x->options[OPTION_NET].value;
+
+	if ((mode && strcmp(mode, "ro") != 0) || (net && strcmp(net, "none") != 0))
+		return error_set(&x->error, ERROR_LOOSENS, "options", 0,
+			mode && strcmp(mode, "ro") != 0 ? mode : net,
+			"an execution may only be tighter than its session: "
+			"--workspace-mode ro, --net none");
+	if (mode)
+		x->wish.head.flags |= REQUEST_WORKSPACE_RO;
+	if (net)
+		x->wish.head.flags |= REQUEST_NET_NONE;
+	return 0;
+}
+
+/* An execution may ask for less than the session's policy has. */
+static int read_output(struct exec *x)
+{
+	static const char *const names[] = { "output-budget", "output-max" };
+	struct stdio_output *out = &x->wish.output;
+	uint64_t asked[2] = { 0 };
+	int r = client_output(&x->session, out, &x->error);
+
+	if (r >= 0)
+		r = options_count(&x->options[OPTION_OUTPUT_BUDGET], &asked[0], &x->error);
+	if (r >= 0)
+		r = options_size(&x->options[OPTION_OUTPUT_MAX], &asked[1], &x->error);
+	if (r < 0)
+		return r;
+	if (asked[0] > out->budget || asked[1] > out->max_bytes)
+		return error_set(&x->error, ERROR_LOOSENS, "session", EPERM,
+			names[asked[0] <= out->budget],
+			"an execution may tighten the session's policy and not loosen it");
+	if (asked[0])
+		out->budget = asked[0];
+	if (asked[1])
+		out->max_bytes = asked[1];
+	out->merge |= x->options[OPTION_MERGE_OUTPUT].count > 0;
+	return 0;
+}
+
+static int read_wish(struct exec *x, const char *const *words, const char *const *environment)
+{
+	mode_t mask = umask(0);
+	int r = read_tty(x);
+
+	(void)umask(mask);
+	x->wish.head.umask = mask & 0777;
+	x->wish.argv = words;
+	x->wish.name = x->options[OPTION_NAME].value;
+	if (r >= 0)
+		r = read_env(x, environment);
+	if (r >= 0)
+		r = read_cwd(x);
+	if (r >= 0)
+		r = read_limits(x);
+	if (r >= 0)
+		r = read_view(x);
+	if (r < 0)
+		return r;
+	if (x->options[OPTION_DETACH].count) {
+		x->wish.head.flags |= REQUEST_DETACH;
+		x->wish.tty = TTY_NO;
+	} else if (x->wish.name) {
+		return error_set(&x->error, ERROR_USAGE, "options", 0, "--name",
+			"only a service has a name: --detach is missing");
+	}
+	if (words[0])
+		return 0;
+	r = error_set(&x->error, ERROR_USAGE, "options", 0, NULL, "there is no command to run");
+	error_hint(&x->error, "%s", usage);
+	return r;
+}
+
+static int stop_service(struct exec *x)
+{
+	const char *name = x->options[OPTION_STOP].value;
+	const struct control_record request = { .kind = CONTROL_STOP };
+	struct control_message *answer = malloc(sizeof(*answer));
+	int r = answer
+		? client_ask(&x->session, &request, name, strlen(name) + 1, answer, &x->error)
+		: error_set(&x->error, ERROR_LIMIT, "session", ENOMEM, NULL, "no memory");
+
+	free(answer);
+	return r < 0 ? STATUS_CARREL : 0;
+}
+
+static int write_report(struct exec *x, int status)
+{
+	const struct exec_report report = {
+		.file = &x->report,
+		.session = &x->session,
+		.execution = &x->running,
+		.end = &x->end,
+		.argv = x->wish.argv,
+		.status = status,
+		.error = &x->error,
+	};
+
+	if (x->report.kind == REPORT_FILE_NONE)
+		return status;
+	return exec_report_write(&report, x->error.code == ERROR_NONE ? &x->error : NULL);
+}
+
+static int no_memory(void)
+{
+	struct error e = { 0 };
+	int r = error_set(&e, ERROR_LIMIT, "session", ENOMEM, NULL, "no memory");
+
+	(void)r; /* told here */
+	(void)say_error(&e);
+	return STATUS_CARREL;
+}
+
+static int run_execution(struct exec *x)
+{
+	const char *target = x->options[OPTION_REPORT].value;
+	int status = STATUS_CARREL;
+
+	/* A report that cannot be opened means that the command is not started. */
+	int r = target ? report_open(target, &x->report, &x->error) : 0;
+	if (r >= 0)
+		r = execution_run(&x->running, &x->session, &x->wish, &x->end, &x->error);
+	if (x->end.ended || r >= 0)
+		status = execution_status(&x->end, x->wish.argv[0], x->wish.cwd, &x->error);
+	if (r < 0 && status == 0)
+		status = STATUS_CARREL;
+	/* What was saved stays as long as the session does. */
+	if (x->end.number)
+		output_tell(&x->running.stdio, x->options[OPTION_QUIET].count > 0, true);
+	return write_report(x, status);
+}
+
+static void say_service(const struct exec *x)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "%u\n", (unsigned)x->end.number);
+	int r = fd_write_all(STDOUT_FILENO, text, (size_t)n);
+
+	(void)r; /* it runs, whether somebody reads its number or not */
+}
+
+static int exec_with(struct exec *x, int argc, const char *const *argv, int first,
+	const char *const *environment)
+{
+	int next = argc;
+	int r = options_read(
+		argc, argv, first, x->options, OPTION_COUNT, usage, &next, &x->error);
+
+	if (r > 0)
+		return fd_write_all(STDOUT_FILENO, help, sizeof(help) - 1) < 0 ? STATUS_CARREL
+									       : 0;
+	bool stop = x->options[OPTION_STOP].count > 0;
+	if (r >= 0 && !stop)
+		r = read_wish(x, argv + next, environment);
+	if (r >= 0)
+		r = client_connect(
+			&x->session, x->options[OPTION_SESSION].value, environment, &x->error);
+	if (r < 0)
+		return STATUS_CARREL;
+	if (stop)
+		return stop_service(x);
+	if (read_output(x) < 0)
+		return STATUS_CARREL;
+	int status = run_execution(x);
+	if (status == 0 && x->options[OPTION_DETACH].count)
+		say_service(x);
+	return status;
+}
+
+int exec_command(int argc, const char *const *argv, int first, const char *const *environment,
+	unsigned closed)
+{
+	/* One block, and not given back: the program ends with it. */
+	struct exec *x = calloc(1, sizeof(*x) + ((size_t)argc + 1) * sizeof(x->env[0]));
+
+	(void)closed;
+	if (!x)
+		return no_memory();
+	turns_shorten();
+	x->session = (struct client_session){ .dir = -1, .fd = -1 };
+	init_options(x, x->env);
+	int status = exec_with(x, argc, argv, first, environment);
+	(void)say_error(&x->error);
+	client_close(&x->session);
+	return status;
+}

@@ -1,0 +1,466 @@
+/*
+ * execution.c - see execution.h.
+ *
+ * Runs in: the client. If it is killed, the session's supervisor ends the execution.
+ */
+#include "client/execution.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "box/channel.h"
+#include "client/request.h"
+
+enum event {
+	EVENT_CONTROL,
+	EVENT_SIGNAL,
+	EVENT_TIMER,
+	EVENT_STDIO = 8,
+	EVENT_TTY = 16,
+};
+
+enum { DRAIN_MS = 10000, GRACE_DEFAULT_MS = 5000 };
+
+static int watch(struct execution *x, int fd, enum event event)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = (uint64_t)event };
+
+	return epoll_ctl(x->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+static int tell(struct execution *x, enum control_kind kind, int number, bool flag)
+{
+	const struct control_record record = { .kind = (uint16_t)kind,
+		.execution = x->end.number,
+		.number = number,
+		.flag = flag };
+	int r = control_send(x->session->fd, &record, NULL, 0, NULL, 0);
+
+	/* It has just ended: what was said before is still to be read. */
+	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
+}
+
+/* --- signals --------------------------------------------------------------------------------- */
+
+static int start_grace(struct execution *x)
+{
+	uint64_t ms = x->wish->head.grace_ms ? x->wish->head.grace_ms : GRACE_DEFAULT_MS;
+	struct itimerspec t = { .it_value = { .tv_sec = (time_t)(ms / 1000),
+					.tv_nsec = (long)(ms % 1000) * 1000000 } };
+
+	x->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (x->timer < 0)
+		return -errno;
+	int r = watch(x, x->timer, EVENT_TIMER);
+	if (r < 0)
+		return r;
+	return timerfd_settime(x->timer, 0, &t, NULL) < 0 ? -errno : 0;
+}
+
+static int kill_tree(struct execution *x)
+{
+	x->killed = true;
+	return tell(x, CONTROL_SIGNAL, SIGKILL, true);
+}
+
+static int ask_to_end(struct execution *x, int signal)
+{
+	if (x->asked)
+		return signal == SIGHUP || signal == SIGQUIT || x->killed ? 0 : kill_tree(x);
+	x->asked = true;
+	int r = tell(x, CONTROL_SIGNAL, signal, false);
+	if (r >= 0)
+		r = tell(x, CONTROL_SIGNAL, SIGCONT, false);
+	return r < 0 ? r : start_grace(x);
+}
+
+static int stop_with_command(struct execution *x, int signal, bool whole_job)
+{
+	if (x->has_tty)
+		tty_suspend(&x->tty);
+	if (!signals_stop_self(signal, whole_job) && signal != SIGTSTP)
+		return ask_to_end(x, SIGHUP);
+	int front = x->has_tty ? tty_resume(&x->tty) : 0;
+	return tell(x, CONTROL_CONTINUE, 0, front > 0);
+}
+
+static int handle_stopped(struct execution *x, int signal)
+{
+	if (!x->has_tty || x->asked)
+		return 0;
+	if (signal == SIGTTIN || signal == SIGTTOU) {
+		int r = tty_take_keyboard(&x->tty);
+
+		if (r > 0)
+			return tell(x, CONTROL_CONTINUE, 0, true);
+		if (r < 0)
+			return r;
+	}
+	return stop_with_command(x, signal == SIGSTOP ? SIGTSTP : signal, true);
+}
+
+static int handle_signal(struct execution *x, int signal)
+{
+	switch (signal) {
+	case SIGTERM:
+	case SIGINT:
+	case SIGHUP:
+	case SIGQUIT:
+		return ask_to_end(x, signal);
+	case SIGWINCH:
+		if (!x->has_tty)
+			break;
+		tty_resize(&x->tty);
+		return 0;
+	case SIGTSTP:
+		if (!x->has_tty && tell(x, CONTROL_SIGNAL, SIGTSTP, false) < 0)
+			return 0;
+		return stop_with_command(x, SIGTSTP, false);
+	case SIGCONT:
+		return tell(x, CONTROL_CONTINUE, 0, x->has_tty && tty_resume(&x->tty) > 0);
+	default:
+		break;
+	}
+	return tell(x, CONTROL_SIGNAL, signal, false);
+}
+
+static uint64_t bit_of(int signal)
+{
+	return UINT64_C(1) << (signal - 1);
+}
+
+/* The execution has no number yet. A caller who asks twice waits no longer for a session that is silent. */
+static int keep_early(struct execution *x, int signal)
+{
+	const uint64_t ending =
+		bit_of(SIGTERM) | bit_of(SIGINT) | bit_of(SIGHUP) | bit_of(SIGQUIT);
+
+	if ((bit_of(signal) & ending) && (x->early & ending))
+		return error_set(x->e, ERROR_SESSION, "session", EINTR, x->session->id,
+			"the session does not answer");
+	x->early |= bit_of(signal);
+	return 0;
+}
+
+static int handle_early(struct execution *x)
+{
+	int r = 0;
+
+	for (int signal = 1; signal <= 64 && r >= 0; signal++)
+		if (x->early & bit_of(signal))
+			r = handle_signal(x, signal);
+	return r;
+}
+
+static int read_signals(struct execution *x)
+{
+	struct signalfd_siginfo info;
+	int r = 0;
+
+	while (r >= 0 && read(x->signals.fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		int signal = (int)info.ssi_signo;
+
+		r = x->end.number ? handle_signal(x, signal) : keep_early(x, signal);
+	}
+	return r;
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+static int take_terminal(struct execution *x)
+{
+	if (x->has_tty || x->message.fd_count != 1)
+		return -EPROTO;
+	int r = tty_open(&x->tty, &x->stdio, take_fd(&x->message.fds[0]), x->e);
+	x->has_tty = r >= 0;
+	int front = r < 0 ? r : tty_start(&x->tty, x->epoll, EVENT_TTY);
+	return front < 0 ? front : tell(x, CONTROL_START, 0, front > 0);
+}
+
+/* Beside the scratch, where tools read it and cannot write. */
+static int save_output(struct execution *x)
+{
+	const struct client_session *s = x->session;
+
+	(void)snprintf(x->results_path, sizeof(x->results_path), "%s/tool-results", s->path);
+	x->results = fd_open_at(s->dir, "tool-results", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (x->results < 0)
+		return error_set(x->e, ERROR_SCRATCH, "session", -x->results, x->results_path,
+			"cannot open the directory for outputs");
+	stdio_save_in(&x->stdio, x->results, x->results_path, x->end.number);
+	return 0;
+}
+
+/* Now that the execution has a number, its outputs have names. */
+static int accepted(struct execution *x, uint32_t number, bool *ret_over)
+{
+	x->end.number = number;
+	*ret_over = (x->wish->head.flags & REQUEST_DETACH) != 0;
+	int r = stdio_is_held(&x->stdio) ? save_output(x) : 0;
+	if (r >= 0)
+		r = stdio_start(&x->stdio, x->epoll, EVENT_STDIO);
+	x->relaying = r >= 0;
+	return r < 0 || *ret_over ? r : handle_early(x);
+}
+
+static int handle_message(struct execution *x, bool *ret_over)
+{
+	const struct control_record *m = &x->message.head;
+
+	switch ((enum control_kind)m->kind) {
+	case CONTROL_ACCEPTED:
+		return x->end.number ? -EPROTO : accepted(x, m->execution, ret_over);
+	case CONTROL_TERMINAL:
+		return take_terminal(x);
+	case CONTROL_STOPPED:
+		return handle_stopped(x, m->number);
+	case CONTROL_ENDED:
+		x->end.ended = true;
+		x->end.how = *m;
+		x->end.limited = x->message.size == sizeof(x->end.usage);
+		if (x->end.limited)
+			memcpy(&x->end.usage, x->message.body, sizeof(x->end.usage));
+		*ret_over = true;
+		return 0;
+	case CONTROL_ERROR:
+		control_read_error(&x->message, x->e);
+		/* Said about an execution that has just ended, it is no news. */
+		if (x->end.number && x->e && x->e->code == ERROR_EXECUTION) {
+			*x->e = (struct error){ 0 };
+			return 0;
+		}
+		return -EIO;
+	case CONTROL_EXEC:
+	case CONTROL_START:
+	case CONTROL_SIGNAL:
+	case CONTROL_CONTINUE:
+	case CONTROL_CLOSE:
+	case CONTROL_SHOW:
+	case CONTROL_STOP:
+	case CONTROL_OPEN:
+	case CONTROL_CLASSIFY:
+	case CONTROL_END:
+	case CONTROL_TEXT:
+	case CONTROL_OPENED:
+	case CONTROL_DONE:
+		break;
+	}
+	return -EPROTO;
+}
+
+static int handle_control(struct execution *x, bool *ret_over)
+{
+	int r = control_receive(x->session->fd, &x->message);
+
+	if (r == -EAGAIN)
+		return 0;
+	if (r == 0 || r == -ECONNRESET)
+		return error_set(x->e, ERROR_SESSION, "session", 0, x->session->id,
+			"the session ended before the command did");
+	if (r > 0)
+		r = handle_message(x, ret_over);
+	control_close_fds(&x->message);
+	return r;
+}
+
+/* --- the loop -------------------------------------------------------------------------------- */
+
+static int handle_event(struct execution *x, uint64_t event, bool *ret_over)
+{
+	if (event == EVENT_CONTROL)
+		return handle_control(x, ret_over);
+	if (event == EVENT_SIGNAL)
+		return read_signals(x);
+	if (event == EVENT_TIMER) {
+		fd_close(&x->timer);
+		return kill_tree(x);
+	}
+	if (event >= EVENT_TTY)
+		return tty_step(&x->tty, event) == TTY_HANGUP ? ask_to_end(x, SIGHUP) : 0;
+	if (event >= EVENT_STDIO && event < EVENT_STDIO + STDIO_STREAMS)
+		return stdio_step(&x->stdio, (unsigned)(event - EVENT_STDIO)) && !x->asked
+			? ask_to_end(x, SIGTERM)
+			: 0;
+	return 0;
+}
+
+static int run_loop(struct execution *x)
+{
+	bool over = false;
+
+	while (!over) {
+		struct epoll_event events[8];
+		int n = epoll_wait(x->epoll, events, 8, -1);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		for (int i = 0; i < n && !over; i++) {
+			int r = handle_event(x, events[i].data.u64, &over);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static bool asked_to_stop(struct execution *x)
+{
+	struct signalfd_siginfo info;
+
+	while (read(x->signals.fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT ||
+			info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT)
+			return true;
+	return false;
+}
+
+/* What lies in pipes and in the terminal still belongs to the caller. */
+static void drain(struct execution *x)
+{
+	int64_t deadline_ms = clock_now_ns() / 1000000 + DRAIN_MS;
+	/* A tail that was held back is ours to deliver, as slowly as it is read; not where we are to end. */
+	int64_t stdio_ms = stdio_is_held(&x->stdio) && !x->asked ? INT64_MAX : deadline_ms;
+	bool stop = false;
+	int r;
+
+	do
+		r = x->has_tty ? tty_drain(&x->tty, deadline_ms, x->signals.fd) : 0;
+	while (r == -EINTR && !(stop = asked_to_stop(x)));
+	if (x->has_tty) {
+		r = tell(x, CONTROL_CLOSE, 0, false);
+		(void)r; /* the end of the connection says the same */
+	}
+	do
+		r = x->relaying ? stdio_drain(&x->stdio, stdio_ms, x->signals.fd) : 0;
+	while (r == -EINTR && !stop && !(stop = asked_to_stop(x)));
+	if (x->has_tty)
+		tty_stop(&x->tty);
+}
+
+static int begin(struct execution *x)
+{
+	int caller_fd[STDIO_STREAMS] = { 0, 1, 2 };
+	int r = signals_block(&x->signals);
+
+	x->epoll = r < 0 ? -1 : epoll_create1(EPOLL_CLOEXEC);
+	if (x->epoll < 0)
+		return error_set(x->e, ERROR_INTERNAL, "launch", r < 0 ? -r : errno, NULL,
+			"cannot watch for events");
+	/* Whoever reads what we print to its end must not wait for a service. */
+	autofd int null = -1;
+	if (x->wish->head.flags & REQUEST_DETACH) {
+		null = fd_open_at(AT_FDCWD, "/dev/null", O_RDWR, 0);
+		if (null < 0)
+			return error_set(x->e, ERROR_INTERNAL, "launch", -null, "/dev/null",
+				"cannot open");
+		for (unsigned i = 0; i < STDIO_STREAMS; i++)
+			caller_fd[i] = null;
+	}
+	r = stdio_prepare_output(&x->stdio, caller_fd, x->wish->tty, &x->wish->output, x->e);
+	if (r < 0)
+		return r;
+	x->has_stdio = true;
+	r = watch(x, x->session->fd, EVENT_CONTROL);
+	if (r >= 0)
+		r = watch(x, x->signals.fd, EVENT_SIGNAL);
+	if (r >= 0)
+		r = request_send(x->session->fd, x->wish, &x->stdio, x->e);
+	if (r >= 0)
+		stdio_child_started(&x->stdio);
+	return r;
+}
+
+int execution_run(struct execution *x, const struct client_session *session,
+	const struct execution_wish *wish, struct execution_end *ret, struct error *e)
+{
+	x->session = session;
+	x->wish = wish;
+	x->e = e;
+	x->epoll = x->timer = x->signals.fd = x->results = -1;
+	int r = begin(x);
+	if (r >= 0)
+		r = run_loop(x);
+	if (r < 0 && e && e->code == ERROR_NONE)
+		r = error_set(e, ERROR_PROTOCOL, "session", -r, session->id,
+			"the execution cannot be followed");
+	drain(x);
+	if (x->has_stdio) {
+		int closed = stdio_close(&x->stdio, e);
+
+		r = r < 0 ? r : closed;
+	}
+	fd_close(&x->results);
+	fd_close(&x->timer);
+	fd_close(&x->epoll);
+	fd_close(&x->signals.fd);
+	*ret = x->end;
+	return r;
+}
+
+static int not_started(
+	const struct control_record *how, const char *name, const char *cwd, struct error *e)
+{
+	int op = (int)how->flag;
+	bool missing = how->number == ENOENT || how->number == ENOTDIR;
+	int r;
+
+	if (op != STEP_EXEC) {
+		r = error_set(e, ERROR_APPLY, "launch", how->number,
+			op == STEP_CWD ? cwd : NULL, "%s",
+			op == STEP_CWD ? "cannot enter the working directory inside"
+				       : "the command cannot be set up inside");
+		(void)r;
+		return 125;
+	}
+	r = error_set(e, ERROR_EXEC, "launch", how->number, name,
+		missing ? "cannot find the command inside" : "cannot execute the command");
+	(void)r;
+	return missing ? 127 : 126;
+}
+
+int execution_status(
+	const struct execution_end *end, const char *name, const char *cwd, struct error *e)
+{
+	const struct control_record *how = &end->how;
+	bool full = how->limit == CONTROL_LIMIT_MEMORY;
+	int r;
+
+	if (!end->ended)
+		return end->number ? 0 : 125;
+	if (how->limit == CONTROL_LIMIT_TIMEOUT)
+		return 124;
+	if (how->started == STARTED_NO && how->number)
+		return not_started(how, name, cwd, e);
+	if (how->started == STARTED_NO) {
+		r = error_set(e, ERROR_PROTOCOL, "session", 0, name,
+			"the command was killed before it began");
+		(void)r; /* the status says it */
+		return 125;
+	}
+	if (how->started == STARTED_UNKNOWN && (full || !how->wait_status)) {
+		r = error_set(e, full ? ERROR_LIMIT : ERROR_PROTOCOL, "session",
+			full ? ENOMEM : 0, name, "%s",
+			full ? "the memory limit was reached as the command began"
+			     : "what became of the command is not known");
+		(void)r;
+		if (full)
+			error_hint(e,
+				"it needs some hundred KiB, a shell a few MiB, beside what is left in "
+				"/dev/shm: remove files there, end the session, or give more with "
+				"--memory");
+		return 125;
+	}
+	return WIFSIGNALED(how->wait_status) ? 128 + WTERMSIG(how->wait_status)
+					     : WEXITSTATUS(how->wait_status);
+}

@@ -1,0 +1,67 @@
+/*
+ * execution.h - one execution seen from the client: asked for, accompanied, told how it ended.
+ *
+ * Runs in: the client. One thread, epoll; signals are read from a descriptor.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "box/request.h"
+#include "client/find.h"
+#include "host/limits.h"
+#include "host/signals.h"
+#include "host/stdio.h"
+#include "host/tty.h"
+
+/* What is wanted. Texts are borrowed. */
+struct execution_wish {
+	struct request head;     /* argc and envc are filled in */
+	const char *const *argv; /* NULL-terminated */
+	const char *const *envp; /* NAME=VALUE; NULL-terminated, or NULL */
+	const char *cwd, *name;  /* NULL: none */
+	enum tty_mode tty;
+	struct stdio_output output;
+};
+
+/* What became of it. */
+struct execution_end {
+	uint32_t number;           /* 0: it was not accepted */
+	bool ended;                /* `how` is filled in */
+	struct control_record how; /* ENDED */
+	bool limited;              /* `usage` is filled in */
+	struct limits_usage usage;
+};
+
+struct execution {
+	const struct client_session *session;
+	const struct execution_wish *wish;
+	struct stdio stdio;
+	struct signals signals;
+	struct tty tty;
+	bool has_stdio, has_tty, asked, killed;
+	bool relaying; /* stdio_start() was called */
+	uint64_t
+		early; /* signals before it was accepted, by their bits: nobody is there to take them */
+	int epoll, timer;
+	int results; /* tool-results/, where outputs are saved; -1: none */
+	char results_path[STATE_PATH_MAX + 16];
+	struct execution_end end;
+	struct control_message message;
+	struct error *e;
+};
+
+/*
+ * execution_run - until it has ended, or a detached one has begun.
+ * @x: zeroed; holds everything, since messages are large. @ret: what is known, on failure too.
+ * Returns 0 or -errno with @e.
+ */
+MUST_CHECK int execution_run(struct execution *x, const struct client_session *session,
+	const struct execution_wish *wish, struct execution_end *ret, struct error *e);
+
+/*
+ * execution_status - the exit status for it; with @e where the command could not be started.
+ * @name: the command's first word. @cwd: that was asked for, or NULL.
+ */
+int execution_status(
+	const struct execution_end *end, const char *name, const char *cwd, struct error *e);

@@ -1,0 +1,214 @@
+/*
+ * find.c - see find.h.
+ *
+ * Runs in: the client.
+ */
+#include "client/find.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/sys.h"
+#include "host/facts.h"
+
+enum { END_MS = 30000 };
+
+static int no_session(struct error *e)
+{
+	int r = error_set(e, ERROR_SESSION, "session", 0, NULL, "no session is named");
+
+	error_hint(
+		e, "name it with -s ID, or in CARREL_SESSION; carrel session list shows all");
+	return r;
+}
+
+static int not_trusted(const char *path, int errnum, const char *what, struct error *e)
+{
+	return error_set(e, ERROR_STATE, "session", errnum, path, "%s", what);
+}
+
+/* The link says where it is; that it is the session's own directory is seen by looking at it. */
+static int open_directory(struct client_session *s, struct error *e)
+{
+	const char *name = strrchr(s->path, '/');
+	struct stat st;
+
+	if (s->path[0] != '/' || strncmp(name, "/carrel-", 8) != 0 ||
+		strcmp(name + 8, s->id) != 0)
+		return not_trusted(
+			s->path, 0, "the state directory names no session directory", e);
+	s->dir = fd_open_at(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (s->dir < 0)
+		return not_trusted(s->path, -s->dir, "cannot open the session directory", e);
+	if (fstat(s->dir, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077))
+		return not_trusted(
+			s->path, 0, "the session directory is not the caller's alone", e);
+	return 0;
+}
+
+static int find_in(
+	struct client_session *s, const struct state *state, const char *id, struct error *e)
+{
+	struct state_session found;
+	int r = state_find(state, id, &found, e);
+
+	if (r < 0)
+		return r;
+	memcpy(s->id, found.id, sizeof(s->id));
+	memcpy(s->path, found.dir, sizeof(s->path));
+	return open_directory(s, e);
+}
+
+static int find(struct client_session *ret, const char *id, const char *const *environment,
+	bool connect, struct error *e)
+{
+	struct client_session s = { .dir = -1, .fd = -1 };
+	struct state state;
+
+	if (!id)
+		id = facts_env(environment, "CARREL_SESSION");
+	if (!id || !id[0])
+		return no_session(e);
+	int r = state_open(&state, environment, false, e);
+	if (r < 0)
+		return r;
+	r = find_in(&s, &state, id, e);
+	if (r >= 0 && connect) {
+		s.fd = state_connect(&state, s.id);
+		r = s.fd < 0 ? error_set(e, ERROR_SESSION, "session", -s.fd, s.id,
+				       "the session's supervisor does not answer")
+			     : 0;
+		if (r < 0)
+			error_hint(e, "it was killed; carrel gc removes what it left");
+	}
+	state_close(&state);
+	if (r < 0)
+		client_close(&s);
+	else
+		*ret = s;
+	return r;
+}
+
+int client_find(struct client_session *ret, const char *id, const char *const *environment,
+	struct error *e)
+{
+	return find(ret, id, environment, false, e);
+}
+
+int client_connect(struct client_session *ret, const char *id, const char *const *environment,
+	struct error *e)
+{
+	return find(ret, id, environment, true, e);
+}
+
+int client_supervisor(int connection)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return -errno;
+	return peer.pid > 0 ? (int)sys_result(syscall(SYS_pidfd_open, peer.pid, 0)) : -ESRCH;
+}
+
+void client_await_end(int pidfd)
+{
+	struct pollfd gone = { .fd = pidfd, .events = POLLIN };
+
+	if (pidfd >= 0)
+		(void)poll(&gone, 1, END_MS);
+}
+
+void client_close(struct client_session *s)
+{
+	fd_close(&s->dir);
+	fd_close(&s->fd);
+}
+
+int client_workspace(const struct client_session *s, char *ret, size_t size, struct error *e)
+{
+	ssize_t n = readlinkat(s->dir, "workspace", ret, size);
+
+	/* It was there before anybody could connect: the directory is being removed. */
+	if (n < 0 && errno == ENOENT)
+		return error_set(e, ERROR_SESSION, "session", 0, s->id, "the session ended");
+	if (n < 0 || (size_t)n >= size)
+		return not_trusted(s->path, n < 0 ? errno : ENAMETOOLONG,
+			"the session directory does not say where the workspace is", e);
+	ret[n] = '\0';
+	return (int)n;
+}
+
+int client_output(const struct client_session *s, struct stdio_output *ret, struct error *e)
+{
+	uint64_t bounds[3] = { 0 };
+	char text[96];
+	autofd int fd = fd_open_at(s->dir, "output", O_RDONLY | O_NOFOLLOW, 0);
+	ssize_t n = fd < 0 ? fd : fd_read_file(fd, text, sizeof(text) - 1);
+
+	/* It is written before anybody can connect, so it is being removed with all the rest. */
+	if (n == -ENOENT)
+		return error_set(e, ERROR_SESSION, "session", 0, s->id, "the session ended");
+	if (n < 0 ||
+		sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &bounds[0], &bounds[1],
+			&bounds[2]) != 3)
+		return not_trusted(s->path, n < 0 ? (int)-n : 0,
+			"the session does not say what its outputs may be", e);
+	*ret = (struct stdio_output){
+		.budget = bounds[0], .max_bytes = bounds[1], .merge = bounds[2] != 0
+	};
+	return 0;
+}
+
+int client_ask(const struct client_session *s, const struct control_record *request,
+	const void *body, size_t size, struct control_message *answer, struct error *e)
+{
+	int r = control_send(s->fd, request, body, size, NULL, 0);
+
+	/* One that sent us away said why. */
+	if (r >= 0 || r == -EPIPE || r == -ECONNRESET)
+		r = control_receive(s->fd, answer);
+	if (r <= 0)
+		return error_set(e, r == -EPROTONOSUPPORT ? ERROR_VERSION : ERROR_SESSION,
+			"session", r < 0 ? -r : 0, s->id,
+			r == -EPROTONOSUPPORT  ? "the session speaks another version"
+				: r == -EAGAIN ? "the session's supervisor does not answer"
+					       : "the session ended");
+	if (answer->head.kind != CONTROL_ERROR)
+		return 0;
+	control_close_fds(answer);
+	control_read_error(answer, e);
+	return e && e->errnum > 0 ? -e->errnum : -EINVAL;
+}
+
+int client_open_file(const struct client_session *s, const char *path, int flags, unsigned mode,
+	char *ret_path, size_t size, struct error *e)
+{
+	const struct control_record request = {
+		.kind = CONTROL_OPEN, .number = flags & ~O_CLOEXEC, .streams = mode
+	};
+	struct control_message *answer = malloc(sizeof(*answer));
+
+	if (!answer)
+		return error_set(e, ERROR_LIMIT, "session", ENOMEM, NULL, "no memory");
+	int r = client_ask(s, &request, path, strlen(path) + 1, answer, e);
+	if (r >= 0 && answer->fd_count != 1)
+		r = error_set(e, ERROR_PATH, "session", answer->head.number, path,
+			"the session cannot open this");
+	if (r >= 0 && ret_path && answer->size < size)
+		memcpy(ret_path, answer->body, answer->size + 1);
+	if (r >= 0)
+		r = take_fd(&answer->fds[0]);
+	free(answer);
+	return r;
+}

@@ -1,0 +1,78 @@
+/*
+ * find.h - a live session, by its id, and a connection to its supervisor.
+ *
+ * Runs in: the client. What lies in the state directory is looked at before it is believed.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "host/control.h"
+#include "host/state.h"
+#include "host/stdio.h"
+
+struct client_session {
+	char id[STATE_ID_LENGTH + 1];
+	char path
+		[STATE_PATH_MAX]; /* of the session directory; scratch/ and tool-results/ are in it */
+	int dir;                  /* the session directory, the caller's own, or -1 */
+	int fd;                   /* connection to its supervisor, or -1 */
+};
+
+/*
+ * client_find - the session that @id means: a whole id, the beginning of one, or NULL for
+ * $CARREL_SESSION. @environment: the caller's.
+ * Returns 0; or -errno with @e: ERROR_SESSION (none, several, not named), ERROR_STATE (its directory is
+ * a link, another user's, or open to others).
+ */
+MUST_CHECK int client_find(struct client_session *ret, const char *id,
+	const char *const *environment, struct error *e);
+
+/*
+ * client_connect - client_find(), and a connection. ERROR_SESSION where nobody answers: its
+ * supervisor was killed. What such a session left is removed by carrel gc.
+ */
+MUST_CHECK int client_connect(struct client_session *ret, const char *id,
+	const char *const *environment, struct error *e);
+
+/*
+ * client_supervisor - a pidfd for the supervisor at the other end of @connection, whose end can be waited for
+ * with poll(2): its last answer comes a moment before it is gone. The caller's; -errno where it is not in
+ * sight (another pid namespace). See: unix(7) SO_PEERCRED, pidfd_open(2).
+ */
+int client_supervisor(int connection);
+
+/* client_await_end - wait until that supervisor is gone, half a minute at most; @pidfd may be -errno. */
+void client_await_end(int pidfd);
+
+/* client_close - give up both descriptors. */
+void client_close(struct client_session *s);
+
+/*
+ * client_workspace - the session's workspace, as an absolute path of any bytes.
+ * Returns the length, without the NUL, or -errno with @e.
+ */
+MUST_CHECK int client_workspace(
+	const struct client_session *s, char *ret, size_t size, struct error *e);
+
+/*
+ * client_output - what the session's policy allows an execution that asks for nothing: "BUDGET MAX MERGE" in
+ * the session directory, each a number; 2^64 - 1, which is BUDGET_NONE too: none. 0 or -errno with @e.
+ */
+MUST_CHECK int client_output(
+	const struct client_session *s, struct stdio_output *ret, struct error *e);
+
+/*
+ * client_ask - one request without descriptors, and its one answer; waits for it.
+ * @answer: filled in; its descriptors are the caller's. Returns 0; or -errno with @e: the session's own
+ * refusal, or ERROR_SESSION where it ended instead of answering.
+ */
+MUST_CHECK int client_ask(const struct client_session *s, const struct control_record *request,
+	const void *body, size_t size, struct control_message *answer, struct error *e);
+
+/*
+ * client_open_file - open @path as a command of the session would: with all walls of the session.
+ * @flags: O_*; O_NONBLOCK is always added. @ret_path: NULL, or room for the path that it really has
+ * inside. Returns the descriptor or -errno with @e (ERROR_PATH, with errno).
+ */
+MUST_CHECK int client_open_file(const struct client_session *s, const char *path, int flags,
+	unsigned mode, char *ret_path, size_t size, struct error *e);

@@ -1,0 +1,142 @@
+/*
+ * options.c - see options.h.
+ *
+ * Runs in: the client. PURE.
+ */
+#include "client/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+struct reader {
+	int argc, next;
+	const char *const *argv;
+	struct client_option *options;
+	size_t count;
+	const char *usage;
+	struct error *e;
+};
+
+static int fail(struct reader *r, const char *on, const char *what)
+{
+	int result = error_set(r->e, ERROR_USAGE, "options", 0, on, "%s", what);
+
+	error_hint(r->e, "%s", r->usage);
+	return result;
+}
+
+static struct client_option *find(struct reader *r, const char *name, size_t length)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (!strncmp(r->options[i].name, name, length) && !r->options[i].name[length])
+			return &r->options[i];
+	return NULL;
+}
+
+static int unknown(struct reader *r, const char *word)
+{
+	const char *best = NULL;
+
+	for (size_t i = 0; i < r->count && !best; i++)
+		if (!strncmp(word, "--", 2) && text_nearest(word + 2, &r->options[i].name, 1))
+			best = r->options[i].name;
+	if (best)
+		error_hint(r->e, "did you mean --%s?", best);
+	return fail(r, word, "unknown option");
+}
+
+static int take(struct reader *r, struct client_option *o, const char *word, const char *value)
+{
+	if (o->count && !o->values)
+		return fail(r, word, "given twice");
+	if (!o->placeholder && value)
+		return fail(r, word, "a flag takes no value");
+	if (o->placeholder && !value) {
+		if (r->next >= r->argc || !strcmp(r->argv[r->next], "--"))
+			return fail(r, word, "a value is missing");
+		value = r->argv[r->next++];
+	}
+	if (o->values)
+		o->values[o->count] = value;
+	o->value = value;
+	o->count++;
+	return 0;
+}
+
+static int read_word(struct reader *r, const char *word)
+{
+	if (word[1] != '-') {
+		for (size_t i = 0; i < r->count; i++)
+			if (r->options[i].letter && word[1] == r->options[i].letter && !word[2])
+				return take(r, &r->options[i], word, NULL);
+		return unknown(r, word);
+	}
+	const char *equals = strchr(word, '=');
+	size_t length = equals ? (size_t)(equals - word) - 2 : strlen(word) - 2;
+	struct client_option *o = find(r, word + 2, length);
+
+	return o ? take(r, o, word, equals ? equals + 1 : NULL) : unknown(r, word);
+}
+
+int options_read(int argc, const char *const *argv, int first, struct client_option *options,
+	size_t count, const char *usage, int *ret_next, struct error *e)
+{
+	struct reader r = { .argc = argc,
+		.next = first,
+		.argv = argv,
+		.options = options,
+		.count = count,
+		.usage = usage,
+		.e = e };
+
+	while (r.next < argc && argv[r.next][0] == '-' && argv[r.next][1]) {
+		const char *word = argv[r.next++];
+
+		if (!strcmp(word, "--"))
+			break;
+		if (!strcmp(word, "-h") || !strcmp(word, "--help"))
+			return 1;
+		int result = read_word(&r, word);
+		if (result < 0)
+			return result;
+	}
+	*ret_next = r.next;
+	return 0;
+}
+
+typedef int (*parse_fn)(const char *text, uint64_t *ret);
+
+static int parse(const struct client_option *o, parse_fn parse_text, uint64_t *ret,
+	const char *what, struct error *e)
+{
+	char on[128];
+
+	*ret = 0;
+	if (!o->count || parse_text(o->value, ret) == 0)
+		return 0;
+	(void)snprintf(on, sizeof(on), "--%s %s", o->name, o->value);
+	return error_set(e, ERROR_USAGE, "options", 0, on, "this is no %s", what);
+}
+
+int options_duration(const struct client_option *o, uint64_t *ret_ms, struct error *e)
+{
+	return parse(o, text_parse_duration, ret_ms, "duration", e);
+}
+
+int options_size(const struct client_option *o, uint64_t *ret_bytes, struct error *e)
+{
+	return parse(o, text_parse_size, ret_bytes, "size", e);
+}
+
+int options_count(const struct client_option *o, uint64_t *ret, struct error *e)
+{
+	return parse(o, text_parse_count, ret, "number", e);
+}
+
+int options_thousandths(const struct client_option *o, uint64_t *ret, struct error *e)
+{
+	return parse(o, text_parse_thousandths, ret, "number such as 0.5 or 2", e);
+}

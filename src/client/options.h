@@ -1,0 +1,42 @@
+/*
+ * options.h - the options of the verbs that talk to a live session.
+ *
+ * Runs in: the client. Options have two dashes and are written in full; -s and -h are the only short
+ * ones. A value is the next argument or stands behind '='. The first word without a dash, or what
+ * follows "--", is where options end.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct client_option {
+	const char *name;        /* without dashes */
+	char letter;             /* 0: none */
+	const char *placeholder; /* of its value; NULL: a flag */
+	const char **values;     /* may be given many times: room for argc values; else NULL */
+	/* set by options_read() */
+	unsigned count;
+	const char *value; /* the last one */
+};
+
+/*
+ * options_read - read argv from @first on into @options.
+ * @usage: the hint where something is wrong. @ret_next: index of the first word after the options.
+ * Returns 0; 1 where -h or --help was met; -errno with @e (ERROR_USAGE).
+ */
+MUST_CHECK int options_read(int argc, const char *const *argv, int first,
+	struct client_option *options, size_t count, const char *usage, int *ret_next,
+	struct error *e);
+
+/* options_duration, options_size, options_count - the value as a number; 0 where it was not given. */
+MUST_CHECK int options_duration(
+	const struct client_option *o, uint64_t *ret_ms, struct error *e);
+MUST_CHECK int options_size(
+	const struct client_option *o, uint64_t *ret_bytes, struct error *e);
+MUST_CHECK int options_count(const struct client_option *o, uint64_t *ret, struct error *e);
+MUST_CHECK int options_thousandths(
+	const struct client_option *o, uint64_t *ret, struct error *e);

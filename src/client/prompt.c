@@ -1,0 +1,198 @@
+/*
+ * prompt.c - see prompt.h.
+ *
+ * Runs in: the client. The text is policy/prompt.txt, or a file of the caller's, with $NAMES in it.
+ */
+#include "client/prompt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/say.h"
+#include "base/text.h"
+#include "client/place.h"
+#include "client/talk.h"
+#include "client/verb.h"
+#include "plan/embedded.h"
+
+enum { STATUS_CARREL = 125, TEMPLATE_MAX = 64 << 10, NAME_COUNT = 6 };
+enum { OPTION_SESSION, OPTION_TEMPLATE, OPTION_COUNT };
+
+static const struct verb_help help = { "carrel prompt [-s ID] [--template FILE]",
+	"Prints what a model has to know about its session, for its system prompt: where the\n"
+	"scratch and the workspace are, what may be written, what is kept, and how a long\n"
+	"output is read. `carrel session start` makes a session.\n"
+	"\n"
+	"  -s, --session ID     which session; default: CARREL_SESSION\n"
+	"      --template FILE  another text than the shipped one; in it $SESSION, $SCRATCH,\n"
+	"                       $TOOL_RESULTS, $WORKSPACE, $ACCESS and $KEEP stand for what is\n"
+	"                       said here, and $$ for a dollar sign\n" };
+
+struct name {
+	const char *name, *value;
+};
+
+static const char *access_text(const struct place *p)
+{
+	switch (p->guard.mode) {
+	case WORKSPACE_RO:
+		return "You may read it, and not write to it.";
+	case WORKSPACE_OVERLAY:
+		return "You may edit it; your edits are kept apart, and the user's files stay as they are.";
+	case WORKSPACE_DIRECT:
+		break;
+	}
+	return "You may read and edit it, but for its protected files.";
+}
+
+/* Where things can be kept: the workspace where tools write to it, and what promote-to names. */
+static const char *keep_text(struct place *p)
+{
+	const char *text = p->guard.mode == WORKSPACE_DIRECT
+		? "the workspace"
+		: "the workspace, by the promote tool or by asking for it";
+
+	for (size_t i = 1; text && i < p->guard.root_count; i++)
+		text = arena_format(&p->arena, "%s, or with the promote tool to %s", text,
+			p->guard.roots[i].path);
+	return text;
+}
+
+/* The name behind a '$', as far as letters go. */
+static const struct name *find(const struct name *names, const char *at, size_t length)
+{
+	for (size_t i = 0; i < NAME_COUNT; i++)
+		if (!strncmp(names[i].name, at, length) && !names[i].name[length])
+			return &names[i];
+	return NULL;
+}
+
+static int unknown_name(const struct name *names, const char *at, size_t length,
+	const char *file, struct error *e)
+{
+	const char *known[NAME_COUNT];
+	char list[128];
+	int r = error_set(e, ERROR_USAGE, "options", 0, file,
+		"the template has an unknown name: $%.*s", (int)length, at);
+
+	for (size_t i = 0; i < NAME_COUNT; i++)
+		known[i] = names[i].name;
+	text_words(known, NAME_COUNT, list, sizeof(list));
+	error_hint(e, "known: %s; a dollar sign is written $$", list);
+	return r;
+}
+
+/* Without @write it is only looked for mistakes: a text with one is of no use to a model. */
+static int fill(const char *text, const struct name *names, const char *file, bool write,
+	struct error *e)
+{
+	while (*text) {
+		size_t plain = strcspn(text, "$"), length = 0;
+		const char *value = "$";
+		int r = write ? talk_result(text, plain, e) : 0;
+
+		text += plain;
+		if (r < 0 || !*text)
+			return r;
+		if (*++text == '$') {
+			length = 1;
+		} else {
+			length = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+			const struct name *n = find(names, text, length);
+
+			if (!n)
+				return unknown_name(names, text, length, file, e);
+			value = n->value;
+		}
+		text += length;
+		r = write ? talk_result(value, strlen(value), e) : 0;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int read_template(struct place *p, const char *file, const char **ret, struct error *e)
+{
+	if (!file) {
+		for (size_t i = 0; i < embedded_text_count; i++)
+			if (!strcmp(embedded_texts[i].name, "prompt.txt")) {
+				*ret = arena_copy(&p->arena, embedded_texts[i].text,
+					embedded_texts[i].size);
+				return *ret ? 0 : -ENOMEM;
+			}
+		return error_set(
+			e, ERROR_INTERNAL, "options", ENOENT, NULL, "there is no text");
+	}
+	char *text = arena_alloc(&p->arena, TEMPLATE_MAX + 1);
+	autofd int fd = fd_open_at(AT_FDCWD, file, O_RDONLY, 0);
+	ssize_t n = fd < 0 ? fd : text ? fd_read_file(fd, text, TEMPLATE_MAX) : -ENOMEM;
+	if (n < 0)
+		return error_set(
+			e, ERROR_USAGE, "options", (int)-n, file, "cannot read the template");
+	*ret = text;
+	return 0;
+}
+
+static int print(struct place *p, const char *file, struct error *e)
+{
+	const char *keep = keep_text(p), *text = "";
+	const struct name names[NAME_COUNT] = {
+		{ "SESSION", p->id },
+		{ "SCRATCH", p->scratch_path },
+		{ "TOOL_RESULTS", p->results_path },
+		{ "WORKSPACE", p->guard.roots[0].path },
+		{ "ACCESS", access_text(p) },
+		{ "KEEP", keep },
+	};
+	int r = keep ? read_template(p, file, &text, e) : -ENOMEM;
+
+	if (r < 0)
+		return error_set(e, ERROR_LIMIT, "options", -r, NULL, "no memory");
+	r = fill(text, names, file, false, e);
+	return r < 0 ? r : fill(text, names, file, true, e);
+}
+
+static int run(int argc, const char *const *argv, int first, const char *const *environment,
+	const char **words, struct error *e)
+{
+	struct client_option options[OPTION_COUNT] = {
+		[OPTION_SESSION] = { .name = "session", .letter = 's', .placeholder = "ID" },
+		[OPTION_TEMPLATE] = { .name = "template", .placeholder = "FILE" },
+	};
+	struct place place;
+	size_t count;
+	int r = verb_read(
+		&help, argc, argv, first, options, OPTION_COUNT, words, &count, 0, 0, e);
+
+	if (r != 0)
+		return r;
+	r = place_open(&place, options[OPTION_SESSION].value, environment, e);
+	if (r < 0) {
+		/* In place of how one is named: there may be none yet. */
+		e->hint[0] = '\0';
+		error_hint(
+			e, "`carrel session start` makes a session; then: carrel prompt -s ID");
+		return r;
+	}
+	r = print(&place, options[OPTION_TEMPLATE].value, e);
+	place_close(&place);
+	return r;
+}
+
+int prompt_command(int argc, const char *const *argv, int first, const char *const *environment,
+	unsigned closed)
+{
+	struct error e = { 0 };
+	const char **words = calloc((size_t)argc + 1, sizeof(*words));
+	int r = words ? run(argc, argv, first, environment, words, &e)
+		      : error_set(&e, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
+
+	(void)closed;
+	free(words);
+	(void)say_error(&e);
+	return r < 0 ? STATUS_CARREL : 0;
+}

@@ -1,0 +1,115 @@
+/*
+ * request.c - see request.h.
+ *
+ * Runs in: the client.
+ */
+#include "client/request.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+static size_t texts_size(const char *const *texts, uint32_t *ret_count)
+{
+	size_t size = 0;
+
+	for (*ret_count = 0; texts && texts[*ret_count]; ++*ret_count)
+		size += strlen(texts[*ret_count]) + 1;
+	return size;
+}
+
+static char *put_text(char *at, const char *text)
+{
+	size_t size = text ? strlen(text) + 1 : 1;
+
+	memcpy(at, text ? text : "", size);
+	return at + size;
+}
+
+static char *put_texts(char *at, const char *const *texts)
+{
+	for (; texts && *texts; texts++)
+		at = put_text(at, *texts);
+	return at;
+}
+
+/* One block, freed by the caller. */
+static char *make_body(const struct execution_wish *wish, bool want_pty, size_t *ret_size)
+{
+	struct request head = wish->head;
+	size_t size = sizeof(head) + texts_size(wish->argv, &head.argc) +
+		texts_size(wish->envp, &head.envc) + (wish->cwd ? strlen(wish->cwd) : 0) +
+		(wish->name ? strlen(wish->name) : 0) + 2;
+	char *body = malloc(size);
+
+	if (!body)
+		return NULL;
+	if (want_pty)
+		head.flags |= REQUEST_TTY;
+	memcpy(body, &head, sizeof(head));
+	char *at = put_texts(body + sizeof(head), wish->argv);
+	at = put_texts(at, wish->envp);
+	at = put_text(at, wish->cwd);
+	at = put_text(at, wish->name);
+	*ret_size = (size_t)(at - body);
+	return body;
+}
+
+/* A long body goes beside the record, in a file that cannot change any more. */
+static int make_sealed(const char *body, size_t size)
+{
+	autofd int fd = memfd_create("carrel-request", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int r = fd < 0 ? -errno : fd_write_all(fd, body, size);
+
+	if (r >= 0 &&
+		fcntl(fd, F_ADD_SEALS,
+			F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
+		r = -errno;
+	return r < 0 ? r : take_fd(&fd);
+}
+
+static int send_body(int fd, struct control_record *record, const char *body, size_t size,
+	int *fds, unsigned count)
+{
+	if (size <= CONTROL_BODY_MAX)
+		return control_send(fd, record, body, size, fds, count);
+	autofd int sealed = make_sealed(body, size);
+	if (sealed < 0)
+		return sealed;
+	record->body = CONTROL_BODY_FD;
+	fds[count++] = sealed;
+	return control_send(fd, record, NULL, 0, fds, count);
+}
+
+int request_send(
+	int fd, const struct execution_wish *wish, const struct stdio *stdio, struct error *e)
+{
+	struct control_record record = { .kind = CONTROL_EXEC };
+	int fds[CONTROL_FDS_MAX];
+	unsigned count = 0;
+	size_t size = 0;
+	char *body = make_body(wish, stdio->want_pty, &size);
+	int r = body ? 0 : -ENOMEM;
+
+	if (r >= 0 && size > REQUEST_SIZE_MAX)
+		r = -E2BIG;
+	for (unsigned i = 0; i < STDIO_STREAMS; i++) {
+		if (stdio->child_fd[i] < 0)
+			continue;
+		fds[count++] = stdio->child_fd[i];
+		record.streams |= 1u << i;
+	}
+	if (r >= 0)
+		r = send_body(fd, &record, body, size, fds, count);
+	free(body);
+	if (r == -EPIPE || r == -ECONNRESET)
+		return 0; /* one that sent us away said why: it is there to be read */
+	return r < 0 ? error_set(e, r == -E2BIG ? ERROR_REQUEST : ERROR_SESSION, "session", -r,
+			       NULL, "the session cannot be asked for an execution")
+		     : 0;
+}

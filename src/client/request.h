@@ -1,0 +1,15 @@
+/*
+ * request.h - what an execution is to be, made into the bytes of box/request.h and sent.
+ *
+ * Runs in: the client.
+ */
+#pragma once
+
+#include "client/execution.h"
+
+/*
+ * request_send - ask session @fd for an execution with the descriptors of @stdio.
+ * Returns 0 or -errno with @e.
+ */
+MUST_CHECK int request_send(
+	int fd, const struct execution_wish *wish, const struct stdio *stdio, struct error *e);

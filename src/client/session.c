@@ -1,0 +1,215 @@
+/*
+ * session.c - see session.h.
+ *
+ * Runs in: the client.
+ */
+#include "client/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/say.h"
+#include "base/text.h"
+#include "client/find.h"
+#include "client/options.h"
+#include "host/session_start.h"
+
+enum { STATUS_CARREL = 125, PATIENCE_S = 5 };
+enum show { SHOW_JSON, SHOW_TEXT, SHOW_LINE };
+enum { OPTION_SESSION, OPTION_JSON, OPTION_COUNT };
+
+static const char usage[] = "usage: carrel session start [SETTINGS] [--json] [--foreground] "
+			    "[--die-with PID]\n"
+			    "       carrel session list [--json]\n"
+			    "       carrel session show [-s ID] [--json]\n"
+			    "       carrel session end [-s ID]\n";
+
+static int put(const void *data, size_t size)
+{
+	return fd_write_all(STDOUT_FILENO, data, size);
+}
+
+static int no_memory(struct error *e)
+{
+	return error_set(e, ERROR_LIMIT, "session", ENOMEM, NULL, "no memory");
+}
+
+/* A supervisor that was stopped, or is no supervisor, must not keep the caller waiting. */
+static void set_patience(int fd)
+{
+	const struct timeval t = { .tv_sec = PATIENCE_S };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+}
+
+static int show(const struct client_session *s, enum show how, struct control_message *answer,
+	struct error *e)
+{
+	const struct control_record request = { .kind = CONTROL_SHOW, .flag = how };
+
+	set_patience(s->fd);
+	int r = client_ask(s, &request, NULL, 0, answer, e);
+	return r < 0 ? r : 0;
+}
+
+/* --- list ------------------------------------------------------------------------------------ */
+
+/* One that does not answer is no error: it is being ended, or was killed, and gc will see to it. */
+static __attribute__((noinline)) int list_one(const struct state_session *found,
+	const char *const *environment, bool json, bool first, struct control_message *answer)
+{
+	struct client_session s;
+	struct error e = { 0 };
+	int r = client_connect(&s, found->id, environment, &e);
+
+	if (r < 0)
+		return 0;
+	r = show(&s, json ? SHOW_JSON : SHOW_LINE, answer, &e);
+	client_close(&s);
+	if (r < 0)
+		return 0;
+	size_t size = answer->size;
+	if (json && size && answer->body[size - 1] == '\n')
+		size--;
+	if (json && !first)
+		r = put(",", 1);
+	if (r >= 0)
+		r = put(answer->body, size);
+	return r < 0 ? r : 1;
+}
+
+static int list(const char *const *environment, bool json, struct error *e)
+{
+	struct control_message *answer = malloc(sizeof(*answer));
+	struct state_session at = { 0 };
+	struct state state;
+	bool first = true;
+	int r = answer ? state_open(&state, environment, false, e) : no_memory(e);
+
+	if (r < 0) {
+		free(answer);
+		return r;
+	}
+	r = json ? put("[", 1) : 0;
+	while (r >= 0 && (r = state_next(&state, &at)) > 0) {
+		r = list_one(&at, environment, json, first, answer);
+		first = first && r <= 0;
+	}
+	if (r >= 0 && json)
+		r = put("]\n", 2);
+	state_close(&state);
+	free(answer);
+	return r < 0
+		? error_set(e, ERROR_INTERNAL, "session", -r, NULL, "cannot list the sessions")
+		: 0;
+}
+
+/* --- show and end ---------------------------------------------------------------------------- */
+
+static int show_one(const char *id, const char *const *environment, bool json, struct error *e)
+{
+	struct control_message *answer = malloc(sizeof(*answer));
+	struct client_session s = { .dir = -1, .fd = -1 };
+	int r = answer ? client_connect(&s, id, environment, e) : no_memory(e);
+
+	if (r >= 0)
+		r = show(&s, json ? SHOW_JSON : SHOW_TEXT, answer, e);
+	if (r >= 0)
+		r = put(answer->body, answer->size);
+	client_close(&s);
+	free(answer);
+	return r;
+}
+
+static int end_one(const char *id, const char *const *environment, struct error *e)
+{
+	const struct control_record request = { .kind = CONTROL_END };
+	struct control_message *answer = malloc(sizeof(*answer));
+	struct client_session s = { .dir = -1, .fd = -1 };
+	int r = answer ? client_connect(&s, id, environment, e) : no_memory(e);
+	autofd int supervisor = r >= 0 ? client_supervisor(s.fd) : -ENOENT;
+
+	if (r >= 0)
+		r = client_ask(&s, &request, NULL, 0, answer, e);
+	if (r >= 0)
+		client_await_end(supervisor);
+	/* What it had to say: what was quarantined, where it was kept. */
+	if (r >= 0 && answer->size)
+		r = fd_write_all(STDERR_FILENO, answer->body, answer->size);
+	client_close(&s);
+	free(answer);
+	return r;
+}
+
+static int wrong_word(const char *word, struct error *e)
+{
+	static const char *const words[] = { "start", "list", "show", "end" };
+	const char *nearest = word ? text_nearest(word, words, 4) : NULL;
+	int r = error_set(e, ERROR_USAGE, "options", 0, word, "%s",
+		word ? "`carrel session` does not know this"
+		     : "`carrel session` needs one word more");
+
+	if (nearest)
+		error_hint(e, "did you mean `carrel session %s`?", nearest);
+	error_hint(e, "carrel session start|list|show|end");
+	return r;
+}
+
+static __attribute__((noinline)) int do_word(const char *word, const struct client_option *o,
+	const char *rest, const char *const *environment, struct error *e)
+{
+	const char *id = o[OPTION_SESSION].value ? o[OPTION_SESSION].value : rest;
+	bool json = o[OPTION_JSON].count > 0;
+
+	if (!strcmp(word, "list"))
+		return list(environment, json, e);
+	if (!strcmp(word, "show"))
+		return show_one(id, environment, json, e);
+	return end_one(id, environment, e);
+}
+
+int session_command(int argc, const char *const *argv, int first,
+	const char *const *environment, unsigned closed)
+{
+	struct client_option options[OPTION_COUNT] = {
+		[OPTION_SESSION] = { .name = "session", .letter = 's', .placeholder = "ID" },
+		[OPTION_JSON] = { .name = "json" },
+	};
+	struct error e = { 0 };
+	const char *word = first < argc ? argv[first] : NULL;
+	int next = argc, r;
+
+	if (word && !strcmp(word, "start"))
+		return session_start_command(argc, argv, first + 1, environment, closed);
+	if (word && (!strcmp(word, "--help") || !strcmp(word, "-h")))
+		return put(usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
+	if (!word || (strcmp(word, "list") && strcmp(word, "show") && strcmp(word, "end"))) {
+		r = wrong_word(word, &e);
+	} else {
+		r = options_read(argc, argv, first + 1, options, OPTION_COUNT,
+			"carrel session list|show|end [-s ID] [--json]", &next, &e);
+		if (r > 0)
+			return put(usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
+		/* The id may stand alone, in front of the options too. */
+		const char *id = r >= 0 && next < argc ? argv[next++] : NULL;
+		if (r >= 0 && id)
+			r = options_read(argc, argv, next, options, OPTION_COUNT,
+				"carrel session list|show|end [-s ID] [--json]", &next, &e);
+		if (r >= 0 &&
+			(next < argc ||
+				(id &&
+					(options[OPTION_SESSION].count ||
+						!strcmp(word, "list")))))
+			r = error_set(&e, ERROR_USAGE, "options", 0, argv[argc - 1],
+				"too many arguments");
+		if (r >= 0)
+			r = do_word(word, options, id, environment, &e);
+	}
+	(void)say_error(&e);
+	return r < 0 ? STATUS_CARREL : 0;
+}

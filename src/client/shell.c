@@ -1,0 +1,73 @@
+/*
+ * shell.c - see shell.h.
+ *
+ * Runs in: the launcher; with -s ID the client. It only writes the command line of `run` or `exec`.
+ */
+#include "client/shell.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/say.h"
+#include "client/exec.h"
+#include "host/facts.h"
+#include "host/run.h"
+
+enum { STATUS_CARREL = 125, WORDS_MORE = 4 };
+
+static bool names_session(int argc, const char *const *argv, int first)
+{
+	for (int i = first; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (!strcmp(argv[i], "-s") || !strcmp(argv[i], "--session") ||
+			!strncmp(argv[i], "--session=", 10))
+			return true;
+	return false;
+}
+
+static const char *choose_shell(const char *const *environment)
+{
+	const char *shell = facts_env(environment, "SHELL");
+
+	return shell && shell[0] == '/' ? shell : "/bin/sh";
+}
+
+int shell_command(int argc, const char *const *argv, int first, const char *const *environment,
+	unsigned closed)
+{
+	static const char help[] =
+		"usage: carrel shell [SETTINGS]\n"
+		"       carrel shell -s ID [OPTIONS OF exec]\n\n"
+		"$SHELL as a login shell, in a session of its own or in a live one.\n";
+	struct error e = { 0 };
+	const char **words = calloc((size_t)argc + WORDS_MORE, sizeof(*words));
+	int count = 0;
+
+	if (!words) {
+		int r = error_set(&e, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
+
+		(void)r; /* told here */
+		(void)say_error(&e);
+		return STATUS_CARREL;
+	}
+	for (; count < argc; count++) {
+		words[count] = argv[count];
+		if (count >= first &&
+			(!strcmp(argv[count], "--help") || !strcmp(argv[count], "-h"))) {
+			free(words);
+			return fd_write_all(STDOUT_FILENO, help, sizeof(help) - 1) < 0
+				? STATUS_CARREL
+				: 0;
+		}
+	}
+	words[count++] = "--";
+	words[count++] = choose_shell(environment);
+	words[count++] = "-l";
+	int status = names_session(argc, argv, first)
+		? exec_command(count, words, first, environment, closed)
+		: run_command(count, words, first, environment, closed);
+	free(words);
+	return status;
+}

@@ -1,0 +1,15 @@
+/*
+ * caller.h - where the caller's arguments and environment lie in this process' memory.
+ *
+ * Runs in: the launcher. Init, a copy of it, wipes its own copy of that memory: it may hold secrets.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/*
+ * caller_block - the one block that the kernel put both in (execve(2)).
+ * *@ret_start, *@ret_size: NULL and 0 where there is no argument.
+ */
+void caller_block(int argc, const char *const *argv, const char *const *environment,
+	char **ret_start, size_t *ret_size);

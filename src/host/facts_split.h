@@ -1,0 +1,17 @@
+/*
+ * facts_split.h - the directories on the way to something hidden, for a session without mounts.
+ *
+ * Runs in: the launcher and carrel-policy, outside. May not: change anything.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "plan/plan.h"
+
+/*
+ * facts_split - list every directory above something that is hidden in every session or by the policy
+ * into facts->splits. One that cannot be listed holds nothing: what is in it cannot be read then.
+ * After facts_paths(). Returns 0, or -errno with @e (ERROR_LIMIT: too many entries, no memory).
+ */
+MUST_CHECK int facts_split(struct facts *facts, struct arena *a, struct error *e);

@@ -1,0 +1,20 @@
+/*
+ * peer.h - who connected to the control socket.
+ *
+ * Runs in: S.
+ *
+ * The state directory lets no other user in, and no session has it inside. Should a tool get to a socket
+ * nevertheless (a state directory in some odd place, and a session that shows that place), then as the same
+ * user, but in a pid namespace below ours.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/*
+ * peer_is_own - whether the process that connected is one of the caller's own, and no tool in a session.
+ * @fd: the connection. @unconfined: sessions have no namespaces on this machine; then a process with
+ * no_new_privs is taken for a tool. One that cannot be looked at is none of ours.
+ * See: unix(7) SO_PEERCRED, proc(5) NSpid.
+ */
+bool peer_is_own(int fd, bool unconfined);

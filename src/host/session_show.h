@@ -1,0 +1,12 @@
+/*
+ * session_show.h - where a session is, as members of a JSON object.
+ *
+ * Runs in: the launcher and S.
+ */
+#pragma once
+
+#include "base/json.h"
+#include "plan/plan.h"
+
+/* session_show_paths - session, session_dir, scratch, tool_results, workspace. */
+void session_show_paths(struct json *j, const struct facts *f);
