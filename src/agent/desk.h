@@ -1,0 +1,80 @@
+/*
+ * desk.h - the session that a client of ours works in: where it is, and what is asked of it.
+ *
+ * Runs in: carrel-agent, outside. It is a client of the control socket (host/control.h) like any other:
+ * whatever the tools of an agent do here, they do through the session, and so within its walls.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/buffer.h"
+#include "agent/loop.h"
+#include "host/control.h"
+
+/* A request without its answer; lies in the struct of whom it belongs to. */
+struct desk_asked {
+	struct desk_asked *next;
+	uint64_t tag;
+	/*
+	 * One record that answers it, and may be followed by others until desk_forget(). Descriptors
+	 * that are taken are to be replaced by -1. @m is NULL when the session is gone.
+	 */
+	void (*answer)(struct desk_asked *a, struct control_message *m);
+};
+
+struct desk {
+	struct loop *loop;
+	struct watch watch; /* the connection */
+	struct desk_asked *asked;
+	uint64_t last_tag;
+	bool lost;                  /* the connection is gone */
+	bool no_bash;               /* the session has none: sh runs command lines */
+	unsigned umask;             /* of what commands make */
+	uint64_t output_max;        /* bytes of one output of a command */
+	bool own_user;              /* commands run as the user that we are */
+	int null;                   /* /dev/null, for reading */
+	char *block;                /* CAPTURE_BLOCK bytes, for all captures */
+	int pad;                    /* the scratchpad */
+	struct control_message *in; /* what was received last */
+	int results;                /* the directory of tool results */
+	json_t *started;            /* what `session start` said */
+	const char *id, *scratch, *workspace, *tool_results; /* of it; paths are absolute */
+};
+
+/*
+ * desk_open - connect to the session that `carrel session start --json` has told of.
+ * @started: its answer, a reference is kept. Returns 0, or -errno with @e.
+ */
+MUST_CHECK int desk_open(struct desk *d, struct loop *loop, json_t *started, struct error *e);
+
+/* desk_close - give everything back; the session goes on, or not. */
+void desk_close(struct desk *d);
+
+/*
+ * desk_ask - send a record, and its descriptors (which stay the caller's).
+ * @a: unused until now; `answer` is set. Returns 0, -EAGAIN (the session does not keep up), or -errno.
+ */
+MUST_CHECK int desk_ask(struct desk *d, struct desk_asked *a, struct control_record *record,
+	const void *body, size_t size, const int *fds, unsigned fd_count);
+
+/* desk_forget - no answer is waited for any more. */
+void desk_forget(struct desk *d, struct desk_asked *a);
+
+/*
+ * desk_path - the path that a tool was given, made absolute: against the scratch.
+ * Appends it to @b.
+ */
+void desk_path(const struct desk *d, const char *path, struct buffer *b);
+
+/*
+ * desk_json - a JSON document of the session or of the launcher. Names that are no UTF-8, which they
+ * write as lone surrogates (base/json.h), are shown with U+FFFD. NULL where it is none.
+ */
+json_t *desk_json(const char *text, size_t size);
+
+/* desk_says - an ERROR record as a sentence for the model, appended to @b. */
+void desk_says(const struct control_message *m, struct buffer *b);

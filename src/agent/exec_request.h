@@ -1,0 +1,33 @@
+/*
+ * exec_request.h - what the tool `exec` was asked to run, as the bytes that the session takes.
+ *
+ * Runs in: carrel-agent, outside. PURE, but for the sealed file.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "agent/buffer.h"
+#include "agent/desk.h"
+
+/*
+ * exec_request_build - the body of an EXEC record (box/request.h) for the tool's @arguments.
+ * @shell: what runs a command line.
+ * @ret: appended to. @ret_why: what is wrong, where -EINVAL is returned.
+ * Returns 0, -EINVAL or -ENOMEM.
+ */
+MUST_CHECK int exec_request_build(const struct desk *d, const json_t *arguments,
+	const char *shell, struct buffer *ret, struct buffer *ret_why);
+
+/*
+ * exec_request_seal - a body that is too long for a record, in a file that cannot change any more.
+ * The caller's descriptor, or -errno.
+ */
+MUST_CHECK int exec_request_seal(const struct buffer *body);
+
+/*
+ * exec_request_explain - why the command that @end tells of never was, and what to do; for the model.
+ * Appended to @ret, unless that says something already.
+ */
+void exec_request_explain(const struct desk *d, const json_t *arguments,
+	const struct control_record *end, struct buffer *ret);

@@ -1,0 +1,149 @@
+/*
+ * message.c - see message.h.
+ *
+ * Runs in: carrel-agent, outside.
+ */
+#include "agent/message.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * An empty array takes three bytes of a line ("[],") and more than a hundred of memory: a line within
+ * its bound could still take gigabytes. Whether the text is JSON at all is the parser's to say.
+ */
+static const char *count_values(const char *line, size_t length)
+{
+	size_t depth = 0, values = 0;
+	bool inside = false;
+
+	for (size_t i = 0; i < length; i++) {
+		if (inside) {
+			if (line[i] == '\\')
+				i++;
+			else if (line[i] == '"')
+				inside = false;
+			continue;
+		}
+		switch (line[i]) {
+		case '"':
+			inside = true;
+			break;
+		case '[':
+		case '{':
+			if (++depth > MESSAGE_DEPTH_MAX)
+				return "the message is nested too deeply";
+			values++;
+			break;
+		case ']':
+		case '}':
+			depth -= depth > 0;
+			break;
+		case ',':
+		case ':':
+			values++;
+			break;
+		default:
+			break;
+		}
+		if (values > MESSAGE_VALUES_MAX)
+			return "the message has too many values";
+	}
+	return NULL;
+}
+
+json_t *message_parse(const char *line, size_t length, char *ret_why, size_t size)
+{
+	const char *why = count_values(line, length);
+
+	if (why) {
+		(void)snprintf(ret_why, size, "%s", why);
+		return NULL;
+	}
+	json_error_t e;
+	json_t *value = json_loadb(
+		line, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
+	if (!value) {
+		/* The parser's text may quote the line: only its place is told. */
+		const char *what = json_error_code(&e) == json_error_duplicate_key
+			? "a name stands twice in an object"
+			: json_error_code(&e) == json_error_invalid_utf8 ? "it is not UTF-8"
+									 : "it is not JSON";
+
+		(void)snprintf(ret_why, size, "the line cannot be read: %s (at byte %d)", what,
+			e.position);
+	}
+	return value;
+}
+
+static bool is_id(const json_t *id)
+{
+	return json_is_integer(id) ||
+		(json_is_string(id) && json_string_length(id) <= MESSAGE_ID_MAX);
+}
+
+static void bad(struct message *m, const char *why)
+{
+	m->kind = MESSAGE_BAD;
+	m->code = MESSAGE_INVALID_REQUEST;
+	m->why = why;
+}
+
+static void read_call(const json_t *value, struct message *m)
+{
+	const json_t *method = json_object_get(value, "method");
+	const json_t *params = json_object_get(value, "params");
+	const json_t *id = json_object_get(value, "id");
+
+	if (!json_is_string(method) ||
+		strlen(json_string_value(method)) != json_string_length(method))
+		return bad(m, "`method` must be a string");
+	if (id && !m->id)
+		return bad(m, "`id` must be a string (of up to 1,024 bytes) or an integer");
+	m->kind = id ? MESSAGE_REQUEST : MESSAGE_NOTIFICATION;
+	m->method = json_string_value(method);
+	if (params && !json_is_object(params)) {
+		bad(m, "`params` must be an object");
+		m->code = MESSAGE_INVALID_PARAMS;
+		m->id = id ? m->id : NULL;
+		return;
+	}
+	m->params = params;
+}
+
+void message_read(const json_t *value, struct message *ret)
+{
+	*ret = (struct message){ .kind = MESSAGE_BAD };
+	if (json_is_array(value)) {
+		if (json_array_size(value) == 0)
+			return bad(ret, "an empty batch");
+		if (json_array_size(value) > MESSAGE_BATCH_MAX)
+			return bad(ret, "a batch of more than 100 messages");
+		ret->kind = MESSAGE_BATCH;
+		return;
+	}
+	if (!json_is_object(value))
+		return bad(ret, "a message is an object");
+	const json_t *id = json_object_get(value, "id");
+	const json_t *version = json_object_get(value, "jsonrpc");
+
+	if (is_id(id))
+		ret->id = id;
+	if (!json_is_string(version) || strcmp(json_string_value(version), "2.0") != 0)
+		return bad(ret, "`jsonrpc` must be \"2.0\"");
+	if (json_object_get(value, "method"))
+		return read_call(value, ret);
+	ret->result = json_object_get(value, "result");
+	if (!ret->result && !json_is_object(json_object_get(value, "error")))
+		return bad(ret, "neither `method` nor `result` nor `error`");
+	ret->kind = MESSAGE_RESPONSE;
+}
+
+int message_is_blank(const char *line, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (line[i] != ' ' && line[i] != '\t' && line[i] != '\r')
+			return 0;
+	return 1;
+}

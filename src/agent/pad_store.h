@@ -1,0 +1,62 @@
+/*
+ * pad_store.h - the scratchpad of a session: one file for each section, beside the scratch.
+ *
+ * Runs in: carrel-agent, outside. May not: be reached from inside. `pad/` lies in the session directory,
+ * of which the tools see nothing but `scratch/` and `tool-results/`; it goes with the session.
+ *
+ * Writers exclude each other with flock(2) on the directory, which goes with a killed one; with one that
+ * is stopped patience ends, and everything here then returns -EWOULDBLOCK with nothing changed. A section is
+ * replaced by rename(2), so a reader, and who comes after a kill, finds the old text or the new.
+ * There is no fsync(2): after a power cut there is no session that the text could belong to.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "agent/buffer.h"
+#include "base/error.h"
+
+#define PAD_SECTION_MAX ((size_t)1 << 20) /* bytes of a section */
+#define PAD_PATIENCE_MS 3000              /* with a writer that does not finish */
+
+enum pad_section {
+	PAD_GOAL,
+	PAD_FINDINGS,
+	PAD_ARTIFACTS,
+	PAD_ERRORS,
+	PAD_MAIN,
+	PAD_SECTIONS, /* how many; in a request: all of them */
+};
+
+/* pad_section_name - "goal", "findings", "artifacts", "errors" or "main". */
+const char *pad_section_name(enum pad_section section);
+
+/* pad_section_find - the section of that name, PAD_SECTIONS where there is none. */
+enum pad_section pad_section_find(const char *name);
+
+/*
+ * pad_open - the pad in the session directory @session, made where it is not there.
+ * Returns a descriptor, the caller's, or -errno.
+ */
+MUST_CHECK int pad_open(int session);
+
+/*
+ * pad_write - replace a section. @ret_bytes: its size afterwards, also where it would be too large.
+ * Returns 0, -EFBIG (nothing was changed) or -errno.
+ */
+MUST_CHECK int pad_write(
+	int pad, enum pad_section section, const char *text, size_t size, size_t *ret_bytes);
+
+/* pad_append - the same, behind what is there; a newline comes between where there is none. */
+MUST_CHECK int pad_append(
+	int pad, enum pad_section section, const char *text, size_t size, size_t *ret_bytes);
+
+/*
+ * pad_read - sections as they are at one moment.
+ * @section: one, or PAD_SECTIONS for all. @ret: PAD_SECTIONS empty buffers, the caller's; one whose
+ * section was never written stays without data. Returns 0, -EFBIG (not ours) or -errno.
+ */
+MUST_CHECK int pad_read(int pad, enum pad_section section, struct buffer ret[PAD_SECTIONS]);
+
+/* pad_clear - erase one section, or all of them. 0 or -errno. */
+MUST_CHECK int pad_clear(int pad, enum pad_section section);

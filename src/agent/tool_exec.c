@@ -1,0 +1,491 @@
+/*
+ * tool_exec.c - the tool `exec`: a command in the session, its output within a budget.
+ *
+ * Runs in: carrel-agent, outside. The command runs inside, as any execution of the session does.
+ *
+ * One call is one execution: three pipes, an EXEC record, ACCEPTED, and ENDED, which comes when
+ * nothing of the execution is alive any more.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/capture.h"
+#include "agent/exec_request.h"
+#include "agent/harmless.h"
+#include "agent/tools.h"
+#include "base/fd.h"
+#include "base/name.h"
+#include "box/channel.h"
+
+enum { STREAMS = 2 };
+
+struct work {
+	struct desk_asked asked; /* first: the answer's struct is the work */
+	struct call *call;
+	struct desk *desk;
+	const json_t *arguments;
+	struct capture out[STREAMS];
+	bool merged, cancelled, too_long;
+	struct watch in;  /* stdin, while there is text for it */
+	const char *text; /* of stdin */
+	size_t left;
+	uint32_t execution; /* 0: not accepted yet */
+};
+
+static const char *const names[STREAMS] = { "stdout", "stderr" };
+
+static void work_free(struct work *w)
+{
+	desk_forget(w->desk, &w->asked);
+	loop_close_watched(w->desk->loop, &w->in);
+	for (int i = 0; i < STREAMS; i++)
+		capture_free(&w->out[i]);
+	free(w);
+}
+
+/* --- stdin ------------------------------------------------------------------------------------ */
+
+/* A command need not read what it is given: then the rest is dropped, as a shell does. */
+static void feed(struct watch *in, uint32_t events)
+{
+	struct work *w = in->context;
+
+	(void)events;
+	while (w->left > 0) {
+		ssize_t n = write(in->fd, w->text, w->left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0)
+			break;
+		w->text += n;
+		w->left -= (size_t)n;
+	}
+	loop_close_watched(w->desk->loop, in);
+}
+
+/* The end that the command reads, where there is text for it; w->in is ours. */
+static int open_stdin(struct work *w, const json_t *text)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	w->in = (struct watch){ .fd = ends[1], .ready = feed, .context = w };
+	w->text = json_string_value(text);
+	w->left = json_string_length(text);
+	if (fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0 ||
+		(!w->desk->own_user && fchmod(ends[0], 0444) < 0)) {
+		int r = -errno;
+
+		close(ends[0]);
+		return r;
+	}
+	return ends[0];
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+static const char *limit_word(const struct work *w, const struct control_record *end)
+{
+	static const char *const words[] = {
+		[CONTROL_LIMIT_TIMEOUT] = "timeout",
+		[CONTROL_LIMIT_CPU_TIME] = "cpu-time",
+		[CONTROL_LIMIT_FILE_SIZE] = "file-size",
+		[CONTROL_LIMIT_MEMORY] = "memory",
+		[CONTROL_LIMIT_PIDS] = "pids",
+	};
+	bool known = end->limit < sizeof(words) / sizeof(words[0]);
+	const char *word = known ? words[end->limit] : NULL;
+
+	return word || !w->too_long ? word : "output";
+}
+
+/* One stream into both forms of the answer. */
+static int add_stream(struct work *w, int i, json_t *structured, struct buffer *text)
+{
+	struct capture *c = &w->out[i];
+	autobuffer struct buffer shown = { 0 };
+	char path[2048], key[16];
+	int r = 0;
+
+	harmless_add(&shown, c->kept.data, c->kept.used);
+	if (c->kept.failed || shown.failed)
+		return -ENOMEM;
+	if (i == 1 && shown.used > 0)
+		buffer_format(text, "%s[stderr]\n", text->used ? "\n" : "");
+	buffer_add(text, shown.data, shown.used);
+	if (text->used > 0 && text->data[text->used - 1] != '\n')
+		buffer_text(text, "\n");
+	r |= json_object_set_new(
+		structured, names[i], json_stringn(shown.data ? shown.data : "", shown.used));
+	(void)snprintf(key, sizeof(key), "%s_chars", names[i]);
+	r |= json_object_set_new(structured, key, json_integer((json_int_t)c->budget.chars));
+	budget_path(&c->budget, path, sizeof(path));
+	(void)snprintf(key, sizeof(key), "%s_file", names[i]);
+	if (path[0])
+		r |= json_object_set_new(structured, key, json_string(path));
+	return r;
+}
+
+static void add_end(const struct work *w, const struct control_record *end, struct buffer *text)
+{
+	const char *word = limit_word(w, end);
+
+	if (WIFSIGNALED(end->wait_status)) {
+		const char *name = name_signal(WTERMSIG(end->wait_status));
+
+		buffer_format(text, "[ended by %s", name ? name : "a signal");
+	} else if (WEXITSTATUS(end->wait_status) != 0) {
+		buffer_format(text, "[exit status %d", WEXITSTATUS(end->wait_status));
+	} else if (word || text->used == 0) {
+		buffer_text(text, "[exit status 0, no output");
+	} else {
+		return;
+	}
+	if (word)
+		buffer_format(text, "; limit: %s", word);
+	buffer_text(text, "]\n");
+}
+
+static json_t *structure(const struct work *w, const struct control_record *end)
+{
+	const char *signal =
+		WIFSIGNALED(end->wait_status) ? name_signal(WTERMSIG(end->wait_status)) : NULL;
+	json_t *status = WIFEXITED(end->wait_status)
+		? json_integer(WEXITSTATUS(end->wait_status))
+		: json_null();
+	json_t *value = json_pack("{s:I, s:o, s:s?, s:b, s:s?}", "execution",
+		(json_int_t)w->execution, "status", status, "signal", signal, "timed_out",
+		end->limit == CONTROL_LIMIT_TIMEOUT, "limit", limit_word(w, end));
+	int r = value ? 0 : -1;
+
+	r |= json_object_set_new(
+		value, "wall_ms", json_integer((json_int_t)(end->wall_us / 1000)));
+	r |= json_object_set_new(value, "cpu_ms",
+		json_integer((json_int_t)((end->user_us + end->system_us) / 1000)));
+	r |= json_object_set_new(
+		value, "max_rss_bytes", json_integer((json_int_t)end->max_rss_bytes));
+	if (r == 0)
+		return value;
+	json_decref(value);
+	return NULL;
+}
+
+static void answer_end(struct work *w, const struct control_record *end)
+{
+	autobuffer struct buffer text = { 0 };
+	json_t *structured = structure(w, end);
+	int r = structured ? 0 : -ENOMEM;
+
+	for (int i = 0; i < STREAMS && r == 0; i++) {
+		if (i == 1 && w->merged)
+			break;
+		capture_cut(&w->out[i]);
+		r = add_stream(w, i, structured, &text);
+	}
+	add_end(w, end, &text);
+	struct call *c = w->call;
+	text.failed = text.failed || r < 0;
+	call_log(c, LEVEL_INFO, "execution %u ended after %llu ms", w->execution,
+		(unsigned long long)end->wall_us / 1000);
+	work_free(w);
+	call_answer_text(c, &text, structured);
+}
+
+static bool begin(struct work *w, struct buffer *why);
+
+/* The command never was: why, and what to do. */
+static void answer_unstarted(struct work *w, const struct control_record *end)
+{
+	struct call *c = w->call;
+	autobuffer struct buffer why = { 0 };
+	bool no_program = end->number == ENOENT && (int32_t)end->flag != STEP_CWD;
+
+	if (no_program && !w->desk->no_bash && field_get(w->arguments, "command")) {
+		w->desk->no_bash = true;
+		for (int i = 0; i < STREAMS; i++)
+			capture_free(&w->out[i]);
+		loop_close_watched(w->desk->loop, &w->in);
+		desk_forget(w->desk, &w->asked);
+		w->execution = 0;
+		if (begin(w, &why))
+			return;
+	}
+	exec_request_explain(w->desk, w->arguments, end, &why);
+	work_free(w);
+	call_refuse(c, "%s", why.data ? why.data : "out of memory");
+}
+
+static void forget_execution(struct work *w)
+{
+	struct control_record record = {
+		.kind = CONTROL_SIGNAL, .execution = w->execution, .number = SIGKILL, .flag = 1
+	};
+
+	/* Where the session does not take it, it is gone, or the end of the connection will do it. */
+	(void)!control_send(w->desk->watch.fd, &record, NULL, 0, NULL, 0);
+}
+
+static void accepted(struct work *w, uint32_t execution)
+{
+	static const char *const merged[] = { "output" };
+	char name[BUDGET_NAME_MAX];
+	int r = 0;
+
+	w->execution = execution;
+	call_log(w->call, LEVEL_DEBUG, "execution %u began", execution);
+	for (int i = 0; i < (w->merged ? 1 : STREAMS) && r == 0; i++) {
+		(void)snprintf(name, sizeof(name), "%u.%s.txt", execution,
+			w->merged ? merged[0] : names[i]);
+		r = capture_start(&w->out[i], w->desk->results, w->desk->tool_results, name);
+	}
+	if (r == 0 && w->in.fd >= 0 && w->left > 0)
+		r = loop_watch(w->desk->loop, &w->in, EPOLLOUT);
+	if (r < 0 || w->cancelled)
+		forget_execution(w);
+}
+
+static void answered(struct desk_asked *a, struct control_message *m)
+{
+	struct work *w = (struct work *)a;
+	struct call *c = w->call;
+	autobuffer struct buffer why = { 0 };
+
+	if (!m) {
+		work_free(w);
+		return call_refuse(
+			c, "the session has ended: who started this server must do so again");
+	}
+	switch (m->head.kind) {
+	case CONTROL_ACCEPTED:
+		return accepted(w, m->head.execution);
+	case CONTROL_ENDED:
+		if (m->head.started == STARTED_NO)
+			return answer_unstarted(w, &m->head);
+		if (m->head.started == STARTED_YES || m->head.wait_status || m->head.limit)
+			return answer_end(w, &m->head);
+		buffer_text(
+			&why, "what became of the command is not known: its keeper was killed");
+		break;
+	case CONTROL_ERROR:
+		desk_says(m, &why);
+		break;
+	default:
+		return;
+	}
+	work_free(w);
+	call_refuse(c, "%s", why.data ? why.data : "out of memory");
+}
+
+/* --- beginning -------------------------------------------------------------------------------- */
+
+static int send_request(struct work *w, const struct buffer *body, const int stdio[3])
+{
+	struct control_record record = { .kind = CONTROL_EXEC, .streams = 7 };
+	int fds[CONTROL_FDS_MAX] = { stdio[0], stdio[1], stdio[2], -1 };
+	autofd int apart = body->used > CONTROL_BODY_MAX ? exec_request_seal(body) : -1;
+
+	if (body->used <= CONTROL_BODY_MAX)
+		return desk_ask(w->desk, &w->asked, &record, body->data, body->used, fds, 3);
+	if (apart < 0)
+		return apart;
+	fds[3] = apart;
+	record.body = CONTROL_BODY_FD;
+	return desk_ask(w->desk, &w->asked, &record, NULL, 0, fds, 4);
+}
+
+/* The session's output-max: what is longer ends the command, as it does for `carrel exec`. */
+static void output_came(void *context)
+{
+	struct work *w = context;
+
+	if (w->too_long || !(capture_is_over(&w->out[0]) || capture_is_over(&w->out[1])))
+		return;
+	w->too_long = true;
+	forget_execution(w);
+}
+
+static int open_stream(struct work *w, int i, int *ret_write)
+{
+	const struct desk *d = w->desk;
+	uint64_t budget = (uint64_t)field_integer(w->arguments, "budget", TOOLS_BUDGET);
+
+	int r = capture_open(
+		&w->out[i], d->loop, d->block, budget, d->output_max, d->own_user, ret_write);
+	w->out[i].passed = output_came;
+	w->out[i].context = w;
+	return r;
+}
+
+/* False where it did not begin; then @why says it, and the work is still there. */
+static bool begin(struct work *w, struct buffer *why)
+{
+	autobuffer struct buffer body = { 0 };
+	const json_t *text = field_get(w->arguments, "stdin");
+	autofd int in = -1, out = -1, err = -1;
+	int r = exec_request_build(
+		w->desk, w->arguments, w->desk->no_bash ? "sh" : "bash", &body, why);
+
+	if (r == -EINVAL)
+		return false;
+	if (r == 0 && text && json_string_length(text) > 0)
+		r = in = open_stdin(w, text);
+	if (r >= 0)
+		r = open_stream(w, 0, &out);
+	if (r >= 0 && !w->merged)
+		r = open_stream(w, 1, &err);
+	if (r >= 0) {
+		const int stdio[3] = { in < 0 ? w->desk->null : in, out,
+			w->merged ? out : err };
+
+		r = send_request(w, &body, stdio);
+	}
+	if (r >= 0)
+		return true;
+	buffer_format(why,
+		"the command could not be begun: %s; try again when other calls have ended",
+		strerror(-r));
+	return false;
+}
+
+static void exec_start(struct call *c, const json_t *arguments)
+{
+	struct work *w = calloc(1, sizeof(*w));
+	autobuffer struct buffer why = { 0 };
+
+	if (!w)
+		return call_refuse(c, "out of memory");
+	w->asked.answer = answered;
+	w->call = c;
+	w->desk = call_desk(c);
+	w->arguments = arguments;
+	w->merged = field_flag(arguments, "merge_output", false);
+	w->in.fd = w->out[0].watch.fd = w->out[1].watch.fd = -1;
+	w->out[0].loop = w->out[1].loop = w->desk->loop;
+	w->out[0].budget.file = w->out[1].budget.file = -1;
+	call_set_work(c, w);
+	if (begin(w, &why))
+		return;
+	work_free(w);
+	call_refuse(c, "%s", why.data ? why.data : "out of memory");
+}
+
+static void exec_cancel(struct call *c)
+{
+	struct work *w = call_work(c);
+
+	w->cancelled = true;
+	if (w->execution)
+		forget_execution(w);
+}
+
+static void exec_progress(struct call *c, struct buffer *ret_text)
+{
+	const struct work *w = call_work(c);
+
+	buffer_format(ret_text, "running for %lld s, %llu characters of output",
+		(long long)(loop_now_ms() - call_started_ms(c)) / 1000,
+		(unsigned long long)(w->out[0].budget.chars + w->out[1].budget.chars));
+}
+
+/* --- what it takes and gives ------------------------------------------------------------------ */
+
+static const struct field input[] = {
+	{ .name = "command",
+		.type = FIELD_TEXT,
+		.help = "A line for the shell (bash, or sh where there is no bash). Either this or argv" },
+	{ .name = "argv",
+		.type = FIELD_TEXTS,
+		.help = "A program and its arguments, without a shell" },
+	{ .name = "cwd",
+		.type = FIELD_TEXT,
+		.help = "Working directory; relative to the workspace, which is the default" },
+	{ .name = "timeout_seconds",
+		.type = FIELD_INTEGER,
+		.min = 1,
+		.max = 604800,
+		.help = "After this time the command and all it started are ended" },
+	{ .name = "stdin",
+		.type = FIELD_TEXT,
+		.flags = FIELD_BYTES,
+		.help = "Text for its standard input; empty without it" },
+	{ .name = "env",
+		.type = FIELD_NAMED,
+		.help = "Variables to set besides those of the session" },
+	{ .name = "budget",
+		.type = FIELD_INTEGER,
+		.min = 100,
+		.max = TOOLS_BUDGET_MAX,
+		.help = "Characters of stdout, and of stderr, that are returned (20000). Of longer output "
+			"the middle is left out, and all of it is saved to a file that `read` can show "
+			"in slices" },
+	{ .name = "merge_output",
+		.type = FIELD_BOOLEAN,
+		.help = "stdout and stderr as one stream, in the order written" },
+	{ 0 },
+};
+
+static const struct field output[] = {
+	{ .name = "execution",
+		.type = FIELD_INTEGER,
+		.flags = FIELD_REQUIRED,
+		.help = "Number of the execution in the session" },
+	{ .name = "status",
+		.type = FIELD_INTEGER,
+		.flags = FIELD_REQUIRED | FIELD_NULL,
+		.help = "Exit status; null where a signal ended it" },
+	{ .name = "signal",
+		.type = FIELD_TEXT,
+		.flags = FIELD_REQUIRED | FIELD_NULL,
+		.help = "The signal that ended it" },
+	{ .name = "timed_out", .type = FIELD_BOOLEAN, .flags = FIELD_REQUIRED },
+	{ .name = "limit",
+		.type = FIELD_TEXT,
+		.flags = FIELD_REQUIRED | FIELD_NULL,
+		.help = "The limit that ended it: timeout, cpu-time, file-size, memory, pids, output" },
+	{ .name = "stdout",
+		.type = FIELD_TEXT,
+		.flags = FIELD_REQUIRED,
+		.help = "Within the budget, made harmless; stderr too with merge_output" },
+	{ .name = "stderr", .type = FIELD_TEXT },
+	{ .name = "stdout_chars",
+		.type = FIELD_INTEGER,
+		.flags = FIELD_REQUIRED,
+		.help = "Characters that came, before the budget" },
+	{ .name = "stderr_chars", .type = FIELD_INTEGER },
+	{ .name = "stdout_file",
+		.type = FIELD_TEXT,
+		.help = "Where all of it is, if it was over the budget" },
+	{ .name = "stderr_file", .type = FIELD_TEXT },
+	{ .name = "wall_ms", .type = FIELD_INTEGER, .flags = FIELD_REQUIRED },
+	{ .name = "cpu_ms", .type = FIELD_INTEGER, .flags = FIELD_REQUIRED },
+	{ .name = "max_rss_bytes", .type = FIELD_INTEGER, .flags = FIELD_REQUIRED },
+	{ 0 },
+};
+
+const struct tool tool_exec = {
+	.name = "exec",
+	.title = "Run a command",
+	.description =
+		"Run a command in the sandboxed session: the workspace and the scratch are "
+		"writable, the rest of the machine is read-only, hidden or not reachable. "
+		"Files that are not part of the user's project belong in $CARREL_SCRATCH. "
+		"Everything that the command started ends with it.",
+	.input = input,
+	.output = output,
+	.hints = TOOL_DESTRUCTIVE | TOOL_OPEN_WORLD,
+	.start = exec_start,
+	.cancel = exec_cancel,
+	.progress = exec_progress,
+};

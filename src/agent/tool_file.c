@@ -1,0 +1,140 @@
+/*
+ * tool_file.c - see tool_file.h.
+ *
+ * Runs in: carrel-agent, outside.
+ */
+#include "agent/tool_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tool_file_free(struct tool_file *f)
+{
+	desk_forget(f->desk, &f->asked);
+	buffer_free(&f->path);
+	buffer_free(&f->held);
+	free(f);
+}
+
+/* What the model can do about it. */
+static const char *advice(int errnum)
+{
+	switch (errnum) {
+	case ENOENT:
+	case ENOTDIR:
+		return "There is no such file or directory. A relative path is in the scratch; the "
+		       "tool `list` shows what is there, `exec` with `mkdir -p` makes directories";
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return "The session may not do that. It writes in the workspace and in the scratch, but "
+		       "not to protected files, and does not read what is hidden; the tool `status` "
+		       "shows the places";
+	case EISDIR:
+		return "It is a directory: see the tool `list`";
+	case ENXIO:
+	case ENODEV:
+		return "It is no regular file";
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
+		return "There is no room: remove what is not needed any more";
+	case ELOOP:
+		return "Its symbolic links lead nowhere";
+	default:
+		return "The tool `status` shows the places of the session";
+	}
+}
+
+void tool_file_refuse(struct tool_file *f, int errnum)
+{
+	struct call *c = f->call;
+	struct buffer path = f->path;
+
+	f->path = (struct buffer){ 0 };
+	tool_file_free(f);
+	call_refuse(
+		c, "%s: %s. %s", path.data ? path.data : "", strerror(errnum), advice(errnum));
+	buffer_free(&path);
+}
+
+static int ask(struct tool_file *f, enum control_kind kind)
+{
+	struct control_record record = { .kind = (uint16_t)kind };
+
+	if (kind == CONTROL_OPEN) {
+		record.number = f->flags;
+		record.streams = f->mode;
+	}
+	return desk_ask(f->desk, &f->asked, &record, f->path.data, f->path.used + 1, NULL, 0);
+}
+
+/* It was classified: go on, or say why not. */
+static void judged(struct tool_file *f, const struct control_message *m)
+{
+	struct call *c = f->call;
+	json_t *said = desk_json(m->body, m->size);
+	const char *surface = json_string_value(json_object_get(said, "surface"));
+	const char *why = json_string_value(json_object_get(said, "why"));
+
+	desk_forget(f->desk, &f->asked);
+	if (json_is_true(json_object_get(said, "write"))) {
+		int r = ask(f, CONTROL_OPEN);
+
+		json_decref(said);
+		if (r < 0)
+			tool_file_refuse(f, -r);
+		return;
+	}
+	struct buffer path = f->path;
+	f->path = (struct buffer){ 0 };
+	tool_file_free(f);
+	call_refuse(c, "%s cannot be written, it is %s (%s). %s", path.data,
+		surface ? surface : "not known", why ? why : "no reason was given",
+		advice(EROFS));
+	buffer_free(&path);
+	json_decref(said);
+}
+
+static void answered(struct desk_asked *a, struct control_message *m)
+{
+	struct tool_file *f = (struct tool_file *)a;
+	struct call *c = f->call;
+	autobuffer struct buffer why = { 0 };
+
+	if (m && m->head.kind == CONTROL_TEXT)
+		return judged(f, m);
+	if (m && m->head.kind == CONTROL_OPENED && m->fd_count == 1)
+		return f->opened(f, &m->fds[0], m->size ? m->body : f->path.data);
+	if (m && m->head.kind == CONTROL_OPENED)
+		return tool_file_refuse(f, m->head.number ? m->head.number : EIO);
+	if (m)
+		desk_says(m, &why);
+	tool_file_free(f);
+	call_refuse(c, "%s", why.data ? why.data : "the session has ended");
+}
+
+void tool_file_open(
+	struct tool_file *f, struct call *c, const char *path, int flags, unsigned mode)
+{
+	bool writes = (flags & O_ACCMODE) != O_RDONLY;
+
+	f->asked.answer = answered;
+	f->call = c;
+	f->desk = call_desk(c);
+	f->flags = flags;
+	f->mode = mode;
+	desk_path(f->desk, path, &f->path);
+	if (f->path.failed)
+		return tool_file_refuse(f, ENOMEM);
+	if (!path[0])
+		return tool_file_refuse(f, ENOENT);
+	if (f->path.used >= PATH_MAX)
+		return tool_file_refuse(f, ENAMETOOLONG);
+	int r = ask(f, writes ? CONTROL_CLASSIFY : CONTROL_OPEN);
+	if (r < 0)
+		tool_file_refuse(f, -r);
+}

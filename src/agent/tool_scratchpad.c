@@ -1,0 +1,81 @@
+/*
+ * tool_scratchpad.c - the tool `scratchpad`: the memory of a session, as `carrel pad` has it.
+ *
+ * Runs in: carrel-agent, outside. The pad is not reachable from inside.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/harmless.h"
+#include "agent/pad_request.h"
+#include "agent/tools.h"
+
+static void pad_start(struct call *c, const json_t *arguments)
+{
+	const struct desk *d = call_desk(c);
+	autobuffer struct buffer why = { 0 }, text = { 0 }, shown = { 0 };
+	struct pad_request q;
+	json_t *answer = NULL;
+	int r = pad_request_read(arguments, &q, &why);
+
+	if (r == 0)
+		r = pad_request_run(d->pad, &q, &answer, &why);
+	if (r < 0)
+		return call_refuse(c, "%s", why.data ? why.data : strerror(-r));
+	pad_request_text(answer, &text);
+	harmless_add(&shown, text.data, text.used);
+	if (shown.used == 0)
+		buffer_text(&shown,
+			q.section == PAD_SECTIONS ? "(the scratchpad is empty)\n"
+						  : "(the section is empty)\n");
+	call_answer_text(c, &shown, answer);
+}
+
+/* The request is judged by pad_request.h, whose answers teach: so the table requires nothing. */
+static const char *const actions[] = { "write", "append", "read", "clear", NULL };
+static const char *const sections[] = { "goal", "findings", "artifacts", "errors", "main",
+	NULL };
+
+static const struct field input[] = {
+	{ .name = "action",
+		.type = FIELD_TEXT,
+		.flags = FIELD_REQUIRED,
+		.words = actions,
+		.help = "write replaces a section, append adds to it, read and clear take one section or "
+			"all of them" },
+	{ .name = "section",
+		.type = FIELD_TEXT,
+		.words = sections,
+		.help = "The category. Defaults to main on write and append, to all sections on read "
+			"and clear" },
+	{ .name = "content",
+		.type = FIELD_TEXT,
+		.flags = FIELD_BYTES,
+		.help = "The text to save; required for write and append" },
+	{ 0 },
+};
+
+static const struct field output[] = {
+	{ .name = "action", .type = FIELD_TEXT, .flags = FIELD_REQUIRED },
+	{ .name = "section",
+		.type = FIELD_TEXT,
+		.flags = FIELD_REQUIRED,
+		.help = "The section, or \"all\"" },
+	{ .name = "bytes", .type = FIELD_INTEGER, .help = "Size of the section afterwards" },
+	{ .name = "sections", .type = FIELD_NAMED, .help = "What was read: section and text" },
+	{ 0 },
+};
+
+const struct tool tool_scratchpad = {
+	.name = "scratchpad",
+	.title = "Working memory",
+	.description =
+		"Working memory for this session: save what you found (paths, values, error "
+		"messages), the goal, what was tried, so that it is not lost between calls. "
+		"Not for progress tracking and not for final answers.",
+	.input = input,
+	.output = output,
+	.hints = TOOL_DESTRUCTIVE,
+	.free_form = true,
+	.start = pad_start,
+};

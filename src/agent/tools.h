@@ -1,0 +1,18 @@
+/*
+ * tools.h - the tools of the server, a file for each.
+ *
+ * Runs in: carrel-agent, outside. What a tool does to files and processes it does through the session
+ * (agent/desk.h), and may do no more than the session's own commands.
+ */
+#pragma once
+
+#include "agent/desk.h"
+#include "agent/server.h"
+
+enum {
+	TOOLS_BUDGET = 20000, /* characters of an output, as host/budget.h counts them */
+	TOOLS_BUDGET_MAX = 200000,
+};
+
+extern const struct tool tool_exec, tool_read, tool_write, tool_list, tool_promote,
+	tool_scratchpad, tool_status;
