@@ -38,6 +38,22 @@ in_user_namespace() {
 	assert_nothing_left
 }
 
+@test "what is said about limits is what a run is told" {
+	carrel doctor --json
+	local said remedy
+
+	said=$(jq -r '.checks[] | select(.check == "cgroup") | .verdict' <<<"$output")
+	remedy=$(jq -r '.checks[] | select(.check == "cgroup") | .remedy' <<<"$output")
+	carrel run --memory 200M --pids 100 --cpus 2 -- true
+	if [[ $said == ok ]]; then
+		assert_status 0
+	else
+		[[ $said == note ]] || fail "the verdict is $said"
+		assert_refused 'cannot be limited'
+		[[ $stderr == *"${remedy:0:25}"* ]] || fail "another remedy: $remedy"
+	fi
+}
+
 @test "every line has a verdict, and what is bad has a remedy" {
 	carrel doctor
 	while IFS= read -r line; do

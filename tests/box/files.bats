@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # What can be read and written inside: workspace modes, the rules of a policy, and which of two wins.
-# ctest: timeout=180
 load ../lib/common
 load ../lib/session
 

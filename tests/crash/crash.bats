@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Every process of a launch is killed at each of its system calls: the launcher, its init, the payload
 # up to execve. The driver is that of tests/torture.
-# ctest: timeout=900 serial
+# ctest: serial
 
 load ../lib/common
 
@@ -43,10 +43,10 @@ no_process_left() {
 
 	"$CARREL" run -- sh -c 'for i in 1 2 3; do (setsid sleep 1000 &) ; done; : >started; sleep 1000' &
 	pid=$!
-	wait_for 5 test -e "$WS/started"
+	wait_for test -e "$WS/started"
 	kill -KILL "$pid"
 	wait "$pid" || true
-	wait_for 5 no_process_left
+	wait_for no_process_left
 	[[ $(left) == *entry* ]] || fail 'the directory went by itself?'
 	carrel gc
 	assert_status 0
@@ -58,7 +58,7 @@ no_process_left() {
 
 	"$CARREL" run --report "$T/r.json" -- sh -c ': >started; sleep 1000' 2>"$T/err" &
 	pid=$!
-	wait_for 5 test -e "$WS/started"
+	wait_for test -e "$WS/started"
 	init=$(pgrep -P "$pid" | head -n 1)
 	kill -KILL "$init"
 	wait "$pid" || status=$?

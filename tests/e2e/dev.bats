@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The script `dev` and what CI runs: set-up is done by need, and a command's output is its own.
-# ctest: timeout=60 as=any
+# ctest: as=any
 load ../lib/common
 
 setup() {

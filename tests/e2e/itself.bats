@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
 # carrel builds itself in a session: a whole build of real size, with every wall up.
-# ctest: timeout=900
 load ../lib/common
 
 @test "carrel builds itself in a session, and what it built runs a command" {

@@ -291,3 +291,51 @@ listing() {
 		assert_status 125
 	done
 }
+
+@test "plan: a limit that cannot be held here is refused as run refuses it, behind the plan" {
+	for limit in '--memory 1G' '--cpus 1' '--pids 50' '--memory 1G --pids 50'; do
+		# shellcheck disable=SC2086
+		carrel run $limit -- true
+		local ran=$status said=$stderr
+		# shellcheck disable=SC2086
+		carrel plan $limit -- true
+		assert_status "$ran"
+		[[ $(grep -v hint: <<<"$stderr") == "$(grep -v hint: <<<"$said")" ]] ||
+			fail "$limit: run says $said"
+		assert_matches "$output" 'limits|memory|cpus|pids'
+	done
+}
+
+@test "plan: limits that are no operations, what is promoted and where to" {
+	mkdir "$T/kept"
+	carrel plan --memory 1G --pids 7 --cpus 1.5 --output-budget 0 --output-max 1M --merge-output \
+		--lifetime 3h --promote '*.txt:out' --promote-to "$T/kept" -- true
+	# The status is that of the test above.
+	assert_matches "$output" 'memory +1G \[command line: --memory\]'
+	assert_matches "$output" 'pids +7 \['
+	assert_matches "$output" 'cpus +1.5 \['
+	assert_matches "$output" 'output +0 characters'
+	assert_matches "$output" 'output-max +1M \['
+	assert_matches "$output" 'lifetime +3h \['
+	assert_matches "$output" "scratch/\\*.txt -> $WS/out \\[command line: --promote\\]"
+	assert_matches "$output" "  $T/kept \\[command line: --promote-to\\]"
+	carrel plan --json --memory 1G --output-budget 0 --promote '*.txt:out' --promote-to "$T/kept" -- true
+	printf '%s\n' "$output" >"$T/plan.json"
+	"$VALIDATE" --schema plan "$T/plan.json"
+	assert_field "$T/plan.json" .policy.memory 1073741824
+	assert_field "$T/plan.json" .policy.output_budget 0
+	assert_field "$T/plan.json" '.policy.output_max == null' true
+	assert_field "$T/plan.json" '.promote[0].directory' "$WS/out"
+	assert_field "$T/plan.json" '.promote_to[0].source.setting' promote-to
+}
+
+@test "plan and --verbose: what of the repositories was not granted" {
+	printf 'gitdir: %s/elsewhere\n' "$T" >"$WS/.git"
+	carrel plan -- true
+	assert_matches "$output" "noted in the repositories of the workspace"
+	assert_matches "$output" "  $WS/.git: "
+	carrel run --verbose -- true
+	assert_matches "$stderr" "note: $WS/.git: "
+	carrel run -- true
+	[[ -z $stderr ]] || fail "$stderr"
+}

@@ -142,6 +142,24 @@ with_system() {
 	carrel run --quiet --keep -- true
 	[[ -z $stderr ]]
 	rm -rf "$BASE"/carrel-????????????????????
-	carrel run --verbose -- true
+	carrel run --verbose --net host -- true
 	assert_status 0
+	assert_matches "$stderr" "workspace: $WS: direct"
+	assert_matches "$stderr" 'net-namespace: off'
+	local id
+	id=$(sed -n 's/^carrel: session: //p' <<<"$stderr")
+	assert_matches "$stderr" "scratch: $BASE/carrel-$id/scratch"
+}
+
+@test "check: a line that is too long is one mistake" {
+	{
+		printf '# '
+		head -c 20000 /dev/zero | tr '\0' x
+		printf '\nnonsense\n'
+	} >"$T/long"
+	carrel policy check "$T/long"
+	assert_status 1
+	[[ $(grep -c '^carrel: ' <<<"$stderr") == 2 ]] || fail "$stderr"
+	assert_matches "$stderr" "$T/long:1"
+	assert_matches "$stderr" "$T/long:2"
 }

@@ -4,13 +4,13 @@ load ../lib/common
 load ../lib/session
 
 @test "when the command ends the session ends: background children are killed at once" {
-	elapsed_below 20 carrel run -- sh -c 'sleep 100 & exit 5'
+	ends_soon carrel run -- sh -c 'sleep 1000 & exit 5'
 	assert_status 5
 	assert_nothing_left
 }
 
 @test "a double fork into a session of its own is found and killed" {
-	elapsed_below 20 carrel run -- sh -c \
+	ends_soon carrel run -- sh -c \
 		'setsid sh -c "(setsid sleep 100 &) ; touch $1/forked; sleep 100" >/dev/null 2>&1 & while [ ! -e $1/forked ]; do sleep 0.02; done' sh "$WS"
 	assert_status 0
 	assert_nothing_left
@@ -26,20 +26,20 @@ load ../lib/session
 }
 
 @test "children that ignore every signal are killed" {
-	elapsed_below 20 carrel run -- sh -c \
+	ends_soon carrel run -- sh -c \
 		'(trap "" TERM INT HUP QUIT USR1; touch ready; sleep 100 & wait) & while [ ! -e ready ]; do sleep 0.02; done; exit 7'
 	assert_status 7
 	assert_nothing_left
 }
 
 @test "a stopped child does not hold up the end" {
-	elapsed_below 20 carrel run -- sh -c 'sleep 100 & kill -STOP $!; exit 3'
+	ends_soon carrel run -- sh -c 'sleep 1000 & kill -STOP $!; exit 3'
 	assert_status 3
 	assert_nothing_left
 }
 
 @test "a fork bomb's remains are gone" {
-	elapsed_below 40 carrel run -- sh -c 'i=0; while [ $i -lt 300 ]; do sleep 100 & i=$((i+1)); done; exit 4'
+	ends_soon carrel run -- sh -c 'i=0; while [ $i -lt 300 ]; do sleep 1000 & i=$((i+1)); done; exit 4'
 	assert_status 4
 	assert_nothing_left
 }
@@ -48,12 +48,12 @@ load ../lib/session
 	pipe() {
 		output=$("$CARREL" run -- sh -c 'sleep 100 & setsid sleep 100 & echo done')
 	}
-	elapsed_below 20 pipe
+	ends_soon pipe
 	assert_output 'done'
 	pipe() {
 		"$CARREL" run -- sh -c 'sleep 100 >&2 & echo x' 2>&1 | cat >"$T/piped"
 	}
-	elapsed_below 20 pipe
+	ends_soon pipe
 	[[ $(<"$T/piped") == x ]]
 }
 
@@ -118,7 +118,7 @@ load ../lib/session
 	nohup "$CARREL" run -- sh -c 'touch ready; while [ ! -e go ]; do sleep 0.02; done; echo survived' \
 		>"$T/out" 2>"$T/err" </dev/null 3>&- &
 	LAUNCHER=$!
-	wait_for 10 test -e "$WS/ready"
+	wait_for test -e "$WS/ready"
 	kill -HUP "$LAUNCHER"
 	sleep 0.2
 	touch "$WS/go"
@@ -155,7 +155,7 @@ load ../lib/session
 @test "die-with-parent ends the session when the caller goes" {
 	bash -c '"$CARREL" run --die-with-parent -- sh -c "touch ready; sleep 100" & while [ ! -e ready ]; do sleep 0.02; done; kill -KILL $$' \
 		3>&- >/dev/null 2>&1 || true
-	await_nothing_left 15
+	await_nothing_left
 }
 
 @test "carrel as pid 1 of a pid namespace: reaps, forwards, ends" {

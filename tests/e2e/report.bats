@@ -155,7 +155,7 @@ reported() {
 	finish
 	[[ $(<"$R") == old ]]
 	await_processes() { [[ -z $(marked) ]]; }
-	wait_for 15 await_processes
+	wait_for await_processes
 	"$CARREL" gc
 }
 

@@ -141,6 +141,23 @@ missing() {
 	assert_status 153
 	assert_field "$R" .limit file-size
 	assert_field "$R" .signal.name SIGXFSZ
+	reported --file-size 4096 -- sh -c 'head -c 100000 /dev/zero >big' # the shell tells
+	assert_status 153
+	assert_field "$R" .limit file-size
+	assert_field "$R" .status 153
+	# shellcheck disable=SC2016
+	reported --cpu-time 1h -- sh -c 'sh -c "kill -XCPU \$\$"; exit $?'
+	assert_field "$R" .limit cpu-time
+	assert_field "$R" .status 152
+	for n in 152 153; do # no limit was given, or the other one
+		reported -- sh -c "exit $n"
+		assert_status $n
+		jq -e '.limit == null' "$R" >/dev/null
+	done
+	reported --cpu-time 1h -- sh -c 'exit 153'
+	jq -e '.limit == null' "$R" >/dev/null
+	reported --file-size 1M -- sh -c 'exit 152'
+	jq -e '.limit == null' "$R" >/dev/null
 	reported --cpu-time 1s -- sh -c 'while :; do :; done'
 	assert_field "$R" .limit cpu-time
 	[[ $status == 152 || $status == 137 ]] || fail 'no signal of the CPU limit'

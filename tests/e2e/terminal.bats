@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # A session at a terminal: a real one inside, job control, window size, and the caller's terminal as
 # it was, whatever happened.
-# ctest: timeout=180
 load ../lib/common
 load ../lib/session
 
@@ -34,7 +33,7 @@ at_terminal() {
 		wait' "$CARREL" run -- sh -c 'trap "echo caught; exit 7" INT; echo ready; while :; do sleep 0.05; done'
 	assert_status 7
 	assert_matches "$output" caught
-	at_terminal 'modes
+	at_terminal '
 		expect ready
 		send \x03
 		wait
@@ -96,7 +95,7 @@ at_terminal() {
 		expect prompt>
 		send exit\r
 		wait' bash --norc --noprofile -i
-	await_nothing_left 10
+	await_nothing_left
 }
 
 @test "in the background it does not take the keyboard" {
@@ -116,21 +115,21 @@ at_terminal() {
 
 @test "modes are restored after each kind of end" {
 	for end in 'exit 0' 'exit 5' 'kill -9 $$' 'stty raw -echo; exit 1' 'kill -SEGV $$' 'stty -icanon; kill -TERM $$'; do
-		at_terminal 'modes
+		at_terminal '
 			expect ready
 			wait
 			same' "$CARREL" run -- sh -c "echo ready; $end"
 	done
-	at_terminal 'modes
+	at_terminal '
 		wait
 		same' "$CARREL" run --timeout 300ms -- sh -c 'stty raw; sleep 60'
 	assert_status 124
-	at_terminal 'modes
+	at_terminal '
 		wait
 		same' sh -c '"$CARREL" run -- /no/such/command; exit $(($? - 100))'
 	assert_status 27
 	for s in TERM HUP; do
-		at_terminal "modes
+		at_terminal "
 			expect ready
 			signal $s
 			wait
@@ -143,14 +142,14 @@ at_terminal() {
 	at_terminal 'expect ready
 		hangup
 		wait' "$CARREL" run -- sh -c 'echo ready; exec sleep 100'
-	await_nothing_left 10
+	await_nothing_left
 }
 
 @test "tty no: no controlling terminal, streams are the caller's" {
 	at_terminal '' "$CARREL" run --tty no -- sh -c 'test -t 1 && echo is-tty; (: </dev/tty) 2>/dev/null || echo none'
 	assert_status 0
 	assert_matches "$output" none
-	at_terminal 'modes
+	at_terminal '
 		expect ready
 		send \x03
 		wait
@@ -210,8 +209,8 @@ at_terminal() {
 @test "inside tmux" {
 	need tmux
 	tmux -S "$T/tmux" -f /dev/null new-session -d -x 70 -y 20 "$CARREL run -- sh -c 'stty size >size; tty >>size'"
-	wait_for 15 grep -q pts "$WS/size"
+	wait_for grep -q pts "$WS/size"
 	[[ $(<"$WS/size") == $'20 70\n/dev/pts/0' || $(<"$WS/size") == $'19 70\n/dev/pts/0' ]]
 	tmux -S "$T/tmux" kill-server 2>/dev/null || true
-	await_nothing_left 10
+	await_nothing_left
 }

@@ -3,7 +3,7 @@
  * away what is protected, and what can be made of a descriptor.
  *
  * Runs in: a session; for the control arm, outside. May not: leave anything on the machine
- * itself. Where an attempt on it succeeds (`create`, `rewrite`, `mkdir`), it is undone at once.
+ * itself. Where an attempt on it succeeds (`create`, `rewrite`, `mkdir`, ...), it is undone at once.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -58,6 +58,24 @@ static int make_directory(char *const *arg)
 
 	if (r == 0)
 		(void)rmdir(arg[0]);
+	return r;
+}
+
+static int make_symlink(char *const *arg)
+{
+	int r = attack_result(symlink("nowhere", arg[0]));
+
+	if (r == 0)
+		(void)unlink(arg[0]);
+	return r;
+}
+
+static int make_fifo(char *const *arg)
+{
+	int r = attack_result(mkfifo(arg[0], 0600));
+
+	if (r == 0)
+		(void)unlink(arg[0]);
 	return r;
 }
 
@@ -333,6 +351,8 @@ int main(int argc, char **argv)
 		{ "open-device", 1, open_device },
 		{ "create", 1, create_file },
 		{ "mkdir", 1, make_directory },
+		{ "symlink", 1, make_symlink },
+		{ "fifo", 1, make_fifo },
 		{ "rewrite", 1, rewrite_file },
 		{ "read", 1, read_file },
 		{ "list", 1, list_directory },

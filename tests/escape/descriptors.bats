@@ -68,7 +68,7 @@ load escape
 		BACKGROUND=$!
 	}
 	in_background_lock
-	wait_for 10 test -e "$WS/locked"
+	wait_for test -e "$WS/locked"
 	flock --nonblock "$T/input" true || fail 'the session holds a lock on the file'
 	kill -TERM "$BACKGROUND"
 	wait "$BACKGROUND" || true

@@ -33,7 +33,7 @@ while True:
         try: c.send(b"!")
         except OSError: pass
         c.close()' "$1" "$2" "$T/serving"
-	wait_for 10 test -s "$T/serving"
+	wait_for test -s "$T/serving"
 	PORT=$(<"$T/serving")
 }
 

@@ -254,8 +254,8 @@ appears() {
 	signal KILL
 	finish
 	[[ $(find "$WS" -path "$WS/.git/objects" -prune -o -print | sort) == "$before" ]]
-	wait_for 10 "$CARREL" gc
-	wait_for 10 assert_nothing_left
+	wait_for "$CARREL" gc
+	wait_for assert_nothing_left
 }
 
 @test "an overlay keeps everything from the host, what stands below it included" {

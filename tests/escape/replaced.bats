@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # Protected things that are moved away on the host while a session runs: the mount goes with them, and
 # what the tools put in their place must not stay. The control arm of each is what the tools could write.
-# ctest: timeout=120
 load ../lib/common
 
 quarantined() {

@@ -54,6 +54,34 @@ load escape
 	[[ $(verdict) == escaped ]] || fail 'control: the scratch cannot be written'
 }
 
+# Each way to change a file or what its directory says of it, on an output that was saved: outside it
+# is the caller's own file; inside it is there to be read.
+@test "an output that was saved is read, and changed in no way" {
+	local attempts=(write open-write rewrite truncate ftruncate unlink write-o-path chmod touch setxattr)
+	local attempt path
+
+	path=$T/saved
+	for attempt in "${attempts[@]}"; do
+		printf 'the output\n' >"$path"
+		if [[ $attempt != setxattr ]]; then
+			broke attack_files "$attempt" "$path"
+		fi
+	done
+	SETTINGS=(--output-budget 4000)
+	# shellcheck disable=SC2016
+	session sh -c 'seq 5000
+		until [ "$(wc -l <"$CARREL_TOOL_RESULTS/1.stdout.txt")" = 5000 ]; do sleep 0.02; done
+		for attempt; do attack_files "$attempt" "$CARREL_TOOL_RESULTS/1.stdout.txt"; done >"$CARREL_SCRATCH/said"
+		attack_files rename "$CARREL_TOOL_RESULTS/1.stdout.txt" "$CARREL_SCRATCH/x" >>"$CARREL_SCRATCH/said"
+		attack_files create "$CARREL_TOOL_RESULTS/1.stderr.txt" >>"$CARREL_SCRATCH/said"
+		attack_files link-write "$CARREL_TOOL_RESULTS/1.stdout.txt" "$CARREL_SCRATCH/y" >>"$CARREL_SCRATCH/said"
+		seq 5000 | cmp - "$CARREL_TOOL_RESULTS/1.stdout.txt" && cat "$CARREL_SCRATCH/said"' sh "${attempts[@]}"
+	assert_status 0
+	output=$(grep -E '^(escaped|refused|absent|held|killed)' <<<"$output")
+	(($(wc -l <<<"$output") == ${#attempts[@]} + 3)) || fail 'not all of them were tried'
+	refute_matches "$output" 'escaped|absent'
+}
+
 @test "the host's temporary files are not there, and nothing is left in them" {
 	local name=carrel-escape-$$
 
@@ -118,7 +146,7 @@ socket.socket(socket.AF_UNIX).bind("socket"); os.mkfifo("fifo")'
 	mkdir "$BASE/carrel-cccccccccccccccccccc"
 	session true
 	assert_status 0
-	wait_for 5 test ! -e "$BASE/carrel-cccccccccccccccccccc"
+	wait_for test ! -e "$BASE/carrel-cccccccccccccccccccc"
 	[[ -e $T/outside/file && -L $BASE/carrel-aaaaaaaaaaaaaaaaaaaa &&
 		-f $BASE/carrel-bbbbbbbbbbbbbbbbbbbb && -d $BASE/carrel-notasession ]]
 	rm -r "$BASE"/carrel-*

@@ -12,7 +12,7 @@ pid, master = pty.fork()
 if pid == 0:
     os.execvp(sys.argv[1], sys.argv[1:])
 text = b""
-end = time.monotonic() + 20
+end = time.monotonic() + 120
 while time.monotonic() < end:
     if not select.select([master], [], [], 0.2)[0]:
         continue
@@ -78,4 +78,28 @@ sys.exit(os.waitstatus_to_exitcode(status))' "$@"
 	assert_output refused:ENXIO
 	on_terminal attack_files open-device /dev/tty
 	assert_matches "$output" escaped
+}
+
+@test "names that a tool chose do not drive the terminal that they are shown on" {
+	load ../lib/live
+	make_runtime_dir "$T/run"
+	begin
+	# CSI in seven and in eight bits, OSC, and an override of the direction of writing.
+	# shellcheck disable=SC2016
+	inside -- sh -c 'cd "$CARREL_SCRATCH"; for name in "\033[31m" "\302\2331m" "\033]0;x\007" "\342\200\256"; do
+		touch "$(printf "n$name")"; done; ls'
+	# The control arm: they are called so.
+	[[ $output == *$'n\033[31m'* && $output == *$'n\302\2331m'* && $output == *$'n\342\200\256'* ]]
+	carrel scratch list
+	assert_matches "$output" 'n\\x1b\[31m'
+	assert_matches "$output" 'n\\xc2\\x9b1m'
+	assert_matches "$output" 'n\\xe2\\x80\\xae'
+	carrel promote $'n\302\2331m' none/there
+	assert_status 125
+	output+=$stderr
+	carrel read -s "$ID" $'none\302\2331m'
+	assert_status 125
+	output+=$stderr
+	refute_matches "$output" $'[\033\007]|\302\233|\342\200\256'
+	end_session
 }

@@ -1,17 +1,16 @@
 #!/usr/bin/env bats
 # The helpers themselves: what they look for, they find.
-# ctest: timeout=60
 load common
 
 @test "a process that outlives its parent is found, whatever it becomes" {
 	EXPECT_LEFT=1
 	(setsid sleep 60 >/dev/null 2>&1 3>&- &)
-	wait_for 5 grep -q sleep <(left)
+	wait_for grep -q sleep <(left)
 	run assert_nothing_left
 	((status == 1))
 	[[ $output == *"sleep 60"* ]]
 	kill_left
-	await_nothing_left 5
+	await_nothing_left
 }
 
 @test "a process in namespaces of its own is found from outside" {
@@ -21,9 +20,9 @@ load common
 	inside_is_left() {
 		left | grep -q '^process [0-9]*: sleep 61'
 	}
-	wait_for 5 inside_is_left
+	wait_for inside_is_left
 	kill_left
-	await_nothing_left 5
+	await_nothing_left
 }
 
 @test "a directory of a session is found" {

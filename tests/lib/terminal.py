@@ -8,7 +8,7 @@ The command gets a pseudo-terminal of its own, as its controlling one. Steps, on
     send TEXT        type TEXT; \\r, \\x03 and other escapes of Python as in a string
     size ROWSxCOLS   the window is resized
     signal NAME      to the command, not to its group
-    modes            remember the terminal's modes
+    modes            remember the terminal's modes; without it those that it began with
     same             the modes are those that were remembered
     hangup           the terminal goes away
     wait             for the command to end
@@ -24,7 +24,7 @@ import sys
 import termios
 import time
 
-PATIENCE = 20
+PATIENCE = 120
 
 
 def fail(why, shown):
@@ -37,6 +37,7 @@ class Terminal:
         self.shown, self.at, self.status, self.kept = bytearray(), 0, None, None
         # The slave stays open here: the terminal outlives the command and its modes can be read.
         self.master, self.slave = os.openpty()
+        self.kept = self.modes()  # now: the command may change them at once
         self.pid = os.fork()
         if self.pid == 0:
             os.setsid()
@@ -68,7 +69,7 @@ class Terminal:
         return termios.tcgetattr(self.slave)
 
     def same(self):
-        end = time.monotonic() + 2  # whoever puts them back may be a moment behind
+        end = time.monotonic() + PATIENCE  # whoever puts them back may be a moment behind
         while self.modes() != self.kept:
             if time.monotonic() > end:
                 fail(f"modes: {self.kept} became {self.modes()}", self.shown)

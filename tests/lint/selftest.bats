@@ -206,3 +206,26 @@ seed() {
 	printf '*carrel-nowhere*(1)\n' >>"$tree/docs/man/x.1.scd"
 	fails man 'there is no carrel-nowhere(1)'
 }
+
+@test "claims: a file, a directory, a title that there is not; a row that nothing shows" {
+	mkdir "$tree/tests/e2e"
+	printf '@test "%s" {\n' 'one: two' 'three' >"$tree/tests/e2e/x.bats"
+	printf 'static void %s(void **state)\n' test_four_s_five >"$tree/tests/y_test.c"
+	row() {
+		printf '%s\n' 'See `tests/e2e`.' '' '| what | shown by |' '| --- | --- |' "| it | $1 |" >"$tree/docs/x.md"
+	}
+	row '`tests/e2e/x.bats` "one: t", "three"; `tests/y_test.c` "four'\''s five"'
+	passes claims
+	row 'the same'
+	passes claims
+	row '`tests/e2e/x.bats` "two"'
+	fails claims 'docs/x.md:5: tests/e2e/x.bats has no test "two..."'
+	row '`tests/y_test.c` "five"'
+	fails claims 'has no test "five..."'
+	row '`tests/e2e/x.bats`, `tests/y_test.c` "four"'
+	fails claims 'docs/x.md:5: which test of tests/e2e/x.bats?'
+	row 'carrel(1)'
+	fails claims 'docs/x.md:5: nothing shows this'
+	printf '%s\n' 'In `tests/nowhere`.' >"$tree/docs/x.md"
+	fails claims 'docs/x.md:1: there is no tests/nowhere'
+}

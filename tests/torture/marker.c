@@ -5,6 +5,7 @@
  * Runs in: a session, as the payload; and outside, as the control that shows every probe open.
  *
  *     marker HOST-DIRECTORY PROTECTED-NAME
+ *     marker --witness      "ready", and at the end of its input "unharmed"
  *
  * One line for each probe, "NAME VALUE"; a value is 0 where the attempt succeeded, else its errno
  * (of reading: READ, empty or refused).
@@ -148,10 +149,23 @@ static void leave_things(const char *protected_name)
 		try_open("protected", protected_name, O_CREAT | O_WRONLY);
 }
 
+static int witness(void)
+{
+	char byte;
+
+	puts("ready");
+	if (fflush(stdout) != 0 || read(0, &byte, 1) != 0)
+		return MARKER_STATUS_BROKEN;
+	puts("unharmed");
+	return fflush(stdout) == 0 ? 0 : MARKER_STATUS_BROKEN;
+}
+
 int main(int argc, char **argv)
 {
 	char secret[1024];
 
+	if (argc == 2 && !strcmp(argv[1], "--witness"))
+		return witness();
 	if (argc != 3)
 		return MARKER_STATUS_BROKEN;
 	puts("begin");

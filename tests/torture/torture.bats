@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Every system call of a launch fails in turn: of the launcher, its init and the payload up to execve.
 # The driver prints how many points there were and what came of them.
-# ctest: timeout=900 serial
+# ctest: serial
 
 load ../lib/common
 
@@ -70,4 +70,9 @@ torture() {
 @test "each call of the launcher fails with EPERM where something must be quarantined" {
 	torture -e EPERM -o launcher -a .envrc --
 	((BASH_REMATCH[1] > 200)) || fail 'too few points'
+}
+
+@test "each call of init fails with EPERM where an rlimit may have to count the tasks" {
+	torture -e EPERM -o init -- --pids 100
+	((BASH_REMATCH[1] > 150)) || fail 'too few points'
 }

@@ -1,4 +1,3 @@
-/* ctest: timeout=300 */
 /*
  * filter_test.c - the shipped system-call filters: their tables of cases, their programs against
  * their texts, and their programs against libseccomp's.
@@ -569,7 +568,8 @@ static bool libseccomp_holds(const struct filter_test *t, uint64_t value, const 
 	struct seccomp_data d = { .nr = 16, .arch = AUDIT_ARCH_X86_64 };
 
 	memcpy(d.args, args, sizeof(d.args));
-	assert_int_equal(seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, 16, 1, &cmp), 0);
+	assert_int_equal(
+		seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &cmp), 0);
 	size_t count = export_program(ctx, code);
 	seccomp_release(ctx);
 	assert_int_equal(filter_run(code, count, &d, &out), 0);

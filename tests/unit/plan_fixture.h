@@ -7,6 +7,7 @@
  * A listing has lines of these forms; later ones replace earlier ones:
  *
  *     uid N | gid N | privileged KERNEL-UID | lacks TEXT | landlock ABI
+ *     refuses TEXT (namespaces and mounts) | refuses-proc TEXT | refuses-keyring TEXT
  *     home PATH | cwd PATH | scratch-base PATH | env NAME=VALUE
  *     TYPE MODE UID:GID PATH [-> TARGET]      TYPE: d directory, f file, l link, c device
  *     gone PATH                               and all below it
@@ -131,6 +132,9 @@ static UNUSED void machine_line(struct machine *m, char *line)
 		{ "landlock", NULL, (unsigned *)&f->landlock_abi },
 		{ "privileged", NULL, &f->kernel_uid },
 		{ "lacks", &f->unprivileged_why, NULL },
+		{ "refuses", &f->refused_namespaces, NULL },
+		{ "refuses-proc", &f->refused_proc, NULL },
+		{ "refuses-keyring", &f->refused_keyring, NULL },
 		{ "home", &f->home, NULL },
 		{ "cwd", &f->cwd, NULL },
 		{ "scratch-base", &f->scratch_base, NULL },
@@ -373,6 +377,58 @@ static UNUSED void machine_place(struct machine *m, const struct policy *policy)
 	f->kernel_gid = f->privileged ? f->kernel_uid : f->gid;
 }
 
+/* As src/host/facts_split.c. */
+static UNUSED void machine_split(struct machine *m, const char *path, size_t length)
+{
+	struct facts *f = &m->facts;
+	struct split_fact split = { .path = arena_copy(m->arena, path, length) };
+	struct split_entry *entries = NULL;
+
+	for (size_t i = 0; i < f->split_count; i++)
+		if (!strcmp(f->splits[i].path, split.path))
+			return;
+	for (size_t i = 0; i < m->entry_count; i++) {
+		const struct entry *e = &m->entries[i];
+		const char *name = path_below(split.path, e->path);
+
+		if (!name || !*name || strchr(name, '/') ||
+			(!S_ISDIR(e->mode) && !S_ISREG(e->mode)))
+			continue;
+		entries = arena_push(m->arena, entries, split.count, sizeof(*entries));
+		assert_non_null(entries);
+		entries[split.count++] = (struct split_entry){ name, S_ISDIR(e->mode) };
+	}
+	split.entries = entries;
+	struct split_fact *splits =
+		arena_push(m->arena, (void *)f->splits, f->split_count, sizeof(split));
+	assert_non_null(splits);
+	splits[f->split_count++] = split;
+	f->splits = splits;
+}
+
+static UNUSED void machine_split_above(struct machine *m, const char *path)
+{
+	for (size_t length = strlen(path); length > 1;) {
+		const char *part = arena_copy(m->arena, path, length);
+
+		length = path_parent_length(part);
+		machine_split(m, path, length);
+	}
+}
+
+static UNUSED void machine_splits(struct machine *m)
+{
+	struct facts *f = &m->facts;
+
+	machine_split_above(m, f->session_dir);
+	for (int i = SYSTEM_DEV; i <= SYSTEM_VAR_TMP; i++)
+		if (f->system[i].exists)
+			machine_split_above(m, f->system[i].path);
+	for (size_t i = 0; i < f->path_count; i++)
+		if (f->paths[i].rule->kind == PATH_HIDE && f->paths[i].exists)
+			machine_split_above(m, f->paths[i].path);
+}
+
 /* After it: every path of the policy, and the system's. */
 static UNUSED void machine_facts(struct machine *m, const struct policy *policy)
 {
@@ -388,6 +444,8 @@ static UNUSED void machine_facts(struct machine *m, const struct policy *policy)
 	for (size_t i = 0, count = f->path_count; i < count; i++)
 		if (f->paths[i].rule->dest && strcmp(f->paths[i].path, f->paths[i].source) != 0)
 			machine_cover(m, policy, f->paths[i], count);
+	if (f->refused_namespaces)
+		machine_splits(m);
 	if (!f->privileged)
 		return;
 	machine_close_above(m, f->workspace);

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "plan/plan_print.h"
+#include "plan/uapi.h"
 
 #define GOLDEN CARREL_SOURCE_DIR "/tests/golden"
 #define VALIDATOR CARREL_SOURCE_DIR "/tests/lib/validate_report.py"
@@ -294,6 +295,27 @@ static void only_asked_for(struct golden *g)
 	}
 }
 
+/* Without mounts: Landlock alone keeps what is hidden, and what may not be written. */
+static void only_allowed(struct golden *g)
+{
+	const struct plan *p = &g->plan;
+	const struct facts *f = &g->machine.facts;
+
+	for (size_t i = 0; i < p->op_count; i++) {
+		const struct op *op = &p->ops[i];
+
+		if (p->clone_flags || op->kind != OP_LANDLOCK_PATH)
+			continue;
+		if ((op->value & LANDLOCK_ACCESS_FS_WRITE_FILE) &&
+			!path_below("/dev", op->path) && !may_write(g, op->path))
+			broken(g, "operation %zu makes %s writable", i, op->path);
+		for (size_t j = 0; j < f->path_count; j++)
+			if (f->paths[j].rule->kind == PATH_HIDE && f->paths[j].exists &&
+				path_below(op->path, f->paths[j].path))
+				broken(g, "operation %zu shows %s", i, f->paths[j].path);
+	}
+}
+
 static void no_secret(struct golden *g)
 {
 	if (strstr(g->text, "hunter2"))
@@ -339,6 +361,7 @@ static bool check_case(const char *name, const char *json_dir)
 	if (g->result >= 0) {
 		no_loose_ends(g);
 		only_asked_for(g);
+		only_allowed(g);
 		print(g, true);
 		no_secret(g);
 		write_file(arena_format(&g->arena, "%s/%s.json", json_dir, name), g->text,

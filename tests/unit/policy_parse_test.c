@@ -19,8 +19,8 @@ static const struct wrong wrong_lines[] = {
 	{ "read /a\n\n# x\nwork /x", 4, "unknown setting 'work'", "did you mean 'workspace'?" },
 	{ "--hide /x", 1, "unknown setting '--hide'", "did you mean 'hide'?" },
 	{ "Read /x", 1, "unknown setting 'Read'", "did you mean 'read'?" },
-	{ "memory 1G", 1, "unknown setting 'memory'", NULL },
-	{ "pids 10", 1, "unknown setting 'pids'", NULL },
+	{ "mem 1G", 1, "unknown setting 'mem'", "did you mean 'memory'?" },
+	{ "pid 10", 1, "unknown setting 'pid'", "did you mean 'pids'?" },
 	{ "allow example.org", 1, "unknown setting 'allow'", NULL },
 	{ "read=/x", 1, "unknown setting 'read=/x'", NULL },
 	{ "xyzzyxyzzy 1", 1, "unknown setting", "" },
@@ -37,6 +37,23 @@ static const struct wrong wrong_lines[] = {
 	{ "net allow", 1, "unknown word 'allow'", "none|host" },
 	{ "tty maybe", 1, "unknown word 'maybe'", "auto|yes|no" },
 	/* numbers */
+	{ "memory 0", 1, "'0' is not a size", NULL },
+	{ "memory 1.5G", 1, "'1.5G' is not a size", NULL },
+	{ "memory 99999999999T", 1, "'99999999999T' is too large", NULL },
+	{ "pids 0", 1, "'0' is not a whole number", NULL },
+	{ "pids 1.5", 1, "'1.5' is not a whole number", NULL },
+	{ "pids 99999999999999999999", 1, "too large", NULL },
+	{ "cpus 0", 1, "'0' is not a number", "" },
+	{ "cpus 0.009", 1, "'0.009' is less than 0.01", NULL },
+	{ "cpus 1.0001", 1, "'1.0001' is not a number", NULL },
+	{ "cpus half", 1, "'half' is not a number", NULL },
+	{ "cpus 99999999999999999999", 1, "too large", NULL },
+	{ "promote a", 1, "'a' has no directory to go to", NULL },
+	{ "promote a:", 1, "'a' has no directory to go to", NULL },
+	{ "promote a:b:c", 1, "more than one colon", NULL },
+	{ "promote '':b", 1, "an empty path", NULL },
+	{ "promote **:b", 1, "'**' is not understood", NULL },
+	{ "promote a:b a:c", 1, "contradicts 'promote'", NULL },
 	{ "scratch-size 0", 1, "'0' is not a size", NULL },
 	{ "scratch-size ''", 1, "'' is not a size", NULL },
 	{ "scratch-size -1", 1, "'-1' is not a size", NULL },
@@ -50,6 +67,16 @@ static const struct wrong wrong_lines[] = {
 	{ "cpu-time 999999999999d", 1, "is too large", NULL },
 	{ "open-files 0", 1, "is not a whole number", NULL },
 	{ "open-files many", 1, "is not a whole number", NULL },
+	{ "output-budget ''", 1, "'' is not a number of characters, 0 or more", "" },
+	{ "output-budget -1", 1, "'-1' is not a number of characters", NULL },
+	{ "output-budget 12x", 1, "'12x' is not a number of characters", NULL },
+	{ "output-budget 20K", 1, "'20K' is not a number of characters", NULL },
+	{ "output-budget 16777217", 1, "'16777217' is too large", "at most 16777216" },
+	{ "output-budget 18446744073709551616", 1, "is too large", NULL },
+	{ "output-max 0", 1, "'0' is not a size", NULL },
+	{ "output-max ''", 1, "'' is not a size", NULL },
+	{ "output-max -1", 1, "'-1' is not a size", NULL },
+	{ "output-max 12x", 1, "'12x' is not a size", NULL },
 	{ "tmpfs /x:0", 1, "is not a size", NULL },
 	/* paths */
 	{ "read $FOO/x", 1, "unknown name $FOO", "$XDG_RUNTIME_DIR" },
@@ -153,7 +180,9 @@ static const struct wrong_arguments wrong_arguments[] = {
 	{ { "-" }, "-", "unknown option", NULL },
 	{ { "--no-read", "x" }, "--no-read", "unknown option", NULL },
 	{ { "--no-" }, "--no-", "unknown option", NULL },
-	{ { "--memory=1G" }, "--memory", "unknown option", NULL },
+	{ { "--mem=1G" }, "--mem", "unknown option", "did you mean '--memory'?" },
+	{ { "--memory=0" }, "--memory", "'0' is not a size", NULL },
+	{ { "--cpus=0.001" }, "--cpus", "'0.001' is less than 0.01", NULL },
 	{ { "--keep=yes" }, "--keep", "a flag takes no value", "--no-keep" },
 	{ { "--no-keep=x" }, "--keep", "a flag takes no value", NULL },
 	{ { "--read" }, "--read", "'--read' needs PATH", NULL },
@@ -161,12 +190,11 @@ static const struct wrong_arguments wrong_arguments[] = {
 	{ { "--read", "--keep" }, "--read", "'--read' needs PATH", "--read=VALUE" },
 	{ { "--read=" }, "--read", "an empty path", NULL },
 	{ { "--timeout", "0" }, "--timeout", "'0' is not a duration", NULL },
-	{ { "--timeout=5", "--timeout=6" }, "--timeout", "given twice, first as 'timeout'",
-		NULL },
+	{ { "--timeout=5", "--timeout=6" }, "--timeout", "given twice, first as '--timeout'",
+		"keep one" },
 	{ { "--keep", "--no-keep" }, "--keep", "given twice", NULL },
 	{ { "--json", "--json" }, "--json", "given twice", NULL },
-	{ { "--read", "/a", "--hide", "/a" }, "--hide", "contradicts 'read'",
-		"command line: --read" },
+	{ { "--read", "/a", "--hide", "/a" }, "--hide", "contradicts '--read'", "keep one" },
 	{ { "--lock", "hide" }, "--lock", "'lock' outside the system policy", NULL },
 	{ { "--profile", "nope" }, "--profile", "unknown profile 'nope'", NULL },
 	{ { "--read", "$FOO" }, "--read", "unknown name $FOO", NULL },
@@ -361,6 +389,30 @@ static void test_every_byte(void **state)
 	}
 }
 
+/* A promotion starts from the scratch and the workspace, wherever the policy lies. */
+static void test_promote(void **state)
+{
+	struct fixture f;
+	const struct policy *p = &f.policy;
+
+	(void)state;
+	start(&f);
+	add_text(&f, LAYER_USER, "/p/q/policy",
+		"promote d/*.png:out \\*.a\\:b:~/r \\*:$WORKSPACE/x\npromote-to ~/r ../s\n");
+	expand(&f);
+	assert_fine(&f);
+	assert_int_equal(p->promote_count, 3);
+	assert_string_equal(p->promotes[0].pattern, "/tmp/carrel-1/scratch/d/*.png");
+	assert_string_equal(p->promotes[0].dir, "/home/u/ws/out");
+	assert_string_equal(p->promotes[2].pattern, "/tmp/carrel-1/scratch/\\*");
+	assert_string_equal(p->promotes[2].dir, "/home/u/ws/x");
+	assert_int_equal(p->promote_to_count, 2);
+	assert_string_equal(p->promote_tos[0].dir, "/home/u/r");
+	assert_string_equal(p->promote_tos[1].dir, "/p/q/../s");
+	assert_int_equal(p->promote_tos[1].source.line, 2);
+	stop(&f);
+}
+
 static void test_kinds(void **state)
 {
 	static const char text[] =
@@ -369,7 +421,9 @@ static void test_kinds(void **state)
 		"tmpfs /t:1M\ndev -/dev/kvm\nscratch-base ~/s\nscratch-size 2G\n"
 		"scratch-env TMP2\ncwd $WORKSPACE/sub\nenv LC_* A=$SCRATCH/x\n"
 		"unsetenv B*\ntty no\ndie-with-parent\nnested yes\ntimeout 1.5\n"
-		"grace 200ms\ncpu-time 1m\nfile-size 1K\nopen-files 99\nnet host\n"
+		"grace 200ms\nmemory 2G\npids 50\ncpus 0.25\ncpu-time 1m\n"
+		"file-size 1K\nopen-files 99\nnet host\n"
+		"output-budget 0\noutput-max 3K\nmerge-output\n"
 		"syscalls strict\nsyscall  allow   @io  if  arg0 == 1\n"
 		"require landlock keyring\ndegraded no\nreport r.json\nquiet\n"
 		"verbose no\n";
@@ -414,9 +468,15 @@ static void test_kinds(void **state)
 	assert_true(!p->verbose.on && !p->degraded.on && !p->keep.on);
 	assert_int_equal(p->timeout_ms.value, 1500);
 	assert_int_equal(p->grace_ms.value, 200);
+	assert_int_equal(p->memory.value, UINT64_C(2) << 30);
+	assert_int_equal(p->pids.value, 50);
+	assert_int_equal(p->cpus_milli.value, 250);
 	assert_int_equal(p->cpu_time_ms.value, 60000);
 	assert_int_equal(p->file_size.value, 1024);
 	assert_int_equal(p->open_files.value, 99);
+	assert_true(p->output_budget.set && p->output_budget.value == 0);
+	assert_int_equal(p->output_max.value, 3072);
+	assert_true(p->merge_output.on);
 	assert_string_equal(p->syscalls.value, "strict");
 	assert_string_equal(p->syscall_rules[0].text, "allow @io if arg0 == 1");
 	assert_int_equal(p->require_count, 2);
@@ -545,6 +605,7 @@ int main(void)
 		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_every_byte),
+		cmocka_unit_test(test_promote),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_many_lines),

@@ -133,6 +133,41 @@ static void test_added_setting(void **state)
 
 /* --- what contradicts across lines ------------------------------------------------------------ */
 
+/* A terminal is one stream, of which nothing is counted or cut. */
+static void test_output_conflicts(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	add_text(&f, LAYER_USER, "/u/policy", "tty yes\n");
+	add_args(&f, ARGS("--output-budget", "0"));
+	finish(&f);
+	assert_fails(&f, ERROR_POLICY, "command line: --output-budget", "contradicts 'tty'",
+		"/u/policy:1");
+	stop(&f);
+
+	start(&f);
+	add_args(&f, ARGS("--output-max", "1M", "--tty", "yes"));
+	finish(&f);
+	assert_fails(&f, ERROR_POLICY, "command line: --output-max", "contradicts 'tty'",
+		"command line: --tty");
+	stop(&f);
+
+	start(&f);
+	add_args(&f, ARGS("--output-budget", "5", "--tty", "auto", "--output-max=1M"));
+	finish(&f);
+	assert_fine(&f);
+	assert_int_equal(f.policy.output_budget.value, 5);
+	stop(&f);
+
+	start(&f);
+	add_args(&f, ARGS("--merge-output", "--tty", "yes"));
+	finish(&f);
+	assert_fine(&f);
+	stop(&f);
+}
+
 static void test_keep_conflicts(void **state)
 {
 	struct fixture f;
@@ -426,6 +461,7 @@ static const char odd_text[] =
 	"cwd '$WORKSPACE'\nenv LC_* A= B=\"x y\" C='$HOME' D=~/z E='~/z' F=\\xfe*?\n"
 	"unsetenv G*\ntty yes\ndie-with-parent\nnested no\ntimeout 1500ms\ngrace 1d\n"
 	"cpu-time 61\nfile-size 1000\nopen-files 12\nnet host\nsyscalls strict\n"
+	"merge-output\n"
 	"syscall allow @io if arg0 & 0xff == \"#1\"\nsyscall errno ptrace\n"
 	"require landlock mounts\ndegraded\nreport fd:5\nquiet\nverbose no\n";
 
@@ -476,6 +512,7 @@ static void test_print(void **state)
 	stop(&f);
 	check_round_trip(odd_text, false);
 	check_round_trip(odd_text, true);
+	check_round_trip("output-budget 0\noutput-max 3G\nmerge-output no\n", true);
 	check_round_trip("", true);
 
 	start(&f);
@@ -647,6 +684,57 @@ static void test_shipped(void **state)
 	}
 }
 
+/* Everything that a policy says of itself, with @count profiles that the build has read. */
+static void print_embedded(
+	const char *profile, size_t count, const char *system, struct sink *s)
+{
+	struct fixture f;
+	struct source at = { .layer = LAYER_PROFILE, .line = 9, .file = "profile:hide" };
+
+	start(&f);
+	f.resolver.texts = embedded_texts;
+	f.resolver.text_count = embedded_text_count;
+	f.resolver.filters = embedded_filters;
+	f.resolver.filter_count = embedded_filter_count;
+	f.resolver.profiles = embedded_profiles;
+	f.resolver.profile_count = count;
+	add_text(&f, LAYER_SYSTEM, "/etc/carrel/policy", system);
+	add_args(&f, ARGS("--profile", profile, "--read", "/home/u/.aws", "--env", "PATH=/x"));
+	expand(&f);
+	/* Where the lock is broken the message names a line of the profile. */
+	s->used = 0;
+	s->text[0] = '\0';
+	if (f.result < 0) {
+		char text[1024];
+
+		assert_int_equal(
+			sink_write(s, text, error_format(&f.e, text, sizeof(text))), 0);
+	} else {
+		print_policy(&f.policy, true, s);
+	}
+	assert_string_equal(policy_source_setting(&f.policy, &at), "hide");
+	assert_true((f.policy.shipped_count > 0) == (count > 0));
+	stop(&f);
+}
+
+static void test_shipped_read_at_build(void **state)
+{
+	static struct sink from_text, from_build;
+
+	(void)state;
+	assert_true(embedded_profile_count >= 4);
+	for (size_t i = 0; i < 2 * embedded_profile_count; i++) {
+		const char *profile = embedded_profiles[i / 2].name;
+		const char *system =
+			i % 2 ? "lock net\n" : "lock hide\nlock net\nprofile strict\n";
+
+		print_embedded(profile, 0, system, &from_text);
+		print_embedded(profile, embedded_profile_count, system, &from_build);
+		assert_string_equal(from_text.text, from_build.text);
+		assert_int_equal(!strncmp(from_text.text, "carrel: ", 8), i % 2 == 0);
+	}
+}
+
 static void test_shipped_profiles(void **state)
 {
 	struct fixture f;
@@ -689,6 +777,7 @@ int main(void)
 		cmocka_unit_test(test_flags_off),
 		cmocka_unit_test(test_added_setting),
 		cmocka_unit_test(test_keep_conflicts),
+		cmocka_unit_test(test_output_conflicts),
 		cmocka_unit_test(test_profile),
 		cmocka_unit_test(test_include),
 		cmocka_unit_test(test_cycles),
@@ -698,6 +787,7 @@ int main(void)
 		cmocka_unit_test(test_digest_bytes),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_shipped),
+		cmocka_unit_test(test_shipped_read_at_build),
 		cmocka_unit_test(test_shipped_profiles),
 	};
 

@@ -79,6 +79,13 @@ static unsigned run_loop(struct pump *p, int epoll_fd, int quiet_ms)
 	return wakeups;
 }
 
+/* Until the sink is full: something is held and nothing moves. */
+static void run_until_stuck(struct pump *p, int epoll_fd)
+{
+	while (!p->done && (run_loop(p, epoll_fd, 50) > 0 || pump_held(p) == 0))
+		;
+}
+
 static int start(struct pump *p, struct pump_end source, struct pump_end sink)
 {
 	int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -305,7 +312,7 @@ static void test_sink_closes_full(void **state)
 	fd_close(&in[1]);
 	autofd int epoll_fd =
 		start(&p, end(in[0], PUMP_OURS, true), end(out[1], PUMP_OURS, true));
-	(void)run_loop(&p, epoll_fd, 100);
+	run_until_stuck(&p, epoll_fd);
 	assert_false(p.done); /* full: it waits, and holds no more than its buffer */
 	assert_true(pump_held(&p) > 0 && pump_held(&p) <= PUMP_BUFFER_BYTES);
 	fd_close(&out[0]);
@@ -329,8 +336,7 @@ static void test_full_then_read(void **state)
 	fd_close(&in[1]);
 	autofd int epoll_fd =
 		start(&p, end(in[0], PUMP_OURS, true), end(out[1], PUMP_OURS, true));
-	(void)run_loop(&p, epoll_fd, 100);
-	assert_int_equal(run_loop(&p, epoll_fd, 100), 0);
+	run_until_stuck(&p, epoll_fd);
 	pid_t reader = spawn_reader(out[0], size);
 	fd_close(&out[0]);
 	(void)run_loop(&p, epoll_fd, 2000);
@@ -564,6 +570,135 @@ static void test_shared_under_a_filter(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* --- filters ---------------------------------------------------------------------------------- */
+
+/*
+ * Passes everything, but takes it in a way of its own: some bytes are left for the next time, and some of
+ * those passed on already. At the end a word of its own.
+ */
+struct lazy {
+	size_t early, left; /* bytes that were passed on before they were taken; rounds */
+	uint64_t taken;
+	bool hold;        /* passes nothing */
+	unsigned rests;   /* calls of rest */
+	const char *word; /* for the end */
+};
+
+static size_t lazy_take(
+	void *context, const char *data, size_t size, bool last, struct pump_range *ret_pass)
+{
+	struct lazy *l = context;
+	size_t keep = last ? 0 : ++l->left % 4;
+
+	(void)data;
+	keep = keep < size ? keep : size;
+	l->taken += size - keep;
+	if (l->hold)
+		return size - keep;
+	ret_pass->start = l->early;
+	/* every other time what is left is passed on all the same */
+	ret_pass->end = l->left % 8 < 4 || l->early > size - keep ? size : size - keep;
+	l->early = ret_pass->end - (size - keep);
+	return size - keep;
+}
+
+static size_t lazy_rest(void *context, char *ret_data, size_t size)
+{
+	struct lazy *l = context;
+	size_t length = l->rests++ == 0 ? strlen(l->word) : 0;
+
+	assert_true(size >= PUMP_BUFFER_BYTES);
+	memcpy(ret_data, l->word, length);
+	return length;
+}
+
+static struct pump_filter filter_of(struct lazy *l)
+{
+	return (struct pump_filter){ .take = lazy_take, .rest = lazy_rest, .context = l };
+}
+
+/* Every byte once and in order, through a buffer that grows on the way. */
+static void test_filter(void **state)
+{
+	struct lazy lazy = { .word = "" };
+	struct pump p;
+	int in[2], out[2];
+
+	(void)state;
+	make_pipe(in, 0);
+	make_pipe(out, 1);
+	pid_t writer = spawn_writer(in[1], BIG_BYTES);
+	pid_t reader = spawn_reader(out[0], BIG_BYTES);
+	fd_close(&in[1]);
+	fd_close(&out[0]);
+	pump_init(&p, end(in[0], PUMP_OURS, true), end(out[1], PUMP_OURS, true));
+	pump_set_filter(&p, filter_of(&lazy));
+	autofd int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	assert_int_equal(pump_register(&p, epoll_fd, TEST_ID), 0);
+	(void)run_loop(&p, epoll_fd, 20000);
+	assert_true(p.done);
+	assert_int_equal(p.error, 0);
+	assert_int_equal(lazy.taken, BIG_BYTES);
+	assert_int_equal(p.moved, BIG_BYTES);
+	assert_int_equal(lazy.rests, 1);
+	assert_int_equal(wait_status(writer), 0);
+	assert_int_equal(wait_status(reader), 0);
+}
+
+/* The other end is still open, and perhaps nothing ever came: a drain ends the stream all the same. */
+static void test_filter_drain(void **state)
+{
+	char got[16];
+
+	(void)state;
+	for (unsigned round = 0; round < 3; round++) {
+		struct lazy lazy = { .word = "last", .hold = round == 1 };
+		struct pump p;
+		int in[2], out[2];
+
+		make_pipe(in, 0);
+		make_pipe(out, 1);
+		pump_init(&p, end(in[0], PUMP_OURS, true), end(out[1], PUMP_OURS, true));
+		pump_set_filter(&p, filter_of(&lazy));
+		if (round < 2)
+			assert_int_equal(write(in[1], "first", 5), 5);
+		assert_int_equal(pump_drain(&p, now_ms() + 10000, -1), 0);
+		assert_true(p.done);
+		assert_int_equal(lazy.taken, round < 2 ? 5 : 0);
+		const char *want = round == 0 ? "firstlast" : "last";
+		assert_int_equal(read(out[0], got, sizeof(got)), strlen(want));
+		assert_memory_equal(got, want, strlen(want));
+		fd_close(&in[1]);
+		fd_close(&out[0]);
+	}
+}
+
+/* Nothing is written and the source never rests: the reader's end is noticed. */
+static void test_filter_holds_and_sink_closes(void **state)
+{
+	struct lazy lazy = { .word = "", .hold = true };
+	struct pump p;
+	int in[2], out[2];
+
+	(void)state;
+	make_pipe(in, 0);
+	make_pipe(out, 1);
+	pid_t writer = spawn_writer(in[1], UINT64_MAX);
+	fd_close(&in[1]);
+	pump_init(&p, end(in[0], PUMP_OURS, true), end(out[1], PUMP_OURS, true));
+	pump_set_filter(&p, filter_of(&lazy));
+	autofd int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	assert_int_equal(pump_register(&p, epoll_fd, TEST_ID), 0);
+	while (lazy.taken < 8 * 1024 * 1024)
+		(void)pump_step(&p);
+	assert_false(p.done);
+	fd_close(&out[0]);
+	(void)run_loop(&p, epoll_fd, 10000);
+	assert_true(p.done);
+	assert_int_equal(p.error, EPIPE);
+	assert_int_equal(wait_status(writer), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -582,6 +717,9 @@ int main(void)
 		cmocka_unit_test(test_drain),
 		cmocka_unit_test(test_step_is_bounded),
 		cmocka_unit_test(test_never_waits),
+		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_filter_drain),
+		cmocka_unit_test(test_filter_holds_and_sink_closes),
 		cmocka_unit_test(test_shared_under_a_filter),
 	};
 	sigset_t blocked;

@@ -3,7 +3,6 @@
  *
  * Runs in: a test program, as root and as an ordinary user; what needs root says so.
  */
-/* ctest: timeout=120 */
 #include <signal.h>
 
 #include "tree_fixture.h"

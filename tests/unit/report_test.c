@@ -108,6 +108,14 @@ static struct report full_report(void)
 {
 	static const struct report_quarantine moved[] = { { "/w/.git/hooks", "/t/q/1" },
 		{ "/w/" ODD, "/t/q/" ODD } };
+	static const struct report_promotion promoted[] = {
+		{ .source = ODD,
+			.destination = "/w/" ODD,
+			.how = "renamed",
+			.files = 2,
+			.bytes = 9 },
+		{ .source = "a", .destination = "/w/a", .errnum = EEXIST, .why = "it exists" },
+	};
 	struct report r;
 
 	report_init(&r, plain_command);
@@ -121,6 +129,9 @@ static struct report full_report(void)
 	r.user_us = 700001;
 	r.system_us = UINT64_MAX;
 	r.max_rss_bytes = 4096 * 1024;
+	r.limits_known = true;
+	r.pids_by = "cgroup";
+	r.figures = (struct cgroup_figures){ 1 << 20, 2, 0, 77, -1, -1, 3, 1 };
 	r.identity = REPORT_IDENTITY_PRIVILEGED;
 	r.kernel_uid = r.kernel_gid = 4294967294U;
 	for (unsigned i = 0; i < WALL_COUNT; i++)
@@ -134,11 +145,22 @@ static struct report full_report(void)
 	r.scratch = "/tmp/carrel-0123456789abcdef/scratch";
 	r.scratch_files = 12;
 	r.scratch_bytes = 34567;
+	r.promoted = promoted;
+	r.promoted_count = 2;
 	r.quarantined = moved;
 	r.quarantined_count = 2;
 	r.stdio[0] = REPORT_STREAM_CLOSED;
 	r.stdio[1] = REPORT_STREAM_RELAY;
 	r.stdio[2] = REPORT_STREAM_DIRECT;
+	r.output[1] = (struct report_output){ .relayed = true,
+		.characters = 7,
+		.bytes = 9,
+		.omitted = 5,
+		.truncated = true,
+		.path = "/t/" ODD,
+		.saved_bytes = 8,
+		.errnum = ENOSPC };
+	r.output[2].relayed = true;
 	r.teardown = REPORT_TEARDOWN_REMOVED;
 	return r;
 }
@@ -161,8 +183,18 @@ static void test_success(void **state)
 			"\"kernel_uid\":4294967294",
 			"\"landlock\":{\"state\":\"on\",\"why\":null,\"abi\":7}",
 			"\"digest\":\"sha256:a5a5", "\"mode\":\"ro\"",
+			"\"how\":\"renamed\",\"files\":2,\"bytes\":9,\"errno\":null,"
+			"\"errno_name\":null,\"text\":null}",
+			"\"how\":null,\"files\":0,\"bytes\":0,\"errno\":17,"
+			"\"errno_name\":\"EEXIST\",\"text\":\"it exists\"}]",
 			"\"stdio\":{\"stdin\":\"closed\",\"stdout\":\"relay\",\"stderr\":"
 			"\"direct\"}",
+			"\"output\":{\"merged\":false,\"stdout\":{\"characters\":7,\"bytes\":9,"
+			"\"omitted\":5,\"truncated\":true,\"path\":\"/t/odd",
+			"\"saved_bytes\":8,\"errno\":28,\"errno_name\":\"ENOSPC\"},"
+			"\"stderr\":{\"characters\":0,\"bytes\":0,\"omitted\":0,"
+			"\"truncated\":false,\"path\":null,\"saved_bytes\":0,\"errno\":null,"
+			"\"errno_name\":null}}",
 			"\"teardown\":{\"result\":\"removed\",\"remaining\":0,\"path\":"
 			"null,",
 			"\"error\":null}\n", NULL });
@@ -211,6 +243,9 @@ static void test_limits(void **state)
 		{ REPORT_LIMIT_TIMEOUT, "\"timed_out\":true,\"limit\":\"timeout\"" },
 		{ REPORT_LIMIT_CPU_TIME, "\"timed_out\":false,\"limit\":\"cpu-time\"" },
 		{ REPORT_LIMIT_FILE_SIZE, "\"timed_out\":false,\"limit\":\"file-size\"" },
+		{ REPORT_LIMIT_OUTPUT, "\"timed_out\":false,\"limit\":\"output\"" },
+		{ REPORT_LIMIT_MEMORY, "\"timed_out\":false,\"limit\":\"memory\"" },
+		{ REPORT_LIMIT_PIDS, "\"timed_out\":false,\"limit\":\"pids\"" },
 	};
 	struct report r = full_report();
 
@@ -221,6 +256,26 @@ static void test_limits(void **state)
 		r.limit = cases[i].limit;
 		expect(&r, (const char *const[]){ cases[i].text, NULL });
 	}
+}
+
+/* What the kernel did not say is null, and nothing at all where nothing was asked for. */
+static void test_figures(void **state)
+{
+	struct report r = full_report();
+
+	(void)state;
+	expect(&r,
+		(const char *const[]){
+			"\"limits\":{\"pids_by\":\"cgroup\",\"memory_peak_bytes\":1048576,"
+			"\"oom_kills\":0,\"cpu_us\":77,\"throttled_us\":null,"
+			"\"throttled_periods\":null,\"tasks_peak\":3,\"tasks_refused\":1}",
+			NULL });
+	r.pids_by = "rlimit";
+	expect(&r, (const char *const[]){ "\"limits\":{\"pids_by\":\"rlimit\"", NULL });
+	r.pids_by = NULL;
+	expect(&r, (const char *const[]){ "\"limits\":{\"pids_by\":null", NULL });
+	r.limits_known = false;
+	expect(&r, (const char *const[]){ "\"limits\":null", NULL });
 }
 
 static void test_never_started(void **state)
@@ -239,8 +294,8 @@ static void test_never_started(void **state)
 			"\"wall_us\":null", "\"max_rss_bytes\":null", "\"identity\":null",
 			"\"user-namespace\":{\"state\":\"off\",\"why\":\"not reached\"}",
 			"\"policy\":null,\"workspace\":null,\"scratch\":null,"
-			"\"quarantined\":[]",
-			"\"teardown\":null",
+			"\"promoted\":[],\"quarantined\":[]",
+			"\"output\":null", "\"teardown\":null",
 			"\"error\":{\"code\":\"workspace\",\"stage\":\"facts\","
 			"\"operation\":null,"
 			"\"errno\":2,\"errno_name\":\"ENOENT\",\"text\":\"no workspace\","
@@ -431,6 +486,7 @@ int main(void)
 		TEST(test_schema_is_strict),
 		TEST(test_signal),
 		TEST(test_limits),
+		TEST(test_figures),
 		TEST(test_never_started),
 		TEST(test_not_started_has_no_outcome),
 		TEST(test_unknown),

@@ -344,6 +344,42 @@ static void test_closed_directory(void **state)
 	assert_int_equal(unlink("way") | unlink("closed/f") | rmdir("closed"), 0);
 }
 
+/* Asked often enough a directory is listed: what it has is still found, what it lacks still missing. */
+static void test_many_in_one(void **state)
+{
+	struct desk *d = *state;
+	struct resolved found;
+	char name[32];
+
+	make_dir("a");
+	make_dir("a/b");
+	make_file("a/b/f");
+	make_link("a/link", "b/f");
+	for (int i = 0; i < 100; i++) {
+		(void)snprintf(name, sizeof(name), "a/missing-%d", i);
+		assert_true(resolve_is_absent(&d->resolver, at(d, name)));
+		assert_int_equal(
+			resolve_path(&d->resolver, at(d, name), RESOLVE_PREFIX, &found), 0);
+		assert_false(found.exists);
+		assert_int_equal(found.existing, strlen(at(d, "a")));
+		assert_false(resolve_is_absent(&d->resolver, at(d, "a/b")));
+		assert_false(resolve_is_absent(&d->resolver, at(d, "a/b/f")));
+		assert_false(resolve_is_absent(&d->resolver, at(d, "a/link")));
+		(void)snprintf(name, sizeof(name), "a/none-%d/deep/er", i);
+		assert_true(resolve_is_absent(&d->resolver, at(d, name)));
+		assert_int_equal(
+			resolve_path(&d->resolver, at(d, name), RESOLVE_PREFIX, &found), 0);
+		assert_int_equal(found.existing, strlen(at(d, "a")));
+		assert_true(resolve_is_absent(&d->resolver, at(d, "a/b/f/below-a-file")));
+		assert_int_equal(resolve_path(&d->resolver, at(d, "a/link"), 0, &found), 0);
+		assert_true(found.exists);
+		assert_string_equal(found.path, at(d, "a/b/f"));
+	}
+	resolve_done(&d->resolver);
+	assert_int_equal(unlink("a/b/f") | unlink("a/link"), 0);
+	assert_int_equal(rmdir("a/b") | rmdir("a"), 0);
+}
+
 static void test_no_memory(void **state)
 {
 	struct desk *d = *state;
@@ -374,6 +410,7 @@ int main(void)
 		TEST(test_odd_names),
 		TEST(test_too_long),
 		TEST(test_closed_directory),
+		TEST(test_many_in_one),
 		TEST(test_no_memory),
 	};
 

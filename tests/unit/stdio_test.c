@@ -384,18 +384,86 @@ static void test_two_terminals(void **state)
 	}
 }
 
+static const struct stdio_output twenty = { .budget = 20, .max_bytes = UINT64_MAX };
+
+/* Standard output and error are pipes of ours then, terminal or not; the keyboard stays one. */
+static void test_budget_at_a_terminal(void **state)
+{
+	const struct stdio_output merged = {
+		.budget = BUDGET_NONE, .max_bytes = 9, .merge = true
+	};
+	struct error e = { 0 };
+	struct stdio s;
+	int master, slave;
+
+	(void)state;
+	assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
+	const int fds[] = { slave, slave, slave };
+	assert_int_equal(stdio_prepare_output(&s, fds, TTY_AUTO, &twenty, &e), 0);
+	assert_true(s.want_pty && s.stream[0].how == STDIO_PTY);
+	assert_true(s.stream[1].how == STDIO_RELAY && s.stream[2].how == STDIO_RELAY);
+	assert_true(s.child_fd[1] >= 0 && s.child_fd[2] >= 0);
+	assert_int_not_equal(s.child_fd[1], s.child_fd[2]);
+	assert_int_equal(stdio_close(&s, NULL), 0);
+
+	assert_int_equal(stdio_prepare_output(&s, fds, TTY_NO, &merged, &e), 0);
+	assert_false(s.want_pty);
+	assert_int_equal(s.stream[0].how, STDIO_PASS);
+	assert_int_equal(s.child_fd[1], s.child_fd[2]);
+	assert_false(stdio_is_held(&s));
+	assert_int_equal(stdio_close(&s, NULL), 0);
+
+	assert_true(stdio_prepare_output(&s, fds, TTY_YES, &twenty, &e) < 0);
+	assert_int_equal(e.code, ERROR_USAGE);
+	assert_non_null(strstr(e.what, "budget"));
+	fd_close(&master);
+	fd_close(&slave);
+}
+
+/* One of the streams to be merged: what standard output is, whatever standard error was. */
+static void test_merge(void **state)
+{
+	const struct stdio_output merge = {
+		.budget = BUDGET_NONE, .max_bytes = UINT64_MAX, .merge = true
+	};
+	struct stdio s;
+	int ends[2];
+	autofd int null = dev_null();
+	autofd int file = make_file("", O_RDWR, NULL);
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(stdio_prepare_output(
+				 &s, (int[]){ null, ends[1], file }, TTY_AUTO, &merge, NULL),
+		0);
+	assert_true(s.stream[1].how == STDIO_PASS && s.stream[2].how == STDIO_PASS);
+	assert_true(s.child_fd[1] == ends[1] && s.child_fd[2] == ends[1]);
+	assert_int_equal(stdio_close(&s, NULL), 0);
+	assert_int_equal(stdio_prepare_output(
+				 &s, (int[]){ null, file, ends[1] }, TTY_AUTO, &merge, NULL),
+		0);
+	assert_true(s.stream[1].how == STDIO_RELAY && s.stream[2].how == STDIO_RELAY);
+	assert_int_equal(s.child_fd[1], s.child_fd[2]);
+	assert_int_equal(stdio_close(&s, NULL), 0);
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+}
+
 /* --- end to end ------------------------------------------------------------------------------ */
 
 /* Runs @payload in a child that gets 0, 1, 2 as init makes them. Its status, or 128 + signal. */
-static int run(
-	const int fds[STDIO_STREAMS], int (*payload)(void), struct error *e, int *ret_close)
+static int run_with(const int fds[STDIO_STREAMS], const struct stdio_output *output,
+	int (*payload)(void), struct error *e, int *ret_close, bool *ret_over)
 {
 	struct stdio s;
+	bool over = false;
 	struct epoll_event event;
 	int status = 0;
 	pid_t ended = 0;
 
-	assert_int_equal(stdio_prepare(&s, fds, TTY_NO, e), 0);
+	assert_int_equal(output ? stdio_prepare_output(&s, fds, TTY_NO, output, e)
+				: stdio_prepare(&s, fds, TTY_NO, e),
+		0);
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -414,7 +482,7 @@ static int run(
 	assert_int_equal(stdio_start(&s, epoll_fd, 10), 0);
 	while (ended == 0) {
 		if (epoll_wait(epoll_fd, &event, 1, 10) == 1)
-			stdio_step(&s, (unsigned)(event.data.u64 - 10));
+			over |= stdio_step(&s, (unsigned)(event.data.u64 - 10));
 		ended = waitpid(pid, &status, WNOHANG);
 	}
 	assert_int_equal(ended, pid);
@@ -424,7 +492,16 @@ static int run(
 		*ret_close = closed;
 	else
 		assert_int_equal(closed, 0);
+	assert_true(!over || stdio_is_over(&s));
+	if (ret_over)
+		*ret_over = stdio_is_over(&s);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int run(
+	const int fds[STDIO_STREAMS], int (*payload)(void), struct error *e, int *ret_close)
+{
+	return run_with(fds, NULL, payload, e, ret_close, NULL);
 }
 
 static int payload_reopen_stdin(void)
@@ -811,6 +888,69 @@ static void test_sanitize_o_path(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* --- budgets ---------------------------------------------------------------------------------- */
+
+static int payload_talk(void)
+{
+	static const char out[] = "0123456789 what is between 9876543210";
+	static const char err[] = "little";
+
+	return write(1, out, sizeof(out) - 1) == sizeof(out) - 1 &&
+			write(2, err, sizeof(err) - 1) == sizeof(err) - 1
+		? 0
+		: 1;
+}
+
+static void test_budgets(void **state)
+{
+	static const char cut[] =
+		"0123456789\n... [17 chars omitted \xe2\x80\x94 full output not saved]\n9876543210";
+	const struct stdio_output bounded = { .budget = BUDGET_NONE, .max_bytes = 12 };
+	bool over = true;
+	autofd int null = dev_null();
+	autofd int out = make_file("", O_RDWR, NULL);
+	autofd int err = make_file("", O_RDWR, NULL);
+	autofd int less = make_file("", O_RDWR, NULL);
+
+	(void)state;
+	assert_int_equal(
+		run_with((int[]){ null, out, err }, &twenty, payload_talk, NULL, NULL, &over),
+		0);
+	assert_content(out, cut);
+	assert_content(err, "little");
+	assert_false(over);
+	assert_int_equal(run_with((int[]){ null, less, null }, &bounded, payload_talk, NULL,
+				 NULL, &over),
+		0);
+	assert_content(less, "0123456789 w");
+	assert_true(over);
+}
+
+/* Everything is held back when the reader goes, and the writer still learns it. */
+static int payload_flood(void)
+{
+	static char block[65536];
+
+	for (;;)
+		if (write(1, block, sizeof(block)) < 0)
+			return 1;
+}
+
+static void test_budget_reader_gone(void **state)
+{
+	int ends[2];
+	autofd int null = dev_null();
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	fd_close(&ends[0]);
+	assert_int_equal(run_with((int[]){ null, ends[1], null },
+				 &(struct stdio_output){ .budget = 0, .max_bytes = UINT64_MAX },
+				 payload_flood, NULL, NULL, NULL),
+		128 + SIGPIPE);
+	fd_close(&ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -833,6 +973,10 @@ int main(void)
 		cmocka_unit_test(test_sink_error_is_told),
 		cmocka_unit_test(test_reader_gone_is_no_error),
 		cmocka_unit_test(test_owner_of_pipes),
+		cmocka_unit_test(test_budget_at_a_terminal),
+		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_budgets),
+		cmocka_unit_test(test_budget_reader_gone),
 		cmocka_unit_test(test_sanitize),
 		cmocka_unit_test(test_sanitize_o_path),
 	};

@@ -103,6 +103,28 @@ static const struct number_case counts[] = {
 	{ "1 ", -EINVAL, 0 },
 };
 
+static const struct number_case thousandths[] = {
+	{ "1", 0, 1000 },
+	{ "0.5", 0, 500 },
+	{ "1.25", 0, 1250 },
+	{ "0.001", 0, 1 },
+	{ "2.0", 0, 2000 },
+	{ "18446744073709551", 0, UINT64_C(18446744073709551000) },
+	{ "18446744073709551.615", 0, UINT64_MAX },
+	{ "18446744073709551.616", -ERANGE, 0 },
+	{ "18446744073709552", -ERANGE, 0 },
+	{ "", -EINVAL, 0 },
+	{ "0", -EINVAL, 0 },
+	{ "0.000", -EINVAL, 0 },
+	{ "0.0001", -EINVAL, 0 },
+	{ ".5", -EINVAL, 0 },
+	{ "1.", -EINVAL, 0 },
+	{ "1,5", -EINVAL, 0 },
+	{ "-1", -EINVAL, 0 },
+	{ "50%", -EINVAL, 0 },
+	{ "1.5 ", -EINVAL, 0 },
+};
+
 static void check_cases(const struct number_case *cases, size_t count,
 	int (*parse)(const char *text, uint64_t *ret))
 {
@@ -135,6 +157,12 @@ static void test_counts(void **state)
 	check_cases(counts, COUNT(counts), text_parse_count);
 }
 
+static void test_thousandths(void **state)
+{
+	(void)state;
+	check_cases(thousandths, COUNT(thousandths), text_parse_thousandths);
+}
+
 /* What is printed reads back as the same number. */
 static void test_round_trip(void **state)
 {
@@ -151,7 +179,14 @@ static void test_round_trip(void **state)
 		text_format_duration(values[i], text, sizeof(text));
 		assert_int_equal(text_parse_duration(text, &back), 0);
 		assert_int_equal(back, values[i]);
+		text_format_thousandths(values[i], text, sizeof(text));
+		assert_int_equal(text_parse_thousandths(text, &back), 0);
+		assert_int_equal(back, values[i]);
 	}
+	text_format_thousandths(500, text, sizeof(text));
+	assert_string_equal(text, "0.5");
+	text_format_thousandths(2005, text, sizeof(text));
+	assert_string_equal(text, "2.005");
 	text_format_duration(90000, text, sizeof(text));
 	assert_string_equal(text, "90s");
 	text_format_size(3 * KIB, text, sizeof(text));
@@ -232,16 +267,56 @@ static void test_utf8(void **state)
 	assert_false(text_is_utf8("caf\xc3", 4));
 }
 
+static void test_visible(void **state)
+{
+	static const struct {
+		const char *text, *special, *shown;
+	} cases[] = {
+		{ "", "", "" },
+		{ "plain \\ caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "",
+			"plain \\ caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
+		{ "a\\b", "\\", "a\\x5cb" },
+		{ "\x1b[2J\n\x7f", "", "\\x1b[2J\\x0a\\x7f" },
+		{ "\xc2\x9b"
+		  "31m\xc2\xa0",
+			"", "\\xc2\\x9b31m\xc2\xa0" },
+		{ "\x9b"
+		  "31m",
+			"", "\\x9b31m" },
+		{ "\xe2\x80\xaetxt.\xe2\x81\xa6\xd8\x9c", "",
+			"\\xe2\\x80\\xaetxt.\\xe2\\x81\\xa6\\xd8\\x9c" },
+	};
+	char shown[64];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const char *at = cases[i].text;
+
+		assert_int_equal(text_visible(&at, cases[i].special, shown, sizeof(shown)),
+			strlen(cases[i].shown));
+		assert_string_equal(shown, cases[i].shown);
+		assert_string_equal(at, "");
+	}
+	/* As far as it fits, and never a part of something. */
+	const char *at = "abc\n\xe2\x82\xac";
+	assert_int_equal(text_visible(&at, "", shown, 8), 7);
+	assert_string_equal(shown, "abc\\x0a");
+	assert_int_equal(text_visible(&at, "", shown, 5), 3);
+	assert_string_equal(shown, "\xe2\x82\xac");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_thousandths),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_distance),
 		cmocka_unit_test(test_nearest),
 		cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_visible),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

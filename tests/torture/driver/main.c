@@ -2,12 +2,14 @@
  * main.c - the torture driver: every system call of a launch failed in turn, every process killed at
  * each of its calls.
  *
- *     inject [-j WORKERS] [-e ERRNO[,ERRNO...]|-k] [-o ROLE] [-p PATH:INDEX] [-a NAME] \
+ *     inject [-j WORKERS] [-e ERRNO[,ERRNO...]|-k] [-o ROLE] [-p PATH:INDEX] [-a NAME] [-l] [-n COUNT] \
  *         DIRECTORY CARREL MARKER [SETTING...]
  *
  *     -e  errors to fail calls with, by name (EPERM,ENOMEM,EINTR); -k  kill instead
  *     -o  only in launcher, helper, init or payload     -p  only this one point, and show all of it
  *     -a  a protected name that the command makes: what must end in quarantine
+ *     -l  a live session instead of a run: start, two executions, end (live.h)
+ *     -n  no more than so many points, evenly spread
  *
  * DIRECTORY and CARREL are absolute paths.
  *
@@ -30,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "live.h"
 #include "trace.h"
 #include "verdict.h"
 #include "world.h"
@@ -45,14 +48,15 @@ enum {
 	SKIPPED = 77
 };
 
-static const char *const kind_names[KIND_COUNT] = { "launcher", "helper", "init", "payload" };
+static const char *const kind_names[KIND_COUNT] = { "launcher", "helper", "init", "payload",
+	"client", "supervisor", "keeper" };
 static const char *const outcome_names[OUTCOME_COUNT] = { "as without", "refused", "told",
 	"crashed", "killed", "unreached", "VIOLATION" };
 
 struct options {
 	int errors[ERRORS_MAX];
-	unsigned error_count, workers;
-	bool kill;
+	unsigned error_count, workers, most;
+	bool kill, live;
 	const char *only_role, *only_point, *protected_name;
 	const char *root, *carrel, *marker;
 	const char *const *settings;
@@ -113,8 +117,8 @@ static int worker_make(struct worker *k, const struct options *o, const char *na
 	char path[WORLD_PATH + 16];
 
 	*k = (struct worker){ .o = o };
-	int r = world_make(
-		&k->world, o->root, name, o->carrel, o->marker, o->protected_name, o->settings);
+	int r = world_make(&k->world, o->root, name, o->carrel, o->marker, o->protected_name,
+		o->live, o->settings);
 	if (r < 0)
 		return r;
 	k->left = need(calloc(1, sizeof(*k->left)));
@@ -153,8 +157,9 @@ static int run_once(struct worker *k, const struct trace_point *point)
 	struct trace_setup setup = { .argv = k->world.argv,
 		.envp = k->world.envp,
 		.cwd = k->world.workspace,
+		.live = k->o->live,
 		.stdio = { k->null, out[1], k->messages },
-		.time_limit_ms = TIME_LIMIT_MS,
+		.time_limit_ms = k->o->live ? 3 * TIME_LIMIT_MS : TIME_LIMIT_MS,
 		.grace_ms = GRACE_MS };
 	int r = trace_run(&setup, point, k->children, &k->result);
 	if (r >= 0) {
@@ -175,11 +180,12 @@ static int make_reference(struct worker *k)
 
 	if (r < 0)
 		return r;
-	const char *lacking = verdict_good(&k->result, k->left);
+	const char *lacking = k->o->live ? live_verdict_good(&k->result, k->left)
+					 : verdict_good(&k->result, k->left);
 	if (lacking) {
 		(void)fprintf(stderr, "inject: a run without injection lacks: %s\n%s%s%s%s\n",
 			lacking, k->left->messages, k->left->output, k->result.view,
-			k->left->report);
+			k->o->live ? k->left->notes : k->left->report);
 		return -EBADMSG;
 	}
 	(void)snprintf(k->good.view, TRACE_VIEW, "%s", k->result.view);
@@ -194,6 +200,8 @@ static bool wanted(const struct options *o, const struct trace_process *p, unsig
 {
 	char name[32];
 
+	if (o->live && p->kind == KIND_LAUNCHER)
+		return false;
 	if (o->only_role && strcmp(o->only_role, kind_names[p->kind]) != 0)
 		return false;
 	(void)snprintf(name, sizeof(name), "%s:%u", p->path, index);
@@ -229,6 +237,16 @@ static unsigned add_points(
 	return n;
 }
 
+/* Every so-many-th: each kind of process and each error has its share. */
+static unsigned thin_out(struct plan_point *points, unsigned count, unsigned most)
+{
+	if (!most || count <= most)
+		return count;
+	for (unsigned i = 0; i < most; i++)
+		points[i] = points[(uint64_t)i * count / most];
+	return most;
+}
+
 static void print_calls(const struct trace_result *r)
 {
 	printf("calls of a launch:");
@@ -256,6 +274,7 @@ static void tell(const struct worker *k, const struct plan_point *p, const char 
 
 static void show_all(const struct worker *k)
 {
+	printf("--- notes\n%s--- state\n%s", k->left->notes, k->left->state);
 	printf("--- stderr\n%s--- stdout\n%s--- report\n%s--- base\n%s--- workspace\n%s",
 		k->left->messages, k->left->output, k->left->report, k->left->base,
 		k->left->workspace);
@@ -274,8 +293,8 @@ static int try_point(struct worker *k, const struct plan_point *p, unsigned char
 		return r;
 	if (k->o->only_point)
 		show_all(k);
-	enum outcome outcome =
-		verdict(&k->world, &p->point, &k->result, k->left, &k->good, why, sizeof(why));
+	enum outcome outcome = (k->o->live ? live_verdict : verdict)(
+		&k->world, &p->point, &k->result, k->left, &k->good, why, sizeof(why));
 	if (outcome == OUTCOME_VIOLATION)
 		tell(k, p, why);
 	*ret_outcome = (unsigned char)outcome;
@@ -387,7 +406,7 @@ static bool read_options(struct options *o, int argc, char **argv)
 	int c;
 
 	*o = (struct options){ .workers = 2, .protected_name = "" };
-	while ((c = getopt(argc, argv, "+j:e:ko:p:a:")) >= 0) {
+	while ((c = getopt(argc, argv, "+j:e:ko:p:a:ln:")) >= 0) {
 		if (c == 'j')
 			o->workers = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c == 'e' && !read_errors(o, optarg))
@@ -400,7 +419,10 @@ static bool read_options(struct options *o, int argc, char **argv)
 			o->protected_name = optarg;
 		else if (c == '?')
 			return false;
+		else if (c == 'n')
+			o->most = (unsigned)strtoul(optarg, NULL, 10);
 		o->kill = o->kill || c == 'k';
+		o->live = o->live || c == 'l';
 	}
 	if (argc - optind < 3 || !o->workers || o->workers > WORKERS_MAX ||
 		o->kill == (o->error_count > 0))
@@ -418,9 +440,11 @@ int main(int argc, char **argv)
 	struct options o;
 	struct worker first;
 
+	if (argc > 1 && !strcmp(argv[1], "--scenario"))
+		return live_scenario(argc - 2, argv + 2);
 	if (!read_options(&o, argc, argv)) {
 		(void)fputs(
-			"usage: inject [-j N] -e ERRNO,...|-k [-o ROLE] [-p PATH:INDEX] [-a NAME] "
+			"usage: inject [-j N] -e ERRNO,...|-k [-o ROLE] [-p PATH:INDEX] [-a NAME] [-l] [-n COUNT] "
 			"DIRECTORY CARREL MARKER [SETTING...]\n",
 			stderr);
 		return CANNOT;
@@ -439,7 +463,7 @@ int main(int argc, char **argv)
 		return CANNOT;
 	}
 	print_calls(&first.result);
-	unsigned count = add_points(&o, &first.result, points);
+	unsigned count = thin_out(points, add_points(&o, &first.result, points), o.most);
 	if (!count) {
 		(void)fputs("inject: there is no such point\n", stderr);
 		return CANNOT;

@@ -57,9 +57,10 @@ void trace_result_reset(struct trace_result *result)
 		p->path[0] = '\0';
 		p->alive = p->held = p->executed = p->failing = false;
 		p->begun = p->beyond = false;
+		p->command = 0;
 		p->status = 0;
 	}
-	result->process_count = result->survivors = 0;
+	result->process_count = result->survivors = result->commands = 0;
 	result->reached = result->hung = result->overflow = false;
 	result->command_started = result->command_ended = result->view_torn = false;
 	result->command_status = result->launcher_status = -1;
@@ -165,6 +166,11 @@ static bool at_entry(
 		(void)kill(p->pid, SIGKILL);
 		return false;
 	}
+	/* Linux closes in any case, whatever close(2) returns. */
+	if (number == SYS_close) {
+		p->failing = true;
+		return true;
+	}
 	/*
 	 * The call is replaced by one that does nothing. Not by -1, which a filter may take for a
 	 * foreign ABI and kill the process.
@@ -188,6 +194,31 @@ static bool at_call(struct tracer *t, struct trace_process *p)
 	return true;
 }
 
+static enum trace_kind kind_of(
+	const struct tracer *t, const struct trace_process *parent, pid_t child)
+{
+	if (view_is_pid1(child))
+		return KIND_INIT;
+	if (!t->setup->live)
+		return parent->kind == KIND_INIT ? KIND_PAYLOAD : KIND_HELPER;
+	switch (parent->kind) {
+	case KIND_LAUNCHER:
+		return KIND_CLIENT;
+	case KIND_CLIENT:
+		return KIND_SUPERVISOR;
+	case KIND_INIT:
+		return KIND_KEEPER;
+	case KIND_KEEPER:
+		return KIND_PAYLOAD;
+	case KIND_HELPER:
+	case KIND_PAYLOAD:
+	case KIND_SUPERVISOR:
+	case KIND_COUNT:
+		break;
+	}
+	return KIND_HELPER;
+}
+
 static void at_birth(struct tracer *t, struct trace_process *parent)
 {
 	unsigned long pid = 0;
@@ -201,11 +232,9 @@ static void at_birth(struct tracer *t, struct trace_process *parent)
 		return;
 	(void)snprintf(
 		child->path, sizeof(child->path), "%.12s.%u", parent->path, ++parent->children);
-	child->begun = true;
 	child->beyond = parent->executed || parent->beyond;
-	child->kind = view_is_pid1(child->pid) ? KIND_INIT
-		: parent->kind == KIND_INIT    ? KIND_PAYLOAD
-					       : KIND_HELPER;
+	child->kind = kind_of(t, parent, child->pid);
+	child->begun = child->kind != KIND_CLIENT;
 	if (child->held) {
 		child->held = false;
 		go_on(t, child, 0);
@@ -214,13 +243,16 @@ static void at_birth(struct tracer *t, struct trace_process *parent)
 
 static void at_exec(struct tracer *t, struct trace_process *p)
 {
-	p->begun = true;
-	if (p->kind == KIND_LAUNCHER || p->executed || p->beyond)
+	size_t used = strlen(t->result->view);
+
+	p->begun = p->kind != KIND_LAUNCHER || !t->setup->live;
+	if (p->kind == KIND_LAUNCHER || p->kind == KIND_CLIENT || p->executed || p->beyond)
 		return;
 	p->executed = true;
 	p->kind = KIND_PAYLOAD;
+	p->command = ++t->result->commands;
 	t->result->command_started = true;
-	view_take(p->pid, t->result->view, TRACE_VIEW);
+	view_take(p->pid, t->result->view + used, TRACE_VIEW - used);
 	t->result->view_torn = !view_is_stopped(p->pid);
 }
 

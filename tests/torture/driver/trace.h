@@ -16,9 +16,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { TRACE_PATH = 16, TRACE_PROCESSES = 16, TRACE_CALLS = 2048, TRACE_VIEW = 128 * 1024 };
+enum { TRACE_PATH = 16, TRACE_PROCESSES = 48, TRACE_CALLS = 2048, TRACE_VIEW = 128 * 1024 };
 
-enum trace_kind { KIND_LAUNCHER, KIND_HELPER, KIND_INIT, KIND_PAYLOAD, KIND_COUNT };
+enum trace_kind {
+	KIND_LAUNCHER, /* of a live session: the driver's own process that starts the clients */
+	KIND_HELPER,
+	KIND_INIT,
+	KIND_PAYLOAD,
+	KIND_CLIENT, /* these are in live sessions only */
+	KIND_SUPERVISOR,
+	KIND_KEEPER,
+	KIND_COUNT
+};
 
 struct trace_point {
 	char path[TRACE_PATH]; /* which process; empty: nothing is injected */
@@ -35,9 +44,10 @@ struct trace_process {
 	unsigned children;
 	bool alive, held, executed;
 	bool begun; /* the launcher: it is the launcher now, and no longer the driver's child */
-	bool beyond;  /* a descendant of the command: not ours to judge */
-	bool failing; /* in the call that is to fail */
-	int status;   /* wait status, where not alive */
+	bool beyond;      /* a descendant of the command: not ours to judge */
+	bool failing;     /* in the call that is to fail */
+	unsigned command; /* the how many-th command it became, from 1; 0: none */
+	int status;       /* wait status, where not alive */
 };
 
 struct trace_result {
@@ -48,11 +58,12 @@ struct trace_result {
 	bool hung;                 /* not over in time: all were killed */
 	unsigned survivors;        /* processes alive some time after the launcher had ended */
 	char survivor[TRACE_PATH]; /* one of them */
+	unsigned commands;         /* how many were started */
 	bool command_started;      /* a process other than the launcher executed a program */
 	bool command_ended;
 	int command_status;  /* wait status */
 	int launcher_status; /* wait status */
-	char *view;     /* TRACE_VIEW bytes: the walls around the command, by view_take() */
+	char *view;     /* TRACE_VIEW bytes: the walls around each command, by view_take() */
 	bool view_torn; /* it was killed while they were looked at, before its first step */
 	bool overflow;  /* more processes or calls than there is room for */
 };
@@ -60,6 +71,7 @@ struct trace_result {
 struct trace_setup {
 	const char *const *argv, *const *envp;
 	const char *cwd;
+	bool live; /* what is run starts the clients of a live session */
 	int stdio[3];
 	int time_limit_ms; /* the launcher must be over */
 	int grace_ms;      /* and then everything else */

@@ -16,6 +16,10 @@
 
 #include "view.h"
 
+#ifndef SYS_open_tree_attr
+#define SYS_open_tree_attr 467 /* Linux 6.15 */
+#endif
+
 enum { STATUS_CARREL = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 
 struct judgement {
@@ -89,20 +93,27 @@ static bool may_pass_over(unsigned call, uint64_t argument, int error)
 		return argument == F_SETFD;
 	case SYS_close:
 	case SYS_munmap:
+	case SYS_madvise:        /* memory that is given back */
 	case SYS_rt_sigprocmask: /* by the C library, around fork */
 	case SYS_umask:
 	case SYS_wait4:
 	case SYS_waitid:
 	case SYS_getppid:
+	case SYS_getpid:
 	case SYS_kill: /* whether anybody is left: taken for "perhaps" */
 	case SYS_set_tid_address:
+	case SYS_clone: /* after the command has run: whether one more could be started */
 	case SYS_fsopen:
 	case SYS_fsconfig:
 	case SYS_fsmount:
 		return true;
+	case SYS_open_tree_attr: /* a clone with its attributes, or else in two calls: seen there too */
+		return error == EPERM;
 	case SYS_read:
 	case SYS_write:
+#ifdef SYS_poll /* not everywhere */
 	case SYS_poll:
+#endif
 	case SYS_ppoll:
 	case SYS_recvmsg:
 	case SYS_sendmsg:
@@ -110,6 +121,14 @@ static bool may_pass_over(unsigned call, uint64_t argument, int error)
 	default:
 		return false;
 	}
+}
+
+bool verdict_may_pass_over(
+	const struct trace_process *hit, const struct trace_point *point, uint64_t argument)
+{
+	if (hit->kind != KIND_INIT && hit->kind != KIND_PAYLOAD && hit->kind != KIND_KEEPER)
+		return true;
+	return may_pass_over(hit->calls[point->index], argument, point->error);
 }
 
 static bool check_walls(struct judgement *j)
@@ -231,6 +250,12 @@ static bool check_workspace(struct judgement *j)
 	if (name[0] && !strcmp(j->left->workspace, expected) && j->r->command_started &&
 		j->status != 0)
 		return true;
+	/* A command that began, and was killed with init before it had cleared up its own file. */
+	(void)snprintf(
+		expected, sizeof(expected), "made-by-the-command\n%s", j->good->workspace);
+	if (!name[0] && !strcmp(j->left->workspace, expected) && j->r->command_started &&
+		j->status == STATUS_CARREL)
+		return true;
 	return bad(j, "the workspace is not as it was: %.200s", j->left->workspace);
 }
 
@@ -296,7 +321,7 @@ const char *verdict_good(const struct trace_result *r, const struct world_left *
 		"CapPrm:\t0000000000000000\n", "CapEff:\t0000000000000000\n",
 		"CapBnd:\t0000000000000000\n", "CapAmb:\t0000000000000000\n",
 		"NoNewPrivs:\t1\n", "Seccomp:\t2\n", "SigIgn:\t0000000000000000\n",
-		"NSpid: 2\n", "namespace user: own\n", "namespace mnt: own\n",
+		"NSpid: ", "namespace user: own\n", "namespace mnt: own\n",
 		"namespace pid: own\n", "namespace ipc: own\n", "namespace uts: own\n",
 		"namespace net: own\n", "namespace cgroup: own\n", "mounts read\n",
 		"environment read\n", " / ro,nosuid" };
@@ -321,7 +346,9 @@ const char *verdict_good(const struct trace_result *r, const struct world_left *
 	for (size_t i = 0; i < sizeof(open_probes) / sizeof(open_probes[0]); i++)
 		if (strstr(left->output, open_probes[i]))
 			return open_probes[i];
-	if (!strstr(left->report, "\"started\":\"yes\"") || left->base[0] || left->mounted)
+	/* That of a live session is about no execution. */
+	bool started = left->notes[0] || strstr(left->report, "\"started\":\"yes\"");
+	if (!left->report[0] || !started || left->base[0] || left->mounted)
 		return "a clean end";
 	return NULL;
 }

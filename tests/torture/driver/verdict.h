@@ -33,6 +33,13 @@ struct reference {
 const char *verdict_good(const struct trace_result *r, const struct world_left *left);
 
 /*
+ * verdict_may_pass_over - whether @hit, inside, may go on as if nothing were where its call fails as
+ * @point says; @argument is the call's second one. Outside it is always so.
+ */
+bool verdict_may_pass_over(
+	const struct trace_process *hit, const struct trace_point *point, uint64_t argument);
+
+/*
  * verdict - judge one run. May run gc. @ret_why: filled in for a violation.
  */
 enum outcome verdict(struct world *w, const struct trace_point *point,

@@ -70,34 +70,46 @@ static int make_directories(struct world *w)
 
 static void make_command_line(struct world *w, const char *const *settings)
 {
-	static const char *const words[] = { "run", "--report", NULL, "--scratch-base", NULL,
-		"--read", NULL, "--hide", NULL };
-	const char *const values[] = { w->report, w->base, w->host, w->hidden };
+	static const char *const run_words[] = { "run", "--report", NULL, "--scratch-base",
+		NULL, "--read", NULL, "--hide", NULL };
+	static const char *const live_words[] = { "--scenario", NULL, NULL, NULL, NULL, NULL,
+		NULL, NULL };
+	const char *const run_values[] = { w->report, w->base, w->host, w->hidden };
+	const char *const live_values[] = { w->carrel, w->root, w->base, w->host, w->hidden,
+		w->report, w->marker };
+	const char *const *words = w->live ? live_words : run_words;
+	const char *const *values = w->live ? live_values : run_values;
+	const size_t count = w->live ? 8 : 9;
 	size_t n = 0, value = 0;
 
 	(void)snprintf(w->hidden, sizeof(w->hidden), "%.400s/secret", w->host);
-	w->argv[n++] = w->carrel;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	w->argv[n++] = w->live ? "/proc/self/exe" : w->carrel;
+	for (size_t i = 0; i < count; i++)
 		w->argv[n++] = words[i] ? words[i] : values[value++];
 	while (*settings && n < WORLD_ARGS - 6)
 		w->argv[n++] = *settings++;
-	w->argv[n++] = "--";
-	w->argv[n++] = w->marker;
-	w->argv[n++] = w->host;
-	w->argv[n++] = w->protected_name;
+	if (!w->live) {
+		w->argv[n++] = "--";
+		w->argv[n++] = w->marker;
+		w->argv[n++] = w->host;
+		w->argv[n++] = w->protected_name;
+	}
 	w->argv[n] = NULL;
 	(void)snprintf(w->env_home, sizeof(w->env_home), "HOME=%s", w->home);
 	w->envp[0] = "PATH=/usr/bin:/bin";
 	w->envp[1] = w->env_home;
 	w->envp[2] = "TORTURE_SECRET=yes";
 	w->envp[3] = "LANG=C.UTF-8";
-	w->envp[4] = NULL;
+	(void)snprintf(
+		w->env_runtime, sizeof(w->env_runtime), "XDG_RUNTIME_DIR=%.400s/run", w->root);
+	w->envp[4] = w->live ? w->env_runtime : NULL;
+	w->envp[5] = NULL;
 }
 
 int world_make(struct world *w, const char *root, const char *name, const char *carrel,
-	const char *marker, const char *protected_name, const char *const *settings)
+	const char *marker, const char *protected_name, bool live, const char *const *settings)
 {
-	*w = (struct world){ .carrel = carrel, .protected_name = protected_name };
+	*w = (struct world){ .carrel = carrel, .protected_name = protected_name, .live = live };
 	(void)snprintf(w->root, sizeof(w->root), "%.300s/%s", root, name);
 	(void)snprintf(w->workspace, sizeof(w->workspace), "%.400s/workspace", w->root);
 	(void)snprintf(w->base, sizeof(w->base), "%.400s/base", w->root);
@@ -106,6 +118,11 @@ int world_make(struct world *w, const char *root, const char *name, const char *
 	(void)snprintf(w->report, sizeof(w->report), "%.400s/report/report.json", w->root);
 	(void)snprintf(w->marker, sizeof(w->marker), "%.400s/host/marker", w->root);
 	int r = make_directories(w);
+	char runtime[WORLD_PATH];
+
+	(void)snprintf(runtime, sizeof(runtime), "%.400s/run", w->root);
+	if (r >= 0 && mkdir(runtime, 0700) < 0)
+		r = -errno;
 	if (r >= 0)
 		r = copy_file(marker, w->marker);
 	make_command_line(w, settings);
@@ -198,6 +215,16 @@ static bool find_mount(const struct world *w)
 	return found || !file;
 }
 
+static void look_at_live(const struct world *w, struct world_left *left)
+{
+	char path[WORLD_PATH];
+
+	(void)snprintf(path, sizeof(path), "%.400s/notes", w->root);
+	read_text(path, left->notes, sizeof(left->notes));
+	(void)snprintf(path, sizeof(path), "%.400s/run/carrel", w->root);
+	list(path, false, left->state, sizeof(left->state));
+}
+
 void world_look(const struct world *w, struct world_left *left)
 {
 	char report_dir[WORLD_PATH];
@@ -207,6 +234,7 @@ void world_look(const struct world *w, struct world_left *left)
 	list(w->workspace, false, left->workspace, sizeof(left->workspace));
 	list(w->base, true, left->base, sizeof(left->base));
 	read_text(w->report, left->report, sizeof(left->report));
+	look_at_live(w, left);
 	left->quarantined = w->protected_name[0] && find_quarantined(w);
 	left->mounted = find_mount(w);
 }
@@ -248,6 +276,7 @@ int world_gc(const struct world *w, struct world_left *left)
 	int status = gc(w, w->base);
 
 	list(w->base, true, left->base, sizeof(left->base));
+	look_at_live(w, left);
 	return status;
 }
 
@@ -283,12 +312,16 @@ unsigned world_gc_parked(const struct world *w)
 int world_clean(const struct world *w)
 {
 	char protected_path[WORLD_PATH + 64];
-	const char *const remove[] = { "/bin/rm", "-rf", "--", w->base, protected_path, NULL };
+	char state[WORLD_PATH];
+	const char *const remove[] = { "/bin/rm", "-rf", "--", w->base, protected_path, state,
+		NULL };
 
 	(void)snprintf(protected_path, sizeof(protected_path), "%s/%s", w->workspace,
 		w->protected_name[0] ? w->protected_name : "nothing-of-this-name");
+	(void)snprintf(state, sizeof(state), "%.400s/run/carrel", w->root);
 	(void)unlink(w->report);
-	if (rmdir(w->base) < 0 || access(protected_path, F_OK) == 0)
+	if (rmdir(w->base) < 0 || access(protected_path, F_OK) == 0 ||
+		(rmdir(state) < 0 && errno != ENOENT))
 		if (run_plain(w, remove) != 0)
 			return -EIO;
 	return mkdir(w->base, 0755) < 0 && errno != EEXIST ? -errno : 0;

@@ -13,10 +13,11 @@ enum { WORLD_PATH = 512, WORLD_TEXT = 16 * 1024, WORLD_ARGS = 48 };
 
 struct world {
 	const char *carrel, *protected_name;
+	bool live; /* the runs are of a live session (live.h) */
 	char root[WORLD_PATH], workspace[WORLD_PATH], base[WORLD_PATH], host[WORLD_PATH],
 		home[WORLD_PATH], marker[WORLD_PATH], hidden[WORLD_PATH];
 	char report[WORLD_PATH];
-	char env_home[WORLD_PATH + 8];
+	char env_home[WORLD_PATH + 8], env_runtime[WORLD_PATH + 32];
 	const char *argv[WORLD_ARGS], *envp[8];
 	unsigned parked;  /* directories that gc may take for young; see world_park() */
 	int64_t parked_s; /* when the last of them was, CLOCK_MONOTONIC */
@@ -30,6 +31,8 @@ struct world_left {
 	char workspace[WORLD_TEXT];
 	char reports[WORLD_TEXT]; /* listing of the report's directory */
 	char base[WORLD_TEXT];    /* listing of the scratch base, quarantine aside */
+	char notes[WORLD_TEXT];   /* of a live session: how its clients ended (live.h) */
+	char state[WORLD_TEXT];   /* and the listing of its state directory */
 	bool quarantined;         /* the protected name lies in quarantine */
 	bool mounted;             /* our mount table has one of ours */
 };
@@ -39,7 +42,7 @@ struct world_left {
  * @settings: further settings for `carrel run`, ended by NULL. 0 or -errno.
  */
 int world_make(struct world *w, const char *root, const char *name, const char *carrel,
-	const char *marker, const char *protected_name, const char *const *settings);
+	const char *marker, const char *protected_name, bool live, const char *const *settings);
 
 /* world_look - fill in everything but output and messages. */
 void world_look(const struct world *w, struct world_left *left);

@@ -1,0 +1,207 @@
+#!/usr/bin/env bats
+# `run --promote`: what the command leaves in the scratch and is named, is in the workspace afterwards.
+
+load ../lib/common
+
+# ino FILE
+ino() {
+	stat -c %i "$1"
+}
+
+@test "artifacts are moved after success, and the scratch goes" {
+	carrel run --report "$T/r" --promote '*.txt:out' --promote 'd:kept/here' -- sh -c '
+		cd "$CARREL_SCRATCH" && echo a >a.txt && echo b >b.txt && echo c >c.bin
+		mkdir -p d/e && echo z >d/e/z && ln -s e d/l'
+	assert_status 0
+	[[ $(<out/a.txt) == a && $(<out/b.txt) == b && $(<kept/here/d/e/z) == z ]]
+	[[ -L kept/here/d/l && ! -e out/c.bin ]]
+	[[ -O out/a.txt ]] || fail 'it does not belong to the caller'
+	assert_valid_report "$T/r"
+	assert_field "$T/r" '.promoted | length' 3
+	assert_field "$T/r" '.promoted[0].source' a.txt
+	assert_field "$T/r" '.promoted[0].destination' "$WS/out/a.txt"
+	assert_field "$T/r" '.promoted[0].how' renamed
+	assert_field "$T/r" '.promoted[2].files' 1
+	assert_field "$T/r" '.promoted[2].bytes' 2
+	assert_nothing_left
+}
+
+@test "nothing is promoted where the command fails, is killed or runs out of time" {
+	local script
+	for script in 'exit 3' 'kill -9 $$' 'sleep 100'; do
+		carrel run --timeout 1 --report "$T/r" --promote '*:out' -- \
+			sh -c 'echo a >"$CARREL_SCRATCH/a"; '"$script"
+		((status != 0)) || fail 'it succeeded'
+		assert_field "$T/r" '.promoted | length' 0
+		[[ ! -e out ]] || fail 'something was promoted'
+		assert_nothing_left
+	done
+}
+
+@test "what cannot be promoted stays in the scratch, and the others are promoted" {
+	mkdir out
+	echo old >out/b
+	carrel run --quiet --report "$T/r" --promote '?:out' -- \
+		sh -c 'cd "$CARREL_SCRATCH" && echo a >a && echo b >b && echo c >c'
+	assert_status 125
+	assert_matches "$stderr" "the destination exists: $WS/out/b: File exists"
+	[[ $(<out/a) == a && $(<out/b) == old && $(<out/c) == c ]]
+	assert_valid_report "$T/r"
+	assert_field "$T/r" .error.code promote
+	assert_field "$T/r" '.promoted[1].errno_name' EEXIST
+	assert_field "$T/r" .scratch.kept true
+	assert_field "$T/r" .teardown.result kept
+	local scratch
+	scratch=$(field "$T/r" .scratch.path)
+	assert_matches "$stderr" "kept: $scratch"
+	[[ $(<"$scratch/b") == b && ! -e $scratch/a ]]
+	rm -r "${scratch%/scratch}"
+}
+
+@test "a name without wild cards must be there; a pattern may match nothing" {
+	carrel run --promote '*.png:out' -- true
+	assert_status 0
+	[[ ! -e out ]]
+	carrel run --promote 'a.png:out' -- true
+	assert_status 125
+	assert_matches "$stderr" 'there is no such artifact: a.png'
+	rm -r "$BASE"/carrel-*
+}
+
+@test "what tools leave below /tmp is found by that name" {
+	carrel run --promote '/tmp/a:.' --promote '/var/tmp/b:.' -- \
+		sh -c 'echo a >/tmp/a && echo b >/var/tmp/b'
+	assert_status 0
+	[[ $(<a) == a && $(<b) == b ]]
+}
+
+@test "any name can be promoted" {
+	local odd=$'new\nline \xff\xfe "q" $x \\'
+	carrel run --report "$T/r" --promote 'd/*:out' -- sh -c '
+		mkdir "$CARREL_SCRATCH/d" && echo 1 >"$CARREL_SCRATCH/d/$1" && echo 2 >"$CARREL_SCRATCH/d/$2"' \
+		sh "$odd" "$(printf 'x%.0s' {1..255})"
+	assert_status 0
+	assert_valid_report "$T/r"
+	[[ $(<"out/$odd") == 1 ]]
+	# The file itself may have a star in its name, and a directory a colon.
+	carrel run --promote '\*:a\:b' -- sh -c 'cd "$CARREL_SCRATCH" && echo 1 >"*" && echo 2 >x'
+	assert_status 0
+	[[ $(<'a:b/*') == 1 && ! -e a:b/x ]]
+}
+
+@test "protected, hidden and read-only paths are refused, whether they exist or not" {
+	mkdir -p ro sub
+	local to
+	for to in .git/hooks .git .vscode/tasks ro ro/x; do
+		carrel run --read "$WS/ro" --promote "a:$to" -- touch "$WS/ran"
+		assert_refused "the destination is protected: $WS/$to"
+		assert_matches "$stderr" 'command line: --promote'
+	done
+	[[ ! -e .git && ! -e .vscode && ! -e ro/x ]]
+	# By the name of the artifact.
+	carrel run --promote '.git:.' -- sh -c 'echo "gitdir: /x" >"$CARREL_SCRATCH/.git"'
+	assert_status 125
+	[[ ! -e .git ]]
+	rm -r "$BASE"/carrel-*
+	carrel run --hide "$WS/sub" --promote 'a:sub' -- touch "$WS/ran"
+	assert_refused 'the destination is protected'
+}
+
+@test "where to: the workspace, or what promote-to names, judged before anything runs" {
+	local to
+	mkdir "$T/other"
+	for to in "$T/other" /etc ../other "$HOME" ~/x sub/../../other; do
+		carrel run --promote "a:$to" -- touch "$WS/ran"
+		assert_refused 'artifacts cannot be promoted there'
+	done
+	carrel run --promote-to "$T/missing" -- touch "$WS/ran"
+	assert_refused 'cannot promote to this directory: .*missing'
+	carrel run --promote '/etc/passwd:.' -- touch "$WS/ran"
+	assert_refused 'only what is in the scratch'
+	carrel run --promote '../x:.' -- touch "$WS/ran"
+	assert_refused 'only what is in the scratch'
+	carrel run --promote 'nothing' -- touch "$WS/ran"
+	assert_refused 'no directory to go to'
+	carrel run --scratch-size 1M --promote 'a:.' -- touch "$WS/ran"
+	assert_refused 'contradicts'
+	[[ ! -e ran ]]
+	ln -s other "$T/link"
+	carrel run --promote-to "$T/link" --promote "a:$T/link/new" -- \
+		sh -c 'echo a >"$CARREL_SCRATCH/a"'
+	assert_status 0
+	[[ $(<"$T/other/new/a") == a ]]
+}
+
+@test "a read-only workspace takes artifacts all the same" {
+	carrel run --workspace-mode ro --promote 'a:out' -- \
+		sh -c '! touch x 2>/dev/null && echo a >"$CARREL_SCRATCH/a"'
+	assert_status 0
+	[[ $(<out/a) == a ]]
+}
+
+@test "links, FIFOs and hard links that tools leave" {
+	echo secret >"$T/secret"
+	mkdir "$T/dir"
+	echo secret >"$T/dir/a"
+	carrel run --report "$T/r" --promote 'd/*:out' --promote 'd/dir/a:out' -- sh -c '
+		mkdir "$CARREL_SCRATCH/d" && cd "$CARREL_SCRATCH/d" && echo a >a && ln a b &&
+		ln -s "$1/secret" link && ln -s "$1/dir" dir && mkfifo fifo' sh "$T"
+	assert_status 125
+	[[ ! -e out/link && ! -e out/fifo && ! -L out/dir ]]
+	[[ $(<out/a) == a && $(<out/b) == a && $(ino out/a) != $(ino out/b) ]]
+	[[ $(<"$T/dir/a") == secret ]]
+	assert_field "$T/r" '[.promoted[] | select(.source == "d/link")][0].errno_name' ELOOP
+	assert_field "$T/r" '[.promoted[] | select(.source == "d/fifo")][0].errno_name' EINVAL
+	assert_field "$T/r" '[.promoted[] | select(.source == "d/a")][0].how' copied
+	rm -r "$BASE"/carrel-*
+}
+
+@test "a link in the workspace is not followed, though a link to the workspace is" {
+	mkdir "$T/victim"
+	# Control: by name, the link leads there.
+	ln -s "$T/victim" out
+	cp /dev/null out/control && [[ -e $T/victim/control ]]
+	carrel run --promote 'a:out' -- sh -c 'echo a >"$CARREL_SCRATCH/a"'
+	# Before the launch the link is seen; it leads out of the workspace.
+	assert_refused 'cannot be promoted there'
+	rm out
+	carrel run --promote 'a:out' -- \
+		sh -c 'echo a >"$CARREL_SCRATCH/a" && ln -s "$1" out' sh "$T/victim"
+	assert_status 125
+	assert_matches "$stderr" 'symbolic link'
+	[[ ! -e $T/victim/a ]]
+	rm -r "$BASE"/carrel-*
+	ln -s "$WS" "$T/ws-link"
+	rm out
+	carrel run --workspace "$T/ws-link" --promote "a:$T/ws-link/out" -- \
+		sh -c 'echo a >"$CARREL_SCRATCH/a"'
+	assert_status 0
+	[[ $(<out/a) == a ]]
+}
+
+@test "to another file system, and what a crash left there is removed" {
+	[[ $(stat -c %d /dev/shm) != $(stat -c %d "$BASE") ]] || skip 'no second file system here'
+	local to
+	to=$(mktemp -d /dev/shm/carrel-test.XXXXXX)
+	mkdir "$to/.carrel-promote-0123456789abcdef"
+	carrel run --report "$T/r" --promote-to "$to" --promote "d:$to" -- sh -c '
+		cd "$CARREL_SCRATCH" && mkdir -p d/e && echo z >d/e/z && chmod 0 d/e/z && chmod 500 d/e'
+	local found
+	found=$(cd "$to" && find . -printf '%P %m\n' | sort)
+	rm -rf "$to" 2>/dev/null || { chmod -R u+rwx "$to"; rm -rf "$to"; }
+	assert_status 0
+	assert_matches "$(field "$T/r" '.promoted[0].how')" 'copied|reflinked'
+	[[ $found == *'d/e 500'*'d/e/z 0'* ]] || fail "$found"
+	refute_matches "$found" carrel-promote
+}
+
+@test "a promotion that a policy file asks for" {
+	mkdir "$T/other"
+	printf 'promote a:out\npromote-to "%s"\n' "$T/other" >"$T/policy"
+	carrel run --policy "$T/policy" -- sh -c 'echo a >"$CARREL_SCRATCH/a"'
+	assert_status 0
+	[[ $(<out/a) == a ]]
+	run -0 --separate-stderr "$CARREL" policy show --policy "$T/policy"
+	assert_matches "$output" 'promote \$SCRATCH/a:\$WORKSPACE/out'
+	assert_matches "$output" "promote-to $T/other"
+}

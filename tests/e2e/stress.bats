@@ -1,0 +1,44 @@
+#!/usr/bin/env bats
+# Live sessions under stress, in small; ./dev soak does the same in large.
+load ../lib/common
+load ../lib/live
+
+storm() {
+	run --separate-stderr /usr/bin/python3 "$CARREL_SOURCE/tests/lib/storm.py" "$CARREL" "$@" 3>&- 4>&-
+	assert_status 0
+}
+
+# swept: what was killed is dead at once, and gone after gc.
+swept() {
+	only_entries() { [[ -z $(marked) ]]; }
+	wait_for only_entries
+	carrel gc
+	assert_status 0
+	assert_nothing_left
+	[[ -z $(ls -A "$T/run/carrel") ]] || fail "gc left: $(ls -A "$T/run/carrel")"
+}
+
+@test "many sessions at once, with ten executions each" {
+	storm many 8 10
+	assert_nothing_left
+}
+
+@test "many executions in one session: nothing of its supervisor grows" {
+	storm long 300
+	assert_nothing_left
+}
+
+@test "SIGKILL at random: nothing survives gc, and no other session is harmed" {
+	storm kill 8 "${RANDOM}"
+	swept
+}
+
+@test "gc against gc, start and end" {
+	storm gc 6
+	swept
+}
+
+@test "end against exec" {
+	storm end 12
+	assert_nothing_left
+}

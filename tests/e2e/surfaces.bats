@@ -1,0 +1,140 @@
+#!/usr/bin/env bats
+# What paths are to a live session (classify), and parts of files as it sees them (read).
+load ../lib/common
+load ../lib/session
+load ../lib/live
+
+# surface PATH SURFACE RIGHTS: RIGHTS as r-, rw or --.
+surface() {
+	local got
+
+	got=$(timeout 120 "$CARREL" classify --json "$1" </dev/null |
+		jq -er '.[0] | .surface + " " + (if .read then "r" else "-" end) + (if .write then "w" else "-" end)') ||
+		fail "$1 is not classified"
+	[[ $got == "$2 $3" ]] || fail "$1 is $got, not $2 $3"
+}
+
+# refused: carrel failed and said why, in one line; the session goes on.
+refused() {
+	assert_status 125
+	[[ -z $output ]] || fail 'something was written to stdout'
+	(($(grep -c '^carrel: ' <<<"$stderr") >= 1)) || fail 'nothing was said'
+}
+
+@test "each surface has its word, and says whether it is read and written" {
+	mkdir -p "$WS/.git/hooks" "$T/hidden"
+	echo cfg >"$WS/.git/config"
+	echo secret >"$T/hidden/key"
+	begin --read "$T" --hide "$T/hidden"
+	cd "$WS"
+	surface . workspace rw
+	surface "$WS/.git/config" protected r-
+	surface .git/hooks/pre-commit protected r-
+	surface "$DIR/scratch" scratch rw
+	surface /tmp/x scratch rw
+	surface /var/tmp scratch rw
+	surface "$DIR/tool-results" tool-results r-
+	surface /etc/passwd readable r-
+	surface "$T/hidden" hidden --
+	surface "$T/hidden/key" hidden --
+	surface "$DIR/workspace" outside --
+	surface /run/nothing outside --
+	end_session
+}
+
+@test "a scratch base in the workspace is not the workspace" {
+	mkdir "$WS/base"
+	begin --scratch-base "$WS/base"
+	[[ $DIR == "$WS/base/"* ]] || fail "the session is elsewhere: $DIR"
+	surface "$DIR/scratch" scratch rw
+	surface "$DIR/scratch/made/up" scratch rw
+	surface "$WS/base" outside --
+	surface "$WS/other" workspace rw
+	end_session
+}
+
+@test "what does not exist is what its directory is; what is protected while absent is said to be" {
+	begin
+	cd "$WS"
+	surface new/deeper/file workspace rw
+	surface "$DIR/scratch/new" scratch rw
+	surface .vscode/tasks.json protected r-
+	surface missing/../../x outside --
+	surface /etc/no/such/thing readable r-
+	end_session
+}
+
+@test "names mean what they mean inside: links, dots, /proc/self" {
+	begin
+	cd "$WS"
+	inside -- sh -c 'ln -s /etc/passwd out; ln -s "$CARREL_SCRATCH" desk; ln -s /proc/self/cwd me; mkdir d'
+	assert_status 0
+	surface out readable r-
+	surface desk scratch rw
+	surface desk/new scratch rw
+	surface d/../desk/../scratch scratch rw
+	surface /proc/self/root/etc/passwd readable r-
+	surface "desk/../../../../../../../../etc/hostname" readable r-
+	end_session
+}
+
+@test "classify names the line of the policy, takes many paths, and odd names" {
+	local odd
+
+	odd=$'a\nb\xff'
+	begin --read /etc/hostname
+	cd "$WS"
+	carrel classify --json "$odd" /etc/passwd
+	assert_status 0
+	[[ $(jq -r 'length' <<<"$output") == 2 && $(jq -r '.[0].surface' <<<"$output") == workspace ]]
+	[[ $(jq -r '.[1].rule' <<<"$output") == profile:* ]]
+	[[ $(jq -r '.[1].resolved' <<<"$output") == /etc/passwd && $(jq -r '.[1].exists' <<<"$output") == true ]]
+	carrel classify "$odd"
+	assert_matches "$output" '^workspace +rw .*a\\x0ab'
+	carrel classify
+	refused
+	carrel classify --jason x
+	refused
+	assert_matches "$stderr" 'did you mean --json'
+	end_session
+}
+
+@test "read prints parts of files, counted as it says" {
+	begin
+	cd "$WS"
+	inside -- sh -c 'seq 1000 >"$CARREL_SCRATCH/n"; printf "h\303\251llo" >"$CARREL_SCRATCH/u"'
+	carrel read "$DIR/scratch/n" --lines 10:12
+	assert_output $'10\n11\n12'
+	carrel read --lines -2: "$DIR/scratch/n"
+	assert_output $'999\n1000'
+	carrel read "$DIR/scratch/u" --chars 2:3
+	assert_output $'\303\251l'
+	carrel read "$DIR/scratch/u" --bytes 4:
+	assert_output 'llo'
+	carrel read "$DIR/scratch/n" --lines 5:x
+	refused
+	carrel read "$DIR/scratch/n" --lines 1:2 --bytes 1:2
+	refused
+	carrel read "$DIR/scratch/missing"
+	refused
+	carrel read "$DIR/scratch"
+	refused
+	end_session
+}
+
+@test "read opens what the session may read, and nothing else; nothing makes it wait" {
+	mkdir "$T/hidden"
+	echo secret >"$T/hidden/key"
+	chmod 0755 "$T/hidden"
+	begin --read "$T" --hide "$T/hidden"
+	cd "$WS"
+	cat "$T/hidden/key" >/dev/null # the control: from outside it can be read
+	carrel read "$T/hidden/key"
+	refused
+	inside -- sh -c 'ln -s "$1" l; mkfifo f' sh "$T/hidden/key"
+	carrel read l
+	refused
+	run --separate-stderr timeout 120 "$CARREL" read f </dev/null
+	refused
+	end_session
+}

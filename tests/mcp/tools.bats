@@ -1,0 +1,151 @@
+#!/usr/bin/env bats
+# The tools of carrel mcp stay within the walls of the session.
+load ../lib/common
+
+python() {
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$CARREL_SOURCE/tests/mcp run --separate-stderr \
+		/usr/bin/python3 -c 'import sys, textwrap
+from raw import *
+exec(compile(textwrap.dedent(sys.stdin.read()), "script", "exec"))'
+	assert_status 0
+}
+
+@test "nothing protected or hidden is read or written, nothing outside" {
+	mkdir -p "$WS/.git/hooks" "$HOME/.ssh"
+	printf '[core]\n' >"$WS/.git/config"
+	echo secret >"$HOME/.ssh/id_test"
+	ln -s "$HOME/.ssh/id_test" "$WS/link"
+	ln -s /etc/carrel-test "$WS/out"
+	python <<'END'
+		c = Client()
+		c.start()
+		ws, home = os.environ["WS"], os.environ["HOME"]
+		for path in (f"{ws}/.git/config", f"{ws}/.git/hooks/post-commit", "/etc/carrel-test",
+				f"{ws}/out", "/proc/1/mem", f"{home}/.bashrc", f"{ws}/../base/x",
+				f"{ws}/.vscode/tasks.json", f"{ws}/.mcp.json"):
+			for append in (False, True):
+				c.refused("write", {"path": path, "content": "taken over", "append": append})
+		for path in (f"{home}/.ssh/id_test", f"{ws}/link", "/etc/shadow", "/proc/1/environ"):
+			result = c.call("read", {"path": path}) # hidden: not there, or empty
+			same(result["isError"] or result["structuredContent"]["text"] == "", True)
+		c.refused("read", {"path": "/dev/tty"})
+		same(c.good("exec", {"command": "mkfifo f; ls"})["status"], 0)
+		c.refused("read", {"path": f"{ws}/f"})
+		c.refused("write", {"path": f"{ws}/f", "content": "x"})
+		# and the control: what may be done is done
+		c.good("write", {"path": f"{ws}/fine", "content": "fine"})
+		same(c.good("read", {"path": f"{ws}/fine"})["text"], "fine")
+		same(c.close(), ([], 0))
+END
+	[[ $(<"$WS/.git/config") == '[core]' && ! -e $WS/.git/hooks/post-commit && ! -e $WS/.mcp.json ]]
+}
+
+@test "a relative path is in the scratch, and what is written there is nobody's project" {
+	python <<'END'
+		c = Client()
+		c.start()
+		scratch = c.good("status")["scratch"]
+		same(c.good("write", {"path": "a.sh", "content": "#!/bin/sh\necho ran\n", "executable": True}),
+			{"path": f"{scratch}/a.sh", "bytes": 19, "size": 19})
+		same(c.good("exec", {"argv": [f"{scratch}/a.sh"]})["stdout"], "ran\n")
+		same(c.good("write", {"path": "a.sh", "content": "x", "append": True})["size"], 20)
+		same(c.good("write", {"path": "a.sh", "content": "y"})["size"], 1)
+		same(c.good("read", {"path": "a.sh"})["text"], "y")
+		same(c.good("exec", {"command": 'cat "$CARREL_SCRATCH/a.sh"'})["stdout"], "y")
+		c.good("write", {"path": "nul", "content": "a\0b"})
+		same(c.good("read", {"path": "nul"})["text"], "a␀b")
+		contains(c.refused("write", {"path": "no/such/dir", "content": "x"}), "mkdir -p")
+		contains(c.refused("write", {"path": "x", "content": "*", "encoding": "base64"}), "not base64")
+		for what in ({"command": "true"}, {"argv": ["true"]}):
+			contains(c.refused("exec", {**what, "cwd": "no/such"}),
+				f'`cwd` cannot be entered: "{scratch}/no/such": No such file')
+		same(os.listdir(os.environ["WS"]), [])
+		names = [e["name"] for e in c.good("list")["entries"]]
+		same([n for n in names if n in ("a.sh", "nul", "x")], ["a.sh", "nul"])
+END
+}
+
+@test "a name is taken as it is: no variable is put in, and no relative one leads out of the scratch" {
+	python <<'END'
+		c = Client()
+		c.start()
+		scratch = c.good("status")["scratch"]
+		for name in ("$HOME", "${CARREL_SCRATCH}", "~", "$(id)", "*"):
+			same(c.good("write", {"path": name, "content": name})["path"], f"{scratch}/{name}")
+			same(c.good("exec", {"argv": ["cat", f"{scratch}/{name}"]})["stdout"], name)
+			same(c.good("read", {"path": name})["text"], name)
+		c.refused("write", {"path": "$CARREL_SCRATCH/file", "content": "x"})
+		open(os.environ["WS"] + "/project", "w").close()
+		c.good("read", {"path": os.environ["WS"] + "/project"})
+		c.refused("read", {"path": "$CARREL_WORKSPACE/project"})
+		for name in ("../file", "../tool-results/file", "../../file", "tmp/../../file"):
+			c.refused("write", {"path": name, "content": "x"})
+		c.good("write", {"path": os.environ["WS"] + "/file", "content": "the control"})
+		same(sorted(os.listdir(os.environ["WS"])), ["file", "project"])
+END
+	[[ ! -e $BASE/file ]]
+}
+
+@test "slices of a file, and the whole of it within a budget" {
+	python <<'END'
+		c = Client()
+		c.start()
+		c.good("exec", {"command": "seq 100000 >$CARREL_SCRATCH/seq; printf 'äöü€𝄞x' >$CARREL_SCRATCH/utf"})
+		same(c.good("read", {"path": "seq", "lines": "500:502"})["text"], "500\n501\n502\n")
+		same(c.good("read", {"path": "utf", "chars": "2:5"})["text"], "öü€𝄞")
+		same(c.good("read", {"path": "seq", "bytes": "1:4"})["text"], "1\n2\n")
+		whole = c.good("read", {"path": "seq"})
+		same((whole["cut"], len(whole["text"]) <= 20000), (True, True))
+		result = c.call("read", {"path": "seq"})
+		contains(result["content"][-1]["text"], "`chars`")
+		contains(c.refused("read", {"path": "seq", "lines": "b:a"}), "lines")
+		contains(c.refused("read", {"path": "seq", "lines": "1:2", "chars": "1:2"}), "one of")
+		contains(c.refused("read", {"path": os.environ["WS"]}), "directory")
+END
+}
+
+@test "pictures come back as pictures, by their bytes" {
+	python <<'END'
+		import base64
+		c = Client()
+		c.start()
+		for name, head, kind in (("a.txt", b"\x89PNG\r\n\x1a\n", "image/png"), ("b", b"\xff\xd8\xff\xe0", "image/jpeg"),
+				("c", b"GIF89a", "image/gif"), ("d.png", b"RIFF\1\2\3\4WEBP", "image/webp")):
+			data = head + bytes(range(256)) * 10
+			c.good("write", {"path": name, "content": base64.b64encode(data).decode(), "encoding": "base64"})
+			content = c.call("read", {"path": name})["content"]
+			image = next(i for i in content if i["type"] == "image")
+			same((image["mimeType"], base64.b64decode(image["data"])), (kind, data))
+		c.good("exec", {"command": "printf '\\211PNG\\r\\n\\032\\n' >$CARREL_SCRATCH/big; truncate -s 100M $CARREL_SCRATCH/big"})
+		contains(c.refused("read", {"path": "big"}), "too large")
+END
+}
+
+@test "what tools write is harmless where it is shown" {
+	python <<'END'
+		c = Client()
+		c.start()
+		evil = r"printf '\033]0;t\a\302\233\342\200\256\377\n'"
+		shown = "␛]0;t␇<U+009B><U+202E>\ufffd\n"
+		same(c.good("exec", {"command": evil})["stdout"], shown)
+		c.good("exec", {"command": evil + ' >"$CARREL_SCRATCH/evil"; cd $CARREL_SCRATCH; touch "$(printf "e\\033v")"'})
+		same(c.good("read", {"path": "evil"})["text"], shown)
+		names = [e["name"] for e in c.good("list")["entries"]]
+		same("e␛v" in names, True)
+		c.good("scratchpad", {"action": "write", "content": "\033[2J"})
+		contains(c.call("scratchpad", {"action": "read"})["content"][0]["text"], "␛[2J")
+END
+}
+
+@test "the client's roots are shown, and change nothing" {
+	python <<'END'
+		c = Client()
+		c.start(capabilities={"roots": {"listChanged": True}})
+		while (message := c.line()) and message.get("method") != "roots/list":
+			pass
+		c.send({"jsonrpc": "2.0", "id": message["id"], "result": {"roots": [{"uri": "file:///etc"}]}})
+		status = c.good("status")
+		same((status["roots"], status["workspace"]), (["file:///etc"], os.environ["WS"]))
+		c.refused("write", {"path": "/etc/carrel-test", "content": "x"})
+END
+}

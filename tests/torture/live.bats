@@ -1,0 +1,50 @@
+#!/usr/bin/env bats
+# A live session in which one system call fails, or one process is killed: of the clients, the supervisor,
+# init, the keepers and the commands up to execve. No command runs with a wall missing, every client says
+# the truth, the supervisor goes on or ends the session with a word, the other execution is not harmed, and
+# after gc nothing is left. Points are taken evenly; with FULL_TESTS=1 there is a run for each of them.
+# ctest: serial
+
+load ../lib/common
+
+setup() {
+	common_setup
+	mkdir "$T/points"
+	MOST=(-n 60)
+	[[ ! ${FULL_TESTS-} ]] || MOST=()
+}
+
+# torture OPTION... -- SETTING...
+torture() {
+	local -a options=()
+
+	while [[ $1 != -- ]]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	run "$CARREL_HELPERS/inject" "${options[@]}" "${MOST[@]}" "$T/points" "$CARREL" \
+		"$CARREL_HELPERS/marker" "$@"
+	printf '%s\n' "$output" | sed 's/^/# /' >&3
+	((status != 77)) || skip 'ptrace is refused on this machine'
+	assert_status 0
+	assert_matches "$output" 'violations: 0'
+	[[ $output =~ points:\ ([0-9]+) ]] || fail 'no points'
+	((BASH_REMATCH[1] >= 50)) || fail 'too few points'
+}
+
+@test "live session: system calls fail with EPERM, ENOMEM, EINTR" {
+	torture -l -e EPERM,ENOMEM,EINTR --
+}
+
+@test "live session: processes are killed" {
+	torture -l -k --
+}
+
+@test "a run whose outputs are cut: system calls fail with EPERM, ENOMEM, EINTR" {
+	torture -e EPERM,ENOMEM,EINTR -- --output-budget 100000
+}
+
+@test "a run whose outputs are cut: processes are killed" {
+	torture -k -- --output-budget 100000
+}
