@@ -21,6 +21,7 @@
 #include "box/channel.h"
 #include "box/confine.h"
 #include "box/sys.h"
+#include "box/turns.h"
 
 enum { SIGNAL_SET_SIZE = 8 }; /* of the kernel's sigset_t, bytes; sigaction(2) */
 
@@ -52,6 +53,8 @@ static int reset_signals(void)
 static int set_up(const struct begin *b)
 {
 	sigset_t child;
+
+	turns_shorten();
 	int r = keep_channel(b->channel);
 
 	if (r >= 0)

@@ -15,12 +15,12 @@
 
 #include "base/fd.h"
 #include "base/say.h"
+#include "box/turns.h"
 #include "client/exec_report.h"
 #include "client/execution.h"
 #include "client/options.h"
 #include "host/facts.h"
 #include "host/output.h"
-#include "host/turns.h"
 
 enum { STATUS_CARREL = 125 };
 

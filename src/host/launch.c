@@ -23,6 +23,7 @@
 #include "box/begin.h"
 #include "box/channel.h"
 #include "box/sys.h"
+#include "box/turns.h"
 #include "host/code.h"
 #include "host/explain.h"
 #include "host/orphans.h"
@@ -209,6 +210,7 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 			CLONE_NEWNET };
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 
+	turns_shorten();
 	if (!identity->privileged)
 		l.flags |= CLONE_NEWUSER;
 	l.box = arena_alloc(arena, sizeof(*l.box));

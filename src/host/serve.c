@@ -20,11 +20,11 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "box/rest.h"
+#include "box/turns.h"
 #include "host/confine_self.h"
 #include "host/explain.h"
 #include "host/mountwatch.h"
 #include "host/server.h"
-#include "host/turns.h"
 
 #define REST_AFTER_NS (INT64_C(1000000) * REST_AFTER_MS)
 

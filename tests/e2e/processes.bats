@@ -97,6 +97,18 @@ load ../lib/session
 	[[ $(<"$T/out") == $'0027\n200\n5' ]] || fail "$(<"$T/out")"
 }
 
+@test "the command is scheduled as the caller is: short turns are the launcher's own" {
+	local nice values=(0 5) outside
+
+	is_root && values+=(-5)
+	cp "$CARREL_SOURCE/tests/lib/scheduling.py" "$WS/"
+	for nice in "${values[@]}"; do
+		outside=$(nice -n "$nice" /usr/bin/python3 "$WS/scheduling.py")
+		nice -n "$nice" "$CARREL" run -- /usr/bin/python3 scheduling.py >"$T/out"
+		[[ $(<"$T/out") == "$outside" ]] || fail "$(<"$T/out"), outside $outside"
+	done
+}
+
 @test "the command has no capability in any set, no_new_privs, and the filter" {
 	sh_in 'grep -E "^(Cap|NoNewPrivs|Seccomp:)" /proc/self/status'
 	[[ $(grep -c '^Cap.*0000000000000000$' <<<"$output") == 5 ]] || fail 'a capability'

@@ -209,6 +209,14 @@ sleepers() {
 	end_session
 }
 
+@test "an execution is scheduled as the session's starter is" {
+	cp "$CARREL_SOURCE/tests/lib/scheduling.py" "$WS/"
+	begin
+	inside -- /usr/bin/python3 scheduling.py
+	assert_output "$(/usr/bin/python3 "$WS/scheduling.py")"
+	end_session
+}
+
 @test "--cwd, --env, umask, and the session's own variables" {
 	begin
 	mkdir "$WS/sub"

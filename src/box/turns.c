@@ -1,11 +1,11 @@
 /*
  * turns.c - see turns.h.
  *
- * Runs in: the supervisor of a live session, and the client of an exec.
+ * Runs in: the launcher and the supervisor, init, and the client of an exec. No heap, no stdio.
  */
-#include "host/turns.h"
+#include "box/turns.h"
 
-#include <sched.h>
+#include <linux/sched.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,8 +25,11 @@ void turns_shorten(void)
 {
 	struct attributes a = { .size = sizeof(a) };
 
-	if (syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) < 0 || a.policy != SCHED_OTHER)
+	/* A negative nice value would be lost to what is forked, like the short turns. */
+	if (syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) < 0 || a.policy != SCHED_NORMAL ||
+		a.nice < 0)
 		return;
 	a.runtime_ns = TURN_NS;
+	a.flags |= SCHED_FLAG_RESET_ON_FORK;
 	(void)syscall(SYS_sched_setattr, 0, &a, 0); /* no wall: as it was, then */
 }
