@@ -35,7 +35,7 @@
 
 enum {
 	QUEUE_HIGH = 1 << 20,
-	END_MS = 1000,    /* for calls under way, after the end of input */
+	END_MS = 5000,    /* for calls under way, after the end of input */
 	CLOSE_MS = 30000, /* for the session to end */
 };
 
