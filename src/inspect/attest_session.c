@@ -27,9 +27,9 @@
 
 enum {
 	LOOK_AGAIN_MS = 5,
-	START_MS = 60000, /* for a command that never becomes one */
-	ANSWER_MS = 3000, /* it runs: then it is also found */
-	END_MS = 20000,   /* more than the grace that a command has by default */
+	START_MS = 60000,  /* for a command that never becomes one */
+	ANSWER_MS = 10000, /* it runs, or its terminal answered for it: soon it is found */
+	END_MS = 20000,    /* more than the grace that a command has by default */
 	STATUS_TEXT = 3072,
 	FORKED_NOT_EXECUTED = 0x40,
 };
