@@ -17,7 +17,7 @@
  * MEMORY_SPARE_BYTES: what a live session's executions may have together beyond what one of them may. A file in
  * /dev/shm outlives who wrote it: with the limit full of it, not even `rm` could begin.
  */
-enum { EXECUTION_WAIT_MS = 500, MEMORY_SPARE_BYTES = 4 << 20 };
+enum { EXECUTION_WAIT_MS = 5000, MEMORY_SPARE_BYTES = 4 << 20 };
 
 bool limits_asked(const struct policy *policy)
 {
