@@ -93,13 +93,34 @@ static void desk_close(struct desk *d)
 	fd_close(&d->epoll_fd);
 }
 
+/*
+ * A worker of the kernel carries what is written to one side of a terminal to the other, in its own time;
+ * poll(2) of that side waits for the worker, epoll_wait(2) does not.
+ */
+static void await_carried(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct pollfd side = { .fd = fds[i], .events = POLLIN };
+
+		(void)poll(&side, 1, 0); /* a side that is closed (-1) is passed over */
+	}
+}
+
+static int desk_wait(struct desk *d, struct epoll_event *ret)
+{
+	const int sides[] = { d->user, d->terminal, d->t.master, d->slave };
+
+	await_carried(sides, sizeof(sides) / sizeof(sides[0]));
+	return epoll_wait(d->epoll_fd, ret, 1, 30);
+}
+
 /* The supervisor's loop until nothing happens for 30 ms. The last event that was not TTY_OK. */
 static enum tty_event desk_run(struct desk *d)
 {
 	enum tty_event seen = TTY_OK;
 	struct epoll_event event;
 
-	while (epoll_wait(d->epoll_fd, &event, 1, 30) == 1) {
+	while (desk_wait(d, &event) == 1) {
 		assert_true(event.data.u64 == TEST_ID || event.data.u64 == TEST_ID + 1);
 		if (tty_step(&d->t, event.data.u64) == TTY_HANGUP)
 			seen = TTY_HANGUP;
@@ -282,8 +303,13 @@ static int shared_terminal_child(const char *path, int user)
 	if (write(user, "keys\n", 5) != 5 || write(slave, "screen\n", 7) != 7)
 		return 5;
 	struct epoll_event event;
-	while (epoll_wait(epoll_fd, &event, 1, 50) == 1)
-		(void)tty_step(&t, event.data.u64);
+	const int sides[] = { user, tty, master, slave };
+	for (int n = 1; n == 1;) {
+		await_carried(sides, sizeof(sides) / sizeof(sides[0]));
+		n = epoll_wait(epoll_fd, &event, 1, 50);
+		if (n == 1)
+			(void)tty_step(&t, event.data.u64);
+	}
 	if (strcmp(look(slave, text, sizeof(text)), "keys\n") != 0)
 		return 6;
 	if (!strstr(look(user, text, sizeof(text)), "screen\r\n"))
@@ -308,7 +334,7 @@ static void with_session(int (*child)(const char *path, int user))
 		if (setsid() < 0 || ioctl(terminal, TIOCSCTTY, 0) < 0)
 			_exit(98);
 		(void)close(terminal);
-		(void)alarm(20);
+		(void)alarm(300);
 		_exit(child(path, user));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -337,7 +363,7 @@ static void test_hangup(void **state)
 	assert_int_equal(desk_run(&d), TTY_HANGUP);
 	assert_string_equal(look(d.slave, text, sizeof(text)), "<end>");
 	tty_resize(&d.t); /* a late SIGWINCH is harmless */
-	assert_int_equal(tty_drain(&d.t, now_ms() + 1000, -1), 0);
+	assert_int_equal(tty_drain(&d.t, now_ms() + 60000, -1), 0);
 	desk_close(&d);
 }
 
@@ -417,7 +443,7 @@ static void test_long_input(void **state)
 		ssize_t n;
 		int i = 0;
 
-		(void)alarm(20);
+		(void)alarm(300);
 		while ((n = read(d.slave, line, sizeof(line))) > 0) {
 			int length = snprintf(want, sizeof(want), "line number %d\n", i++);
 
@@ -602,7 +628,7 @@ static void init_main(int slave, int said, int told, bool foreground, int (*payl
 		for (int i = 0; i < 3; i++)
 			(void)dup2(slave, i);
 		(void)close_range(3, ~0U, 0);
-		(void)alarm(20);
+		(void)alarm(300);
 		_exit(payload());
 	}
 	(void)setpgid(pid, pid);
@@ -646,13 +672,13 @@ static struct init init_start(struct desk *d, bool foreground, int (*payload)(vo
 	return i;
 }
 
-/* Runs the loop until init says something; 0 where it says nothing for 5 s. */
+/* Runs the loop until init says something; 0 where it says nothing for a minute. */
 static char init_said(struct desk *d, const struct init *i, int *ret_number)
 {
 	struct pollfd pfd = { .fd = i->said, .events = POLLIN };
 	char record[4];
 
-	for (int64_t end = now_ms() + 5000; now_ms() < end;) {
+	for (int64_t end = now_ms() + 60000; now_ms() < end;) {
 		(void)desk_run(d);
 		if (poll(&pfd, 1, 0) != 1)
 			continue;
@@ -826,6 +852,6 @@ int main(void)
 	if (sigfillset(&blocked) < 0 || sigdelset(&blocked, SIGALRM) < 0 ||
 		sigprocmask(SIG_BLOCK, &blocked, NULL) < 0)
 		return 1;
-	(void)alarm(60);
+	(void)alarm(300);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
