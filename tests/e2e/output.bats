@@ -115,7 +115,7 @@ for byte in "é€😀abé€".encode():
 		printf "and the rest"' >"$T/pipe" 2>"$T/err" </dev/null 3>&- 4>&- &
 	LAUNCHER=$!
 	exec {fd}<"$T/pipe"
-	IFS= read -r -t 20 line <&"$fd" || fail 'nothing came while the command ran'
+	IFS= read -r -t "$PATIENCE" line <&"$fd" || fail 'nothing came while the command ran'
 	[[ $line == 'the head' ]]
 	touch go
 	# 21 characters: one too many
@@ -242,12 +242,17 @@ for byte in "é€😀abé€".encode():
 }
 
 @test "killed, timed out, ended by a signal to carrel: marker and tail come" {
-	local script='seq 1000; touch ready; exec sleep 60'
+	local script='seq 1000; touch ready; exec sleep 1000'
 
 	run_to --output-budget 20 -- sh -c 'seq 1000; kill -KILL $$'
 	assert_status 137
 	[[ $(grep -c 'chars omitted' "$T/out") == 1 && $(tail -n 1 "$T/out") == 1000 ]]
-	run_to --output-budget 20 --timeout 2s -- sh -c "$script"
+	has_said_all() {
+		rm -f ready
+		run_to --output-budget 20 --timeout "$TIME" -- sh -c "$script"
+		[[ -e ready ]]
+	}
+	given_time has_said_all
 	assert_status 124
 	[[ $(grep -c 'chars omitted' "$T/out") == 1 && $(tail -n 1 "$T/out") == 1000 ]]
 	assert_field "$R" .limit timeout

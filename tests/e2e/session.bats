@@ -122,9 +122,10 @@ sleepers() {
 	begin --idle-timeout 300ms
 	wait_for gone "$SUPERVISOR"
 	assert_nothing_left
-	begin --idle-timeout 5s
-	inside -- sleep 6 # in use
-	assert_status 0
+	lives_while_in_use() {
+		begin --idle-timeout "$TIME" && inside -- sleep "$((TIME + 1))" && [[ $status == 0 ]]
+	}
+	given_time lives_while_in_use
 	wait_for gone "$SUPERVISOR"
 	begin --lifetime 500ms --grace 100ms
 	inside -- sleep 1000

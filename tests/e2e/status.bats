@@ -108,13 +108,18 @@ missing() {
 }
 
 @test "a time-out is 124, whatever the command makes of TERM" {
-	reported --timeout 300ms -- sleep 60
+	reported --timeout 300ms -- sleep 1000
 	assert_status 124
 	assert_field "$R" .timed_out true
 	assert_field "$R" .limit timeout
 	assert_field "$R" .signal.name SIGTERM
-	reported --timeout 300ms --grace 5s -- sh -c 'trap "exit 3" TERM; while :; do sleep 0.05; done'
+	its_trap_is_set() {
+		carrel run --report "$R" --timeout "$TIME" --grace 1000s -- sh -c 'trap "exit 3" TERM; while :; do sleep 0.05; done'
+		jq -e '.signal == null' "$R" >/dev/null
+	}
+	given_time its_trap_is_set
 	assert_status 124
+	assert_valid_report "$R"
 	assert_field "$R" .status 3
 }
 

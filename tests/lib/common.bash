@@ -175,6 +175,7 @@ marked() {
 	mapfile -t files < <(exec grep -lE "^Max msgqueue size +[0-9]+ +$MARK " \
 		/proc/[0-9]*/limits 2>/dev/null)
 	own[$!]=1
+	wait "$!" || true # or the next look could find it, where it is slow to end
 	for file in "${files[@]}"; do
 		pid=${file#/proc/}
 		pid=${pid%/limits}
@@ -241,6 +242,20 @@ wait_for() {
 			return 1
 		}
 		sleep 0.02
+	done
+}
+
+# given_time COMMAND...: until it succeeds, with TIME (in seconds) 1, then twice as long, and so on: for what
+# has to be done before a time-out that the test itself sets.
+given_time() {
+	local end=$((SECONDS + PATIENCE)) TIME
+
+	for ((TIME = 1; ; TIME *= 2)); do
+		"$@" && return
+		((SECONDS < end)) || {
+			fail "not even in $TIME s: $*"
+			return 1
+		}
 	done
 }
 
