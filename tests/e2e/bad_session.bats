@@ -135,8 +135,8 @@ print(s.recv(4096)[80:].split(b"\0")[0].decode())' "$T/run/carrel" "$ID"
 }
 
 @test "a session that is ending takes nothing new, and says so" {
-	begin --grace 3s
-	inside --detach --name slow -- sh -c 'trap "" TERM; touch ready; while :; do sleep 0.1; done'
+	begin --grace 1000s
+	inside --detach --name slow -- sh -c 'trap "" TERM; touch ready; until [ -e go ]; do sleep 0.1; done'
 	wait_for test -e "$WS/ready"
 	"$CARREL" session end </dev/null >/dev/null 2>&1 3>&- 4>&- &
 	local ending=$!
@@ -146,6 +146,7 @@ print(s.recv(4096)[80:].split(b"\0")[0].decode())' "$T/run/carrel" "$ID"
 	refused 'ending|ended'
 	control bad streams-lied
 	[[ $output == 'ERROR ending|'* || $output == gone ]] || fail 'not refused as ending'
+	touch "$WS/go"
 	wait "$ending"
 	assert_nothing_left
 }

@@ -93,6 +93,7 @@ assert_no_run_left() {
 	kill -KILL "$caller"
 	wait "$caller" || true
 	wait_for eval '[[ ! -e /proc/$(<"$T/pid") ]]'
+	wait_for flock --nonblock "$B"/vm/run.?????? true # it is held by whoever is still ending
 	qemu "printf 'status 0\n' >\"\$status\""
 	vm -- true
 	assert_status 0

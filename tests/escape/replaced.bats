@@ -15,11 +15,12 @@ teardown() {
 @test "a protected file renamed away on the host: what is written in its place is quarantined" {
 	git init -q .
 	"$CARREL" run -- sh -c '
+		: >ready
 		until [ ! -e .git/config ]; do sleep 0.02; done
 		echo evil >.git/config && cat .git/config' >"$T/out" 2>"$T/err" &
 	local pid=$!
 
-	sleep 0.3
+	wait_for test -e ready
 	mv .git/config .git/config.bak
 	wait "$pid" || true
 	[[ $(<"$T/out") == evil || $(<"$T/err") == *'removed from outside'* ]]
@@ -27,11 +28,13 @@ teardown() {
 }
 
 @test "a session that ends does not unprotect another one in the same workspace" {
-	"$CARREL" run -- sh -c 'mkdir .vscode; echo mine >.vscode/x; sleep 0.8' 2>/dev/null &
+	"$CARREL" run -- sh -c 'mkdir .vscode; echo mine >.vscode/x
+		until [ -e second ]; do sleep 0.02; done' 2>/dev/null &
 	local first=$!
 
-	until [[ -e .vscode/x ]]; do sleep 0.02; done
+	wait_for test -e .vscode/x
 	run "$CARREL" run -- sh -c '
+		: >second
 		until [ ! -e .vscode ]; do sleep 0.02; done
 		mkdir .vscode && echo evil >.vscode/tasks.json && echo written'
 	wait "$first"

@@ -5,7 +5,10 @@ load common
 @test "a process that outlives its parent is found, whatever it becomes" {
 	EXPECT_LEFT=1
 	(setsid sleep 60 >/dev/null 2>&1 3>&- &)
-	wait_for grep -q sleep <(left)
+	is_found() {
+		[[ $(left) == *"sleep 60"* ]]
+	}
+	wait_for is_found
 	run assert_nothing_left
 	((status == 1))
 	[[ $output == *"sleep 60"* ]]

@@ -19,11 +19,7 @@ exec(compile(textwrap.dedent(sys.stdin.read()), "script", "exec"))'
 			c.begin("exec", {"command": f"touch began{i}; sleep 1000 & sleep 1000"})
 		while not all(os.path.exists(f"began{i}") for i in range(4)):
 			time.sleep(0.02)
-		begun = time.monotonic()
-		said, status = c.close()
-		same((said, status), ([], 0))
-		if time.monotonic() - begun > 30:
-			fail("it took too long")
+		same(c.close(), ([], 0))
 		same(os.path.exists(scratch), False)
 END
 	assert_nothing_left
@@ -64,7 +60,10 @@ END
 		scratch = c.good("status")["scratch"]
 		c.begin("exec", {"command": "seq 100000", "budget": 200000})
 		c.process.stdout.close()
-		c.request("tools/list")
+		try:
+			c.request("tools/list")
+		except BrokenPipeError:
+			pass # it has noticed already
 		same(c.process.wait(PATIENCE), 0)
 		same(os.path.exists(scratch), False)
 END

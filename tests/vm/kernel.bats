@@ -107,7 +107,7 @@ os.openpty()'
 }
 
 @test "processes: the host's are neither seen nor signalled" {
-	sleep 600 3>&- &
+	sleep 1000 3>&- &
 	outside=$!
 	kill -0 "$outside" # the control arm
 	carrel run -- sh -c '! kill -9 "$1" && set -- /proc/[0-9]* && echo $#' sh "$outside"
@@ -128,6 +128,7 @@ except ConnectionRefusedError:
 s = socket.create_server(("127.0.0.1", 0), backlog=16)
 print(s.getsockname()[1], flush=True)
 input()'; }
+	server=$SERVER_PID # unset as soon as it ends
 	read -r port <&"${SERVER[0]}"
 	run /usr/bin/python3 -c "$connect" "$port"
 	assert_output connected # the control arm
@@ -135,7 +136,7 @@ input()'; }
 	assert_status 0
 	assert_output refused
 	echo >&"${SERVER[1]}"
-	wait "$SERVER_PID"
+	wait "$server"
 }
 
 @test "system calls: no namespace is made, nothing is mounted" {

@@ -81,7 +81,7 @@ leave() {
 }
 
 @test "a memory bomb in the background takes the command with it" {
-	reported --memory 64M -- sh -c './bomb memory 512 & sleep 300'
+	reported --memory 64M -- sh -c './bomb memory 512 & sleep 1000'
 	assert_status 137
 	assert_field "$R" .limit memory
 }
@@ -158,7 +158,7 @@ leave() {
 @test "all limits at once, and what is asked for only is what is set" {
 	local group
 
-	start_and_wait run --memory 100M --pids 30 --cpus 1.5 -- sh -c ': >ready; sleep 300'
+	start_and_wait run --memory 100M --pids 30 --cpus 1.5 -- sh -c ': >ready; sleep 1000'
 	group=$(comm -13 <(echo "$BEFORE") <(groups_of_sessions))
 	for level in "$group" "$group/exec-1"; do
 		[[ $(<"$level/memory.max") == $((100 << 20)) ]]
@@ -171,7 +171,7 @@ leave() {
 	[[ -z $(grep "^$LAUNCHER$" "$group/exec-1/cgroup.procs" || true) ]]
 	kill "$LAUNCHER"
 	finish
-	start_and_wait run --cpus 2 -- sh -c ': >ready; sleep 300'
+	start_and_wait run --cpus 2 -- sh -c ': >ready; sleep 1000'
 	group=$(comm -13 <(echo "$BEFORE") <(groups_of_sessions))
 	[[ $(<"$group/exec-1/cpu.max") == '200000 100000' ]]
 	[[ ! -e $group/exec-1/memory.max || $(<"$group/exec-1/memory.max") == max ]]
@@ -226,7 +226,7 @@ leave() {
 	reported --memory 100M --pids 30 -- sh -c '. ./attack 2>/dev/null'
 	assert_output over
 	# The same, from outside: the files are the caller's.
-	start_and_wait run --memory 100M -- sh -c ': >ready; sleep 300'
+	start_and_wait run --memory 100M -- sh -c ': >ready; sleep 1000'
 	path=$(comm -13 <(echo "$BEFORE") <(groups_of_sessions))
 	echo max >"$path/exec-1/memory.max"
 	kill "$LAUNCHER"
@@ -267,7 +267,7 @@ leave() {
 	/usr/bin/python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.delegate", b"1")' "$own" ||
 		skip 'no user xattrs on cgroups'
 	cat >script <<-'SCRIPT'
-		sleep 300 &
+		sleep 1000 &
 		"$CARREL" run --memory 64M --report "$1" -- ./bomb memory 512
 		echo $?
 		sed -n 's/^0:://p' /proc/self/cgroup
@@ -358,7 +358,7 @@ leave() {
 
 @test "a killed launcher's groups go with the next run's sweep, or with gc" {
 	for how in run gc; do
-		start_and_wait run --memory 100M --pids 30 -- sh -c 'sleep 300 & : >ready; sleep 300'
+		start_and_wait run --memory 100M --pids 30 -- sh -c 'sleep 1000 & : >ready; sleep 1000'
 		[[ $(groups_of_sessions) != "$BEFORE" ]]
 		kill -KILL "$LAUNCHER"
 		wait "$LAUNCHER" || true

@@ -36,7 +36,7 @@ teardown() {
 
 # begin SETTINGS...: a session, in CARREL_SESSION; its group, if it has one, is GROUP.
 begin() {
-	timeout 60 "$CARREL" session start "$@" </dev/null >"$T/session" 2>"$T/session.err" 3>&- ||
+	timeout "$PATIENCE" "$CARREL" session start "$@" </dev/null >"$T/session" 2>"$T/session.err" 3>&- ||
 		fail "$(<"$T/session.err")"
 	CARREL_SESSION=$(sed -n 's/^session //p' "$T/session")
 	export CARREL_SESSION
@@ -44,7 +44,7 @@ begin() {
 }
 
 end() {
-	timeout 60 "$CARREL" session end 3>&- || return
+	timeout "$PATIENCE" "$CARREL" session end 3>&- || return
 	unset CARREL_SESSION
 	[[ ! -e $GROUP ]]
 }
@@ -54,7 +54,7 @@ execution() {
 	local want=$1
 
 	status=0
-	timeout 60 "$CARREL" exec --report "$R" "${@:2}" </dev/null >"$T/out" 2>"$T/err" 3>&- || status=$?
+	timeout "$PATIENCE" "$CARREL" exec --report "$R" "${@:2}" </dev/null >"$T/out" 2>"$T/err" 3>&- || status=$?
 	output=$(<"$T/out")
 	# shellcheck disable=SC2034 # for fail
 	stderr=$(<"$T/err")
@@ -117,7 +117,7 @@ each_bomb() {
 	limit_is ''
 	assert_field "$R" .limits.tasks_refused 1
 	status=0
-	timeout 60 "$CARREL" exec --report "$R" --memory 64M --output-max 4096 -- yes \
+	timeout "$PATIENCE" "$CARREL" exec --report "$R" --memory 64M --output-max 4096 -- yes \
 		</dev/null >"$T/out" 2>"$T/err" 3>&- || status=$?
 	((status != 0 && $(stat -c %s "$T/out") <= 4096))
 	limit_is output
@@ -126,7 +126,7 @@ each_bomb() {
 	jq -e '.limits.throttled_periods >= 3 and .limits.throttled_us > 0 and
 		.limits.cpu_us < .wall_us / 2' "$R" >/dev/null || fail "$(jq -c . "$R")"
 	[[ -z $(find "$GROUP" -mindepth 1 -type d) ]]
-	timeout 20 "$CARREL" session show --json | jq -e '.executions | length == 1' >/dev/null
+	timeout "$PATIENCE" "$CARREL" session show --json | jq -e '.executions | length == 1' >/dev/null
 	bystander_is_well
 	end
 }
@@ -201,12 +201,12 @@ fill() {
 	for ((i = 0; i < 4; i++)); do
 		status=0
 		# shellcheck disable=SC2016 # for the inner shell
-		timeout 60 "$CARREL" exec --report "$R" -- sh -c 'head -c 200M /dev/zero >"/dev/shm/$0"' "$i" \
+		timeout "$PATIENCE" "$CARREL" exec --report "$R" -- sh -c 'head -c 200M /dev/zero >"/dev/shm/$0"' "$i" \
 			</dev/null >"$T/out" 2>"$T/err" 3>&- || status=$?
 		((status == 137 || status == 125)) || fail "$status: $(jq -c . "$R")"
 		limit_is memory
 	done
-	timeout 20 "$CARREL" session show --json | jq -e '.executions | length == 0' >/dev/null
+	timeout "$PATIENCE" "$CARREL" session show --json | jq -e '.executions | length == 0' >/dev/null
 	grep -q . "$GROUP/init/cgroup.procs"
 	end
 }
@@ -222,9 +222,9 @@ fill() {
 	[[ $(<"$GROUP/$number/memory.max") == $((40 << 20)) && $(<"$GROUP/$number/pids.max") == 10 ]]
 	: >boom
 	wait_for test ! -e "$GROUP/$number"
-	timeout 20 "$CARREL" session show --json | jq -e '.executions | length == 0' >/dev/null
-	"$CARREL" exec --detach --name service --memory 40M -- sleep 300 </dev/null 3>&-
-	wait_for test -e "$GROUP"/exec-*
+	timeout "$PATIENCE" "$CARREL" session show --json | jq -e '.executions | length == 0' >/dev/null
+	"$CARREL" exec --detach --name service --memory 40M -- sleep 1000 </dev/null 3>&-
+	wait_for compgen -G "$GROUP/exec-*"
 	"$CARREL" exec --stop service 3>&-
 	[[ -z $(find "$GROUP" -mindepth 1 -type d) ]]
 	execution 137 --tty yes --memory 32M -- ./bomb memory 512
@@ -247,7 +247,7 @@ fill() {
 
 @test "what an execution leaves behind ends with its group" {
 	begin
-	execution 0 --memory 64M -- sh -c 'setsid sleep 300 & setsid sleep 300 & :'
+	execution 0 --memory 64M -- sh -c 'setsid sleep 1000 & setsid sleep 1000 & :'
 	limit_is ''
 	execution 124 --memory 64M --pids 20 --timeout 1s --grace 1s -- bash -c \
 		'trap "" TERM; b() { b | b & b; }; b 2>/dev/null; while :; do sleep 1; done'
@@ -269,7 +269,7 @@ in_its_group() {
 		begin $settings --json
 		pid=$(jq -r .pid "$T/session")
 		CARREL_SESSION=$(jq -r .session "$T/session") GROUP=$PLACE/carrel-$CARREL_SESSION
-		"$CARREL" exec --detach --name service --memory 40M -- sleep 300 </dev/null 3>&-
+		"$CARREL" exec --detach --name service --memory 40M -- sleep 1000 </dev/null 3>&-
 		wait_for in_its_group 1
 		kill -KILL "$pid"
 		wait_for test ! -e "/proc/$pid"
