@@ -236,7 +236,7 @@ inside() {
 	[[ ! -e $T/elsewhere/a && ! -e .git && ! -e $T/victim/x ]]
 	# No tool can write there: what they have open is another file.
 	"$CARREL" exec --detach --name writer -- sh -c 'exec 5>>"$CARREL_SCRATCH/a"; : >"$CARREL_SCRATCH/open"
-		while test ! -e "$CARREL_SCRATCH/go"; do sleep 0.1; done; echo more >&5; : >"$CARREL_SCRATCH/done"; sleep 100' 3>&- 4>&-
+		while test ! -e "$CARREL_SCRATCH/go"; do sleep 0.1; done; echo more >&5; : >"$CARREL_SCRATCH/done"; sleep 1000' 3>&- 4>&-
 	wait_for test -e "$SCRATCH/open"
 	carrel promote a "$T/other"
 	assert_status 0

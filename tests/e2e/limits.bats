@@ -60,7 +60,7 @@ reported() {
 	local -a others=()
 
 	for ((i = 0; i < 40; i++)); do
-		sleep 300 3>&- &
+		sleep 1000 3>&- &
 		others+=("$!")
 	done
 	reported --pids 10 -- ./bomb tasks 9
@@ -71,7 +71,7 @@ reported() {
 }
 
 @test "pids: two sessions at once have their limits each" {
-	start_and_wait run --pids 20 -- sh -c './bomb tasks 100 >full; >ready; sleep 300'
+	start_and_wait run --pids 20 -- sh -c './bomb tasks 100 >full; >ready; sleep 1000'
 	[[ $(<full) == 18 ]] || fail "the first got $(<full)"
 	reported --pids 20 -- ./bomb tasks 100
 	assert_output 19

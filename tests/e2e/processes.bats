@@ -11,7 +11,7 @@ load ../lib/session
 
 @test "a double fork into a session of its own is found and killed" {
 	ends_soon carrel run -- sh -c \
-		'setsid sh -c "(setsid sleep 100 &) ; touch $1/forked; sleep 100" >/dev/null 2>&1 & while [ ! -e $1/forked ]; do sleep 0.02; done' sh "$WS"
+		'setsid sh -c "(setsid sleep 1000 &) ; touch $1/forked; sleep 1000" >/dev/null 2>&1 & while [ ! -e $1/forked ]; do sleep 0.02; done' sh "$WS"
 	assert_status 0
 	assert_nothing_left
 }
@@ -27,7 +27,7 @@ load ../lib/session
 
 @test "children that ignore every signal are killed" {
 	ends_soon carrel run -- sh -c \
-		'(trap "" TERM INT HUP QUIT USR1; touch ready; sleep 100 & wait) & while [ ! -e ready ]; do sleep 0.02; done; exit 7'
+		'(trap "" TERM INT HUP QUIT USR1; touch ready; sleep 1000 & wait) & while [ ! -e ready ]; do sleep 0.02; done; exit 7'
 	assert_status 7
 	assert_nothing_left
 }
@@ -46,12 +46,12 @@ load ../lib/session
 
 @test "no held pipe makes the caller wait" {
 	pipe() {
-		output=$("$CARREL" run -- sh -c 'sleep 100 & setsid sleep 100 & echo done')
+		output=$("$CARREL" run -- sh -c 'sleep 1000 & setsid sleep 1000 & echo done')
 	}
 	ends_soon pipe
 	assert_output 'done'
 	pipe() {
-		"$CARREL" run -- sh -c 'sleep 100 >&2 & echo x' 2>&1 | cat >"$T/piped"
+		"$CARREL" run -- sh -c 'sleep 1000 >&2 & echo x' 2>&1 | cat >"$T/piped"
 	}
 	ends_soon pipe
 	[[ $(<"$T/piped") == x ]]
@@ -165,7 +165,7 @@ load ../lib/session
 }
 
 @test "die-with-parent ends the session when the caller goes" {
-	bash -c '"$CARREL" run --die-with-parent -- sh -c "touch ready; sleep 100" & while [ ! -e ready ]; do sleep 0.02; done; kill -KILL $$' \
+	bash -c '"$CARREL" run --die-with-parent -- sh -c "touch ready; sleep 1000" & while [ ! -e ready ]; do sleep 0.02; done; kill -KILL $$' \
 		3>&- >/dev/null 2>&1 || true
 	await_nothing_left
 }
@@ -174,10 +174,10 @@ load ../lib/session
 	need unshare
 	if is_root; then
 		run --separate-stderr unshare --pid --fork --kill-child --mount-proc \
-			"$CARREL" run -- sh -c 'sleep 50 & exit 6'
+			"$CARREL" run -- sh -c 'sleep 1000 & exit 6'
 	else
 		run --separate-stderr unshare --user --map-current-user --keep-caps --pid --fork \
-			--kill-child --mount-proc "$CARREL" run -- sh -c 'sleep 50 & exit 6'
+			--kill-child --mount-proc "$CARREL" run -- sh -c 'sleep 1000 & exit 6'
 	fi
 	assert_status 6
 	assert_nothing_left

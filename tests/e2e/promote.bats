@@ -28,7 +28,7 @@ ino() {
 
 @test "nothing is promoted where the command fails, is killed or runs out of time" {
 	local script
-	for script in 'exit 3' 'kill -9 $$' 'sleep 100'; do
+	for script in 'exit 3' 'kill -9 $$' 'sleep 1000'; do
 		carrel run --timeout 1 --report "$T/r" --promote '*:out' -- \
 			sh -c 'echo a >"$CARREL_SCRATCH/a"; '"$script"
 		((status != 0)) || fail 'it succeeded'

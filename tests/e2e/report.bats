@@ -76,7 +76,7 @@ reported() {
 }
 
 @test "time-out, signal, limit, keep and quarantine are valid reports" {
-	reported --timeout 200ms -- sleep 60
+	reported --timeout 200ms -- sleep 1000
 	assert_field "$R" .timed_out true
 	reported -- sh -c 'kill -9 $$'
 	assert_field "$R" .signal.name SIGKILL
@@ -150,7 +150,7 @@ reported() {
 	assert_valid_report "$R"
 	(($(find "$T" -maxdepth 1 -name '.carrel*' | wc -l) == 0))
 	echo old >"$R"
-	start_and_wait run --report "$R" -- sh -c 'touch ready; sleep 100'
+	start_and_wait run --report "$R" -- sh -c 'touch ready; sleep 1000'
 	signal KILL
 	finish
 	[[ $(<"$R") == old ]]

@@ -145,7 +145,7 @@ load ../lib/session
 		eval "carrel run -- $args"
 		assert_nothing_left
 	done
-	carrel run --timeout 200ms -- sh -c 'mkdir -p "$CARREL_SCRATCH/a"; sleep 60'
+	carrel run --timeout 200ms -- sh -c 'mkdir -p "$CARREL_SCRATCH/a"; sleep 1000'
 	assert_status 124
 	assert_nothing_left
 	run -127 --separate-stderr "$CARREL" run -- /no/such/command
@@ -158,7 +158,7 @@ load ../lib/session
 
 @test "gone after TERM, INT and HUP" {
 	for s in TERM INT HUP; do
-		start_and_wait run -- sh -c 'mkdir -p "$CARREL_SCRATCH/a/b"; touch ready; exec sleep 60'
+		start_and_wait run -- sh -c 'mkdir -p "$CARREL_SCRATCH/a/b"; touch ready; exec sleep 1000'
 		signal "$s"
 		finish
 		assert_nothing_left

@@ -37,7 +37,7 @@ at_terminal() {
 		expect ready
 		send \x03
 		wait
-		same' "$CARREL" run -- sh -c 'echo ready; exec sleep 60'
+		same' "$CARREL" run -- sh -c 'echo ready; exec sleep 1000'
 	assert_status 130
 	assert_nothing_left
 }
@@ -45,7 +45,7 @@ at_terminal() {
 @test "Ctrl-\\ and Ctrl-D" {
 	at_terminal 'expect ready
 		send \x1c
-		wait' "$CARREL" run -- sh -c 'echo ready; exec sleep 60'
+		wait' "$CARREL" run -- sh -c 'echo ready; exec sleep 1000'
 	assert_status 131
 	at_terminal 'expect ready
 		send some text\r
@@ -86,7 +86,7 @@ at_terminal() {
 
 @test "a stopped job can be ended by the caller's shell" {
 	PS1='prompt> ' at_terminal 'expect prompt>
-		send "$CARREL" run -- sh -c '"'"'echo rea""dy; exec sleep 100'"'"'\r
+		send "$CARREL" run -- sh -c '"'"'echo rea""dy; exec sleep 1000'"'"'\r
 		expect ready
 		send \x1a
 		expect Stopped
@@ -122,7 +122,7 @@ at_terminal() {
 	done
 	at_terminal '
 		wait
-		same' "$CARREL" run --timeout 300ms -- sh -c 'stty raw; sleep 60'
+		same' "$CARREL" run --timeout 300ms -- sh -c 'stty raw; sleep 1000'
 	assert_status 124
 	at_terminal '
 		wait
@@ -133,7 +133,7 @@ at_terminal() {
 			expect ready
 			signal $s
 			wait
-			same" "$CARREL" run -- sh -c 'echo ready; exec sleep 60'
+			same" "$CARREL" run -- sh -c 'echo ready; exec sleep 1000'
 		assert_nothing_left
 	done
 }
@@ -141,7 +141,7 @@ at_terminal() {
 @test "a terminal that goes away ends the session" {
 	at_terminal 'expect ready
 		hangup
-		wait' "$CARREL" run -- sh -c 'echo ready; exec sleep 100'
+		wait' "$CARREL" run -- sh -c 'echo ready; exec sleep 1000'
 	await_nothing_left
 }
 
@@ -153,7 +153,7 @@ at_terminal() {
 		expect ready
 		send \x03
 		wait
-		same' "$CARREL" run --tty no -- sh -c 'echo ready; exec sleep 60'
+		same' "$CARREL" run --tty no -- sh -c 'echo ready; exec sleep 1000'
 	assert_status 130
 	assert_nothing_left
 }
@@ -196,7 +196,7 @@ at_terminal() {
 
 @test "a shell inside has job control of its own" {
 	PS1='inner> ' at_terminal 'expect inner>
-		send sh -c "echo sle""eping; exec sleep 100"\r
+		send sh -c "echo sle""eping; exec sleep 1000"\r
 		expect sleeping
 		send \x1a
 		expect Stopped

@@ -63,7 +63,7 @@ load escape
 	run attack_files lock-stdin <"$T/input"
 	assert_output escaped
 	in_background_lock() {
-		"$CARREL" run -- sh -c 'attack_files lock-stdin; touch locked; sleep 60' <"$T/input" \
+		"$CARREL" run -- sh -c 'attack_files lock-stdin; touch locked; sleep 1000' <"$T/input" \
 			>/dev/null 2>&1 3>&- 4>&- &
 		BACKGROUND=$!
 	}

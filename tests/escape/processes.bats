@@ -75,8 +75,8 @@ load escape
 }
 
 @test "the host's processes are neither seen nor signalled" {
-	in_background sleep 60
-	while ((BACKGROUND < 50)); do in_background sleep 60; done
+	in_background sleep 1000
+	while ((BACKGROUND < 50)); do in_background sleep 1000; done
 	broke attack_tasks signal "$BACKGROUND"
 	held_by refused:ESRCH attack_tasks signal "$BACKGROUND"
 	held attack_tasks proc-read "$BACKGROUND" cmdline
@@ -86,7 +86,7 @@ load escape
 }
 
 @test "kill with pid -1 ends the session's processes and no other" {
-	in_background sleep 60
+	in_background sleep 1000
 	session sh -c 'kill -KILL -1'
 	kill -0 "$BACKGROUND" || fail 'a process of the host was killed'
 	end_background
@@ -121,7 +121,7 @@ print("made" if pid > 0 else os.strerror(ctypes.get_errno()))'
 }
 
 @test "a stopped or traced child does not hold the session" {
-	session sh -c 'sleep 60 & kill -STOP $!; exit 5'
+	session sh -c 'sleep 1000 & kill -STOP $!; exit 5'
 	assert_status 5
 	assert_nothing_left
 }
@@ -149,7 +149,7 @@ print("made" if pid > 0 else os.strerror(ctypes.get_errno()))'
 
 @test "another procfs of the host gives no way into its processes" {
 	need_root
-	in_background env HOST_SECRET=canary sleep 60
+	in_background env HOST_SECRET=canary sleep 1000
 	mkdir "$T/proc"
 	broke unshare --mount sh -c 'mount -t proc proc "$1" &&
 		exec attack_files read "$1/$2/environ"' sh "$T/proc" "$BACKGROUND"

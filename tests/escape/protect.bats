@@ -248,7 +248,7 @@ appears() {
 	local before
 
 	before=$(find "$WS" -path "$WS/.git/objects" -prune -o -print | sort)
-	start_and_wait run -- sh -c 'touch ready; sleep 60'
+	start_and_wait run -- sh -c 'touch ready; sleep 1000'
 	rm "$WS/ready"
 	[[ $(find "$WS" -path "$WS/.git/objects" -prune -o -print | sort) == "$before" ]]
 	signal KILL
@@ -289,12 +289,12 @@ appears() {
 @test "so does a hidden one" {
 	secret "$HOME/.netrc"
 	secret "$HOME/.ssh/id"
-	start_and_wait run -- sh -c 'touch ready; sleep 60'
+	start_and_wait run -- sh -c 'touch ready; sleep 1000'
 	secret "$HOME/.netrc.new"
 	mv "$HOME/.netrc.new" "$HOME/.netrc"
 	finish
 	assert_matches "$stderr" 'removed from outside'
-	start_and_wait run -- sh -c 'touch ready; sleep 60'
+	start_and_wait run -- sh -c 'touch ready; sleep 1000'
 	mv "$HOME/.ssh" "$HOME/.ssh.old"
 	rm -rf "$HOME/.ssh.old"
 	finish

@@ -6,7 +6,7 @@ load escape
 
 @test "another session's scratch is not there" {
 	start_and_wait run -- sh -c 'echo secret >"$CARREL_SCRATCH/file"; chmod -R a+rX "$CARREL_SCRATCH"
-		touch ready; sleep 60'
+		touch ready; sleep 1000'
 	local other
 
 	other=$(session_dir)

@@ -51,11 +51,15 @@ class Terminal:
             os.execvp(command[0], command)
 
     def read(self, seconds):
-        if select.select([self.master], [], [], seconds)[0]:
-            try:
-                self.shown += os.read(self.master, 65536)
-            except OSError:  # EIO: nobody has the other side open
-                time.sleep(seconds)
+        """What there is, or comes within so long; whether there was anything."""
+        if not select.select([self.master], [], [], seconds)[0]:
+            return False
+        try:
+            self.shown += os.read(self.master, 65536)
+        except OSError:  # EIO: nobody has the other side open
+            time.sleep(seconds)
+            return False
+        return True
 
     def expect(self, text):
         end = time.monotonic() + PATIENCE
@@ -86,7 +90,8 @@ class Terminal:
                 fail("it does not end", self.shown)
             else:
                 self.read(0.05)
-        self.read(0.05)
+        while self.read(0):  # a read gives a few KiB at most
+            pass
 
 
 def size_of(text):

@@ -11,7 +11,7 @@ import sys
 import time
 
 CARREL = os.environ["CARREL"]
-PATIENCE = 60
+PATIENCE = 120
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},

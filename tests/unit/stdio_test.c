@@ -486,7 +486,7 @@ static int run_with(const int fds[STDIO_STREAMS], const struct stdio_output *out
 		ended = waitpid(pid, &status, WNOHANG);
 	}
 	assert_int_equal(ended, pid);
-	assert_int_equal(stdio_drain(&s, now_ms() + 10000, -1), 0);
+	assert_int_equal(stdio_drain(&s, now_ms() + 60000, -1), 0);
 	int closed = stdio_close(&s, e);
 	if (ret_close)
 		*ret_close = closed;
@@ -986,6 +986,6 @@ int main(void)
 	if (sigfillset(&blocked) < 0 || sigdelset(&blocked, SIGALRM) < 0 ||
 		sigprocmask(SIG_BLOCK, &blocked, NULL) < 0)
 		return 1;
-	(void)alarm(60);
+	(void)alarm(300);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
