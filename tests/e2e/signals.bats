@@ -51,11 +51,11 @@ while :; do sleep 0.05; done'
 	# Without `exec` the shell would wait for its child, which the signal does not reach.
 	start_and_wait run -- python3 -c '
 import time
-open("ready", "w").close()
 n = 0
 while True:
     n += 1
     open("beat", "w").write(str(n))
+    if n == 1: open("ready", "w").close()
     time.sleep(0.02)'
 	signal TSTP
 	stopped() { [[ $(cut -d ' ' -f 3 "/proc/$LAUNCHER/stat") == T ]]; }
