@@ -163,6 +163,9 @@ static int read_cwd(struct exec *x)
 	const char *word = x->options[OPTION_CWD].value;
 	char here[2048];
 
+	if (word && !*word)
+		return error_set(
+			&x->error, ERROR_USAGE, "options", 0, "--cwd", "an empty path");
 	if (!word || word[0] == '/') {
 		x->wish.cwd = word;
 		return 0;
@@ -220,29 +223,54 @@ static int read_view(struct exec *x)
 	return 0;
 }
 
-/* An execution may ask for less than the session's policy has. */
+/* An execution may ask for less than the session's policy has. A service has no output. */
 static int read_output(struct exec *x)
 {
-	static const char *const names[] = { "output-budget", "output-max" };
+	const struct client_option *given[] = { &x->options[OPTION_OUTPUT_BUDGET],
+		&x->options[OPTION_OUTPUT_MAX] };
 	struct stdio_output *out = &x->wish.output;
-	uint64_t asked[2] = { 0 };
-	int r = client_output(&x->session, out, &x->error);
+	uint64_t *const bounds[] = { &out->budget, &out->max_bytes };
+	uint64_t asked[2];
 
+	*out = (struct stdio_output){ .budget = BUDGET_NONE, .max_bytes = UINT64_MAX };
+	if (x->wish.head.flags & REQUEST_DETACH)
+		return 0;
+	int r = client_output(&x->session, out, &x->error);
 	if (r >= 0)
-		r = options_count(&x->options[OPTION_OUTPUT_BUDGET], &asked[0], &x->error);
+		r = options_characters(given[0], &asked[0], &x->error);
 	if (r >= 0)
-		r = options_size(&x->options[OPTION_OUTPUT_MAX], &asked[1], &x->error);
-	if (r < 0)
-		return r;
-	if (asked[0] > out->budget || asked[1] > out->max_bytes)
-		return error_set(&x->error, ERROR_LOOSENS, "session", EPERM,
-			names[asked[0] <= out->budget],
-			"an execution may tighten the session's policy and not loosen it");
-	if (asked[0])
-		out->budget = asked[0];
-	if (asked[1])
-		out->max_bytes = asked[1];
+		r = options_size(given[1], &asked[1], &x->error);
+	for (unsigned i = 0; r >= 0 && i < 2; i++) {
+		if (given[i]->count && asked[i] > *bounds[i])
+			r = error_set(&x->error, ERROR_LOOSENS, "session", 0, given[i]->name,
+				"an execution may tighten the session's policy and not loosen it");
+		else if (given[i]->count)
+			*bounds[i] = asked[i];
+	}
 	out->merge |= x->options[OPTION_MERGE_OUTPUT].count > 0;
+	return r < 0 ? r : 0;
+}
+
+/* A service: its standard descriptors are /dev/null. */
+static int read_detach(struct exec *x)
+{
+	static const unsigned char of_outputs[] = { OPTION_OUTPUT_BUDGET, OPTION_OUTPUT_MAX,
+		OPTION_MERGE_OUTPUT };
+
+	if (!x->options[OPTION_DETACH].count)
+		return x->wish.name ? error_set(&x->error, ERROR_USAGE, "options", 0, "--name",
+					      "only a service has a name: --detach is missing")
+				    : 0;
+	for (unsigned i = 0; i < sizeof(of_outputs); i++)
+		if (x->options[of_outputs[i]].count)
+			return error_set(&x->error, ERROR_USAGE, "options", 0,
+				x->options[of_outputs[i]].name,
+				"a service (--detach) has no output of its own");
+	if (x->wish.tty == TTY_YES)
+		return error_set(&x->error, ERROR_USAGE, "options", 0, "tty",
+			"a service (--detach) has no terminal");
+	x->wish.head.flags |= REQUEST_DETACH;
+	x->wish.tty = TTY_NO;
 	return 0;
 }
 
@@ -263,19 +291,27 @@ static int read_wish(struct exec *x, const char *const *words, const char *const
 		r = read_limits(x);
 	if (r >= 0)
 		r = read_view(x);
-	if (r < 0)
+	if (r >= 0)
+		r = read_detach(x);
+	if (r < 0 || words[0])
 		return r;
-	if (x->options[OPTION_DETACH].count) {
-		x->wish.head.flags |= REQUEST_DETACH;
-		x->wish.tty = TTY_NO;
-	} else if (x->wish.name) {
-		return error_set(&x->error, ERROR_USAGE, "options", 0, "--name",
-			"only a service has a name: --detach is missing");
-	}
-	if (words[0])
-		return 0;
 	r = error_set(&x->error, ERROR_USAGE, "options", 0, NULL, "there is no command to run");
 	error_hint(&x->error, "%s", usage);
+	return r;
+}
+
+/* Nothing else can be asked for at the same time. */
+static int read_stop(struct exec *x, const char *word)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < OPTION_COUNT && !word; i++)
+		if (i != OPTION_SESSION && i != OPTION_STOP && i != OPTION_QUIET &&
+			x->options[i].count)
+			word = x->options[i].name;
+	if (word)
+		r = error_set(&x->error, ERROR_USAGE, "options", 0, word,
+			"--stop ends a service and takes nothing else");
 	return r;
 }
 
@@ -358,8 +394,8 @@ static int exec_with(struct exec *x, int argc, const char *const *argv, int firs
 		return fd_write_all(STDOUT_FILENO, help, sizeof(help) - 1) < 0 ? STATUS_CARREL
 									       : 0;
 	bool stop = x->options[OPTION_STOP].count > 0;
-	if (r >= 0 && !stop)
-		r = read_wish(x, argv + next, environment);
+	if (r >= 0)
+		r = stop ? read_stop(x, argv[next]) : read_wish(x, argv + next, environment);
 	if (r >= 0)
 		r = client_connect(
 			&x->session, x->options[OPTION_SESSION].value, environment, &x->error);

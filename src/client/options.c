@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "plan/policy.h"
 
 struct reader {
 	int argc, next;
@@ -115,10 +116,13 @@ static int parse(const struct client_option *o, parse_fn parse_text, uint64_t *r
 	char on[128];
 
 	*ret = 0;
-	if (!o->count || parse_text(o->value, ret) == 0)
+	int r = o->count ? parse_text(o->value, ret) : 0;
+	if (r == 0)
 		return 0;
 	(void)snprintf(on, sizeof(on), "--%s %s", o->name, o->value);
-	return error_set(e, ERROR_USAGE, "options", 0, on, "this is no %s", what);
+	return r == -ERANGE
+		? error_set(e, ERROR_USAGE, "options", 0, on, "this is too large")
+		: error_set(e, ERROR_USAGE, "options", 0, on, "this is no %s", what);
 }
 
 int options_duration(const struct client_option *o, uint64_t *ret_ms, struct error *e)
@@ -134,6 +138,23 @@ int options_size(const struct client_option *o, uint64_t *ret_bytes, struct erro
 int options_count(const struct client_option *o, uint64_t *ret, struct error *e)
 {
 	return parse(o, text_parse_count, ret, "number", e);
+}
+
+/* From 0 on: nothing of it is shown. */
+static int parse_characters(const char *text, uint64_t *ret)
+{
+	uint64_t number = 0;
+	int r = strcmp(text, "0") != 0 ? text_parse_count(text, &number) : 0;
+
+	if (r == 0 && number > POLICY_CHARACTERS_MAX)
+		r = -ERANGE;
+	*ret = number;
+	return r;
+}
+
+int options_characters(const struct client_option *o, uint64_t *ret, struct error *e)
+{
+	return parse(o, parse_characters, ret, "number", e);
 }
 
 int options_thousandths(const struct client_option *o, uint64_t *ret, struct error *e)

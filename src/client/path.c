@@ -16,6 +16,11 @@ char *client_absolute(const char *path, struct error *e)
 	char here[2048] = "";
 	int r;
 
+	if (!path[0]) {
+		r = error_set(e, ERROR_USAGE, "options", 0, NULL, "an empty path");
+		(void)r; /* there is no path */
+		return NULL;
+	}
 	if (path[0] != '/' && (!getcwd(here, sizeof(here) - 1) || here[0] != '/')) {
 		r = error_set(e, ERROR_USAGE, "options", errno, path,
 			"the working directory is gone, and the path is relative to it");

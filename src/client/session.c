@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/say.h"
 #include "base/text.h"
 #include "client/find.h"
@@ -27,7 +28,7 @@ static const char usage[] = "usage: carrel session start [SETTINGS] [--json] [--
 			    "[--die-with PID]\n"
 			    "       carrel session list [--json]\n"
 			    "       carrel session show [-s ID] [--json]\n"
-			    "       carrel session end [-s ID]\n";
+			    "       carrel session end [-s ID] [--json]\n";
 
 static int put(const void *data, size_t size)
 {
@@ -126,7 +127,31 @@ static int show_one(const char *id, const char *const *environment, bool json, s
 	return r;
 }
 
-static int end_one(const char *id, const char *const *environment, struct error *e)
+/* Its lines, for people, as they would be on standard error. */
+static int put_end(const char *id, const char *text, size_t size)
+{
+	static const int out = STDOUT_FILENO;
+	char buffer[1024];
+	struct json j;
+
+	json_init(&j, buffer, sizeof(buffer), json_write_fd, (void *)&out);
+	json_object_begin(&j);
+	json_key(&j, "session");
+	json_string(&j, id);
+	json_key(&j, "messages");
+	json_array_begin(&j);
+	for (const char *end; size > 0; size -= (size_t)(end - text), text = end) {
+		const char *newline = memchr(text, '\n', size);
+
+		end = newline ? newline + 1 : text + size;
+		json_bytes(&j, text, (size_t)((newline ? newline : end) - text));
+	}
+	json_array_end(&j);
+	json_object_end(&j);
+	return json_finish(&j);
+}
+
+static int end_one(const char *id, const char *const *environment, bool json, struct error *e)
 {
 	const struct control_record request = { .kind = CONTROL_END };
 	struct control_message *answer = malloc(sizeof(*answer));
@@ -139,7 +164,9 @@ static int end_one(const char *id, const char *const *environment, struct error 
 	if (r >= 0)
 		client_await_end(supervisor);
 	/* What it had to say: what was quarantined, where it was kept. */
-	if (r >= 0 && answer->size)
+	if (r >= 0 && json)
+		r = put_end(s.id, answer->body, answer->size);
+	else if (r >= 0 && answer->size)
 		r = fd_write_all(STDERR_FILENO, answer->body, answer->size);
 	client_close(&s);
 	free(answer);
@@ -170,7 +197,7 @@ static __attribute__((noinline)) int do_word(const char *word, const struct clie
 		return list(environment, json, e);
 	if (!strcmp(word, "show"))
 		return show_one(id, environment, json, e);
-	return end_one(id, environment, e);
+	return end_one(id, environment, json, e);
 }
 
 int session_command(int argc, const char *const *argv, int first,
@@ -201,10 +228,9 @@ int session_command(int argc, const char *const *argv, int first,
 			r = options_read(argc, argv, next, options, OPTION_COUNT,
 				"carrel session list|show|end [-s ID] [--json]", &next, &e);
 		if (r >= 0 &&
-			(next < argc ||
-				(id &&
-					(options[OPTION_SESSION].count ||
-						!strcmp(word, "list")))))
+			(next < argc || (id && options[OPTION_SESSION].count) ||
+				((id || options[OPTION_SESSION].count) &&
+					!strcmp(word, "list"))))
 			r = error_set(&e, ERROR_USAGE, "options", 0, argv[argc - 1],
 				"too many arguments");
 		if (r >= 0)

@@ -15,6 +15,7 @@
 #include "client/exec.h"
 #include "host/facts.h"
 #include "host/run.h"
+#include "plan/settings.h"
 
 enum { STATUS_CARREL = 125, WORDS_MORE = 4 };
 
@@ -25,6 +26,29 @@ static bool names_session(int argc, const char *const *argv, int first)
 			!strncmp(argv[i], "--session=", 10))
 			return true;
 	return false;
+}
+
+/* The first word that is no option and belongs to none, or NULL. */
+static const char *find_command(int argc, const char *const *argv, int first)
+{
+	for (int i = first; i < argc; i++) {
+		const char *word = argv[i];
+
+		if (word[0] != '-' || !word[1] || !strcmp(word, "--"))
+			return word;
+		if (!strcmp(word, "-s") || !strcmp(word, "--session")) {
+			i++;
+			continue;
+		}
+		if (strchr(word, '='))
+			continue;
+		const struct setting *s =
+			word[1] == '-' ? settings_find(word + 2, strlen(word + 2)) : NULL;
+		if (!s)
+			return NULL; /* an option of `exec`, or none: who reads it says so */
+		i += s->kind != KIND_FLAG;
+	}
+	return NULL;
 }
 
 static const char *choose_shell(const char *const *environment)
@@ -43,13 +67,18 @@ int shell_command(int argc, const char *const *argv, int first, const char *cons
 		"$SHELL as a login shell, in a session of its own or in a live one.\n";
 	struct error e = { 0 };
 	const char **words = calloc((size_t)argc + WORDS_MORE, sizeof(*words));
-	int count = 0;
+	const char *command = find_command(argc, argv, first);
+	int count = 0, r = 0;
 
-	if (!words) {
-		int r = error_set(&e, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
-
-		(void)r; /* told here */
+	if (!words)
+		r = error_set(&e, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
+	else if (command)
+		r = error_set(&e, ERROR_USAGE, "options", 0, command, "shell takes no command");
+	if (command)
+		error_hint(&e, "carrel run and carrel exec run one");
+	if (r < 0) {
 		(void)say_error(&e);
+		free(words);
 		return STATUS_CARREL;
 	}
 	for (; count < argc; count++) {

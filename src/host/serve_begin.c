@@ -158,12 +158,15 @@ static int check_name(const struct server *s, const struct request_view *v, stru
 
 	if (!length)
 		return 0;
+	/* A number alone would be another service's, for whoever stops one. */
 	if (length >= sizeof(s->slots[0].name) || v->name[0] == '-' ||
+		strspn(v->name, "0123456789") == length ||
 		strspn(v->name,
 			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			"0123456789._-") != length)
 		return error_set(e, ERROR_REQUEST, "session", 0, v->name,
-			"a service's name is made of letters, digits, '.', '_' and '-'");
+			"a service's name is made of letters, digits, '.', '_' and '-', and is no "
+			"number");
 	for (unsigned i = 0; i < s->slot_count; i++)
 		if (s->slots[i].state != SLOT_FREE && !strcmp(s->slots[i].name, v->name))
 			return error_set(e, ERROR_EXECUTION, "session", EEXIST, v->name,

@@ -131,7 +131,7 @@ alive() {
 	before=$(supervisor_descriptors)
 	refused_with request magic short kind answer-kind body-missing body-over body-unwanted descriptors \
 		descriptors-unwanted streams-lied streams-missing streams-many no-argument text-missing \
-		text-over clock relative-cwd variable own-variable flags name terminal-service no-nul \
+		text-over clock relative-cwd variable own-variable flags name name-number terminal-service no-nul \
 		open-relative open-flags
 	refused_with version version
 	refused_with execution execution start-nothing signal-number service

@@ -77,6 +77,20 @@ sleepers() {
 	assert_matches "$(<"$T/err")" 'session ended|^$'
 }
 
+@test "end --json: one object with what there is to say" {
+	begin
+	carrel session end --json
+	assert_status 0
+	[[ -z $stderr && $(jq -c . <<<"$output") == "{\"session\":\"$ID\",\"messages\":[]}" ]]
+	begin
+	inside -- touch .envrc # protected while it is absent
+	carrel session end --json
+	assert_status 0
+	[[ -z $stderr && $(jq -r .session <<<"$output") == "$ID" ]]
+	assert_matches "$(jq -r '.messages | join("\n")' <<<"$output")" '\.envrc'
+	rm -rf "$BASE"/carrel-*.quarantine
+}
+
 @test "start takes settings, and no command" {
 	carrel session start -- true
 	assert_refused 'takes no command'
@@ -169,7 +183,11 @@ sleepers() {
 	local arguments
 	for arguments in 'session' 'session begin' 'session list x' 'session show -s a b' 'exec --nothing' \
 		'exec -s' 'exec --' 'exec --tty maybe -- x' 'exec --timeout x -- x' 'exec --name x -- true' \
-		'session end --json=x'; do
+		'session end --json=x' 'session list -s x' 'exec --cwd= -- true' 'exec --detach --tty yes -- true' \
+		'exec --detach --output-budget 10 -- true' 'exec --detach --output-max 1M -- true' \
+		'exec --detach --merge-output -- true' 'exec --stop x y' 'exec --stop x --timeout 1s' \
+		'exec --timeout 1000000d -- true' 'exec --output-budget 16777217 -- true' 'shell true' 'shell -- true' \
+		'shell --net none true' 'shell -s x true' 'shell --no-such x'; do
 		# shellcheck disable=SC2086
 		carrel $arguments
 		assert_refused
@@ -371,6 +389,9 @@ ended_by() {
 	inside --detach --name web -- true
 	assert_status 125
 	assert_matches "$stderr" 'of that name already'
+	inside --detach --name 12 -- true
+	assert_status 125
+	assert_matches "$stderr" 'is no number'
 	inside --stop web
 	assert_status 0
 	sleepers 1
@@ -384,6 +405,19 @@ ended_by() {
 	assert_status 0
 	end_session
 	assert_nothing_left
+}
+
+@test "a service in a session with an output budget has no output, and no error of one" {
+	begin --output-budget 100 --output-max 1M
+	inside --detach --name web -- sh -c 'seq 1000; echo done >"$CARREL_SCRATCH/said"; exec sleep 1000'
+	assert_status 0
+	assert_output 1
+	[[ -z $stderr ]]
+	wait_for test -s "$DIR/scratch/said"
+	[[ -z $(ls -A "$DIR/tool-results") ]]
+	inside --stop web
+	assert_status 0
+	end_session
 }
 
 @test "a service that ends by itself is gone from the list" {

@@ -122,6 +122,17 @@ refused() {
 	end_session
 }
 
+@test "an empty path is none" {
+	begin
+	carrel classify ''
+	assert_status 125
+	assert_matches "$stderr" 'an empty path'
+	carrel read ''
+	assert_status 125
+	assert_matches "$stderr" 'an empty path'
+	end_session
+}
+
 @test "read opens what the session may read, and nothing else; nothing makes it wait" {
 	mkdir "$T/hidden"
 	echo secret >"$T/hidden/key"

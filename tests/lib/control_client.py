@@ -244,6 +244,7 @@ BAD = {
     "variable": plain(request(["/bin/true"], env=["=x"])),
     "own-variable": plain(request(["/bin/true"], env=["CARREL_SESSION=x"])),
     "flags": plain(request(["/bin/true"], flags=1 << 9)),
+    "name-number": plain(request(["/bin/true"], flags=2, name="12")),
     "name": plain(request(["/bin/true"], flags=2, name="a b")),
     "terminal-service": plain(request(["/bin/true"], flags=3)),
     "unsealed": unsealed,
