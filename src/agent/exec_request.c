@@ -73,11 +73,11 @@ static int add_env(const json_t *arguments, struct buffer *b, uint32_t *ret, str
 /* Against the workspace, where commands run by default. */
 static void add_cwd(const struct desk *d, const json_t *arguments, struct buffer *b)
 {
-	const char *cwd = field_text(arguments, "cwd", NULL);
+	const char *cwd = field_text(arguments, "cwd", "");
 
-	if (cwd && cwd[0] != '/')
+	if (cwd[0] && cwd[0] != '/')
 		buffer_format(b, "%s/", d->workspace);
-	add_word(b, cwd ? cwd : "");
+	add_word(b, cwd);
 }
 
 int exec_request_build(const struct desk *d, const json_t *arguments, const char *shell,
@@ -128,6 +128,20 @@ static void add_name(const json_t *arguments, struct buffer *b)
 			b->data[i] = ' ';
 }
 
+/* What the model can do about it. */
+static const char *advice(int errnum)
+{
+	switch (errnum) {
+	case ENOENT:
+		return "Is the program installed? `command -v NAME` in a shell line finds programs";
+	case E2BIG:
+		return "Put it into a file in the scratch (tool `write`) and run that, or give the long "
+		       "part as `stdin`";
+	default:
+		return "Is it executable, and may the session read it? See the tool `status`";
+	}
+}
+
 void exec_request_explain(const struct desk *d, const json_t *arguments,
 	const struct control_record *end, struct buffer *ret)
 {
@@ -138,19 +152,17 @@ void exec_request_explain(const struct desk *d, const json_t *arguments,
 	if (!end->number)
 		return buffer_text(ret, "the command was ended before it began");
 	if ((int32_t)end->flag == STEP_CWD) {
-		desk_path(d, field_text(arguments, "cwd", ""), &cwd);
-		harmless_add(&name, cwd.data, cwd.used);
+		add_cwd(d, arguments, &cwd);
+		if (cwd.used > 0)
+			harmless_add(&name, cwd.data, cwd.used - 1); /* but for the NUL */
 		return buffer_format(ret,
-			"`cwd` cannot be entered: \"%s\": %s. A relative one is in the scratch; the "
+			"`cwd` cannot be entered: \"%s\": %s. A relative one is in the workspace; the "
 			"tool `status` shows the places",
 			name.data ? name.data : "", strerror(end->number));
 	}
 	add_name(arguments, &name);
 	buffer_format(ret, "\"%s\" could not be started: %s. %s", name.data ? name.data : "",
-		strerror(end->number),
-		end->number == ENOENT
-			? "Is the program installed? `command -v NAME` in a shell line finds programs"
-			: "Is it executable, and may the session read it? See the tool `status`");
+		strerror(end->number), advice(end->number));
 }
 
 int exec_request_seal(const struct buffer *body)

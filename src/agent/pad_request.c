@@ -209,9 +209,8 @@ json_t *pad_request_words(int count, const char *const *words)
 	if (count > 0)
 		r |= json_object_set_new(request, "action", json_string(words[0]));
 	bool saves = count > 0 && (!strcmp(words[0], "write") || !strcmp(words[0], "append"));
-	/* One word after `write` is the text, even if a section is called so. */
-	if (count > at &&
-		(!saves || (count > at + 1 && pad_section_find(words[at]) != PAD_SECTIONS)))
+	/* A section alone after `write` has no text: that is a mistake to be told of, not the text. */
+	if (count > at && (!saves || pad_section_find(words[at]) != PAD_SECTIONS))
 		r |= json_object_set_new(request, "section", json_string(words[at++]));
 	for (int i = at; i < count; i++) {
 		if (i > at)

@@ -24,7 +24,6 @@ static const char *advice(int errnum)
 {
 	switch (errnum) {
 	case ENOENT:
-	case ENOTDIR:
 		return "There is no such file or directory. A relative path is in the scratch; the "
 		       "tool `list` shows what is there, `exec` with `mkdir -p` makes directories";
 	case EACCES:
@@ -33,6 +32,8 @@ static const char *advice(int errnum)
 		return "The session may not do that. It writes in the workspace and in the scratch, but "
 		       "not to protected files, and does not read what is hidden; the tool `status` "
 		       "shows the places";
+	case ENOTDIR:
+		return "A file is no directory: the tool `read` shows what is in it";
 	case EISDIR:
 		return "It is a directory: see the tool `list`";
 	case ENXIO:
@@ -92,9 +93,11 @@ static void judged(struct tool_file *f, const struct control_message *m)
 	struct buffer path = f->path;
 	f->path = (struct buffer){ 0 };
 	tool_file_free(f);
-	call_refuse(c, "%s cannot be written, it is %s (%s). %s", path.data,
-		surface ? surface : "not known", why ? why : "no reason was given",
-		advice(EROFS));
+	/* Why often says the surface, and more; where it does not, the surface says what kind of place it is. */
+	bool said_twice = surface && why && !strncmp(why, surface, strlen(surface));
+	call_refuse(c, "%s cannot be written: %s%s%s. %s", path.data,
+		said_twice || !surface ? "" : surface, said_twice || !surface ? "" : ", ",
+		why ? why : "no reason was given", advice(EROFS));
 	buffer_free(&path);
 	json_decref(said);
 }

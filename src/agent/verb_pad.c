@@ -41,6 +41,11 @@ struct options {
 	const char *const *words;
 };
 
+static bool names_session(const char *word)
+{
+	return !strcmp(word, "-s") || !strcmp(word, "--session");
+}
+
 static int parse(int argc, char **argv, struct options *ret, struct error *e)
 {
 	struct options o = { 0 };
@@ -54,12 +59,14 @@ static int parse(int argc, char **argv, struct options *ret, struct error *e)
 			o.json = true;
 		} else if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) {
 			o.help = true;
-		} else if (!strcmp(argv[i], "-s") && i + 1 < argc) {
+		} else if (names_session(argv[i]) && i + 1 < argc) {
 			o.session = argv[++i];
+		} else if (!strncmp(argv[i], "--session=", 10)) {
+			o.session = argv[i] + 10;
 		} else {
 			error_set(e, ERROR_USAGE, "options", 0, argv[i],
-				strcmp(argv[i], "-s") ? "there is no such option"
-						      : "a session is missing");
+				names_session(argv[i]) ? "a session is missing"
+						       : "there is no such option");
 			error_hint(e, "`carrel pad --help` shows the options");
 			return -EINVAL;
 		}

@@ -165,8 +165,11 @@ static int seek_forward(struct seeker *s, uint64_t count, uint64_t *ret)
 
 		if (n < 0)
 			return (int)n;
-		if (n == 0)
-			break; /* it has become shorter */
+		if (n == 0) {
+			s->size =
+				at; /* it has become shorter, or says more than it has, as in /sys */
+			break;
+		}
 		bool last = at + (uint64_t)n >= s->size || (size_t)n < want;
 		at += s->unit == SLICE_LINES ? skip_lines(s->block, (size_t)n, &count)
 					     : skip_chars(s->block, (size_t)n, last, &count);

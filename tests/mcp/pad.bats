@@ -61,8 +61,10 @@ PostgreSQL service is stopped"
 @test "each common mistake has its own answer" {
 	carrel pad '{"action": "write", "section": "goal"}'
 	assert_mistake '`content` is missing'
-	carrel pad append goal </dev/null
-	assert_status 0 # the text is "goal"
+	carrel pad append goal # a section, and no text
+	assert_mistake '`content` is missing'
+	carrel pad append main goal
+	assert_status 0
 	carrel pad append
 	assert_mistake '`content` is missing'
 	carrel pad '{"action": "write", "section": "The config file is at /etc/app"}'

@@ -149,3 +149,26 @@ END
 		c.refused("write", {"path": "/etc/carrel-test", "content": "x"})
 END
 }
+
+@test "a refusal says what is so, and where it is" {
+	python <<'END'
+		c = Client()
+		c.start()
+		ws = os.environ["WS"]
+		def text(name, arguments):
+			result = c.call(name, arguments)
+			same(result["isError"], True)
+			return result["content"][0]["text"]
+		said = text("exec", {"command": "pwd", "cwd": "nowhere"})
+		contains(said, f'"{ws}/nowhere"')
+		contains(said, "in the workspace")
+		contains(text("exec", {"command": ": " + "x" * 200000}), "a file in the scratch")
+		contains(text("list", {"path": "/etc/passwd"}), "A file is no directory")
+		contains(text("write", {"path": "/etc/carrel-test", "content": "x"}), "cannot be written: readable. ")
+		contains(text("write", {"path": f"{ws}/.mcp.json", "content": "x"}), "cannot be written: protected; ")
+		# A file that says it has a page, and has a few characters.
+		read = c.good("read", {"path": "/sys/devices/system/cpu/online"})
+		same((read["cut"], read["end"]), (False, len(read["text"])))
+		same(c.close(), ([], 0))
+END
+}

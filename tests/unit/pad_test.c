@@ -298,7 +298,9 @@ static void plain_words(void **state)
 	static const char *const lines[][2] = {
 		{ "write findings the port is 8080",
 			"{\"action\":\"write\",\"section\":\"findings\",\"content\":\"the port is 8080\"}" },
-		{ "append goal", "{\"action\":\"append\",\"content\":\"goal\"}" },
+		{ "append goal", "{\"action\":\"append\",\"section\":\"goal\"}" },
+		{ "append main goal",
+			"{\"action\":\"append\",\"section\":\"main\",\"content\":\"goal\"}" },
 		{ "append hello there", "{\"action\":\"append\",\"content\":\"hello there\"}" },
 		{ "read", "{\"action\":\"read\"}" },
 		{ "clear errors", "{\"action\":\"clear\",\"section\":\"errors\"}" },
