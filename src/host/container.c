@@ -74,7 +74,7 @@ static void add_option(struct options *o, bool wanted, const char *option)
 			option);
 }
 
-void container_hint(enum container_need need, struct error *e)
+void container_hint(enum container_need need, bool or_degraded, struct error *e)
 {
 	struct options docker = { "" }, podman;
 
@@ -91,11 +91,10 @@ void container_hint(enum container_need need, struct error *e)
 	add_option(&docker, masked, "--security-opt systempaths=unconfined");
 	add_option(&podman, masked, "--security-opt unmask=ALL");
 	e->hint[0] = '\0';
-	error_hint(e,
-		"start the container with `%s` (docker) or `%s` (podman)%s, or accept "
-		"fewer walls with --degraded",
+	error_hint(e, "start the container with `%s` (docker) or `%s` (podman)%s%s",
 		docker.text, podman.text,
 		need == CONTAINER_UID && !container_is_rootless()
 			? ", or root with `--cap-add SYS_ADMIN --cap-add NET_ADMIN`"
-			: "");
+			: "",
+		or_degraded ? ", or accept fewer walls with --degraded" : "");
 }

@@ -27,6 +27,6 @@ bool container_is_rootless(void);
 
 /*
  * container_hint - name the options, for docker and for podman, as the hint of @e in place of the one
- * it has. Does nothing outside of a container.
+ * it has. @or_degraded: fewer walls would do, too. Does nothing outside of a container.
  */
-void container_hint(enum container_need need, struct error *e);
+void container_hint(enum container_need need, bool or_degraded, struct error *e);

@@ -41,7 +41,7 @@ static void hint_namespaces(int errnum, struct error *e)
 			"user.max_user_namespaces is 0: as root, "
 			"`sysctl -w user.max_user_namespaces=15000`");
 	else if (container_is_one())
-		container_hint(CONTAINER_NAMESPACES, e);
+		container_hint(CONTAINER_NAMESPACES, true, e);
 	else if (sysctl("/proc/sys/kernel/unprivileged_userns_clone") == '0')
 		error_hint(e,
 			"kernel.unprivileged_userns_clone is 0: as root, "
@@ -100,14 +100,14 @@ static void hint_op(const struct op *op, int errnum, struct error *e)
 	else if (errnum == EMFILE)
 		error_hint(e, "raise `ulimit -n`: the plan needs a descriptor for each path");
 	else if (op->kind == OP_PROC && container_is_one())
-		container_hint(CONTAINER_PROC, e);
+		container_hint(CONTAINER_PROC, true, e);
 	else if (op->kind == OP_PROC && (errnum == EPERM || errnum == EACCES))
 		error_hint(e,
 			"this container masks parts of /proc, and then the kernel refuses a new "
 			"one: run the container with `--security-opt unmask=/proc/*` (podman) or "
 			"`--security-opt systempaths=unconfined` (docker)");
 	else if (op->kind == OP_CLONE && (op->flags & OPF_IDMAP) && errnum == EPERM)
-		container_hint(CONTAINER_UID, e); /* nor may the root of a rootless one */
+		container_hint(CONTAINER_UID, true, e); /* nor may the root of a rootless one */
 	else if (op->kind == OP_CLONE && (op->flags & OPF_IDMAP) && errnum == EINVAL)
 		error_hint(e,
 			"its file system has no idmapped mounts: run carrel as an ordinary user, "

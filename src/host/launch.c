@@ -25,6 +25,7 @@
 #include "box/sys.h"
 #include "box/turns.h"
 #include "host/code.h"
+#include "host/container.h"
 #include "host/explain.h"
 #include "host/orphans.h"
 #include "host/strangers.h"
@@ -235,6 +236,18 @@ static int begin_again(struct launch *l, const struct plan *plan, struct error *
 	return start_init(l, &id, e);
 }
 
+/* There is nothing less that a live session could do with, whatever the policy accepts. */
+static int refuse_live(const struct plan *plan, struct error *e)
+{
+	bool proc = plan->clone_flags != 0;
+	int r = error_set(e, ERROR_LAYER, "launch", 0,
+		proc ? plan->facts->refused_proc : plan->facts->refused_namespaces,
+		"a live session cannot be had here, degraded or not");
+
+	container_hint(proc ? CONTAINER_PROC : CONTAINER_NAMESPACES, false, e);
+	return r;
+}
+
 int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *args,
 	size_t args_size, struct error *e)
 {
@@ -242,10 +255,7 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 
 	/* Keepers find what they are to end by the numbers in their own /proc. */
 	if (l->live && (!plan->clone_flags || plan->facts->refused_proc))
-		r = error_set(e, ERROR_LAYER, "launch", ENOTSUP,
-			plan->clone_flags ? plan->facts->refused_proc
-					  : plan->facts->refused_namespaces,
-			"a live session cannot be had here");
+		r = refuse_live(plan, e);
 	if (r >= 0 && l->flags != (plan->clone_flags & ~(unsigned long)CLONE_NEWPID))
 		r = begin_again(l, plan, e);
 	if (r < 0) {

@@ -45,7 +45,7 @@ make_slim() {
 	local name
 
 	for name in bash cat env id ls mkdir rm sleep sort touch true; do
-		add_program "$1" "$(command -v "$name")"
+		add_program "$1" "$(type -P "$name")"
 	done
 	ln -s ../usr/bin/bash "$1/bin/sh"
 }

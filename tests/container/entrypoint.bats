@@ -143,6 +143,14 @@ inside() {
 	assert_matches "$output" 'requires the layer pid-namespace'
 }
 
+@test "a live session without its own /proc is refused, degraded too, and the option is named" {
+	run container --user 1000:1000 static carrel session start --degraded
+	assert_status 125
+	assert_matches "$output" 'a live session cannot be had here'
+	assert_matches "$output" '--security-opt unmask=ALL'
+	[[ $output != *'--degraded'* ]] || fail 'what does not help is offered'
+}
+
 @test "degraded without namespaces: status, stop, grace, nothing left, on every image" {
 	local -a docker=(--user 1000:1000 --security-opt "seccomp=$STORE/docker.json")
 
