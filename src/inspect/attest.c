@@ -196,7 +196,9 @@ static bool is_over(struct attest *a)
 
 	return attest_read(a->session.payload, "status", a->status, sizeof(a->status)) < 0 ||
 		!attest_field(a->status, "State", value, sizeof(value)) || value[0] == 'Z' ||
-		value[0] == 'X';
+		value[0] == 'X' ||
+		/* Whoever ends has no memory any more before it is dead. */
+		!attest_field(a->status, "VmSize", value, sizeof(value));
 }
 
 static int look(struct attest *a, struct error *e)
