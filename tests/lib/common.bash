@@ -148,6 +148,20 @@ assert_valid_report() {
 		fail "not a valid report: $(head -c 2000 "${!#}")"
 }
 
+# keep_report FILE: a copy, for assert_kept_reports in teardown_file. Where python3 and jsonschema take
+# seconds to start, as under emulation, they start once for a file of tests.
+keep_report() {
+	KEPT=$((${KEPT-0} + 1))
+	cp "$1" "$BATS_FILE_TMPDIR/report-$BATS_TEST_NUMBER-$KEPT"
+}
+
+# assert_kept_reports: each is valid; the fault names the number of its test.
+assert_kept_reports() {
+	local -a kept=("$BATS_FILE_TMPDIR"/report-*)
+
+	[[ ! -e ${kept[0]} ]] || assert_valid_report "${kept[@]}"
+}
+
 # --- nothing left -----------------------------------------------------------------------------
 #
 # Whose process is it? Parents die and uids change, and as an ordinary user the environment of

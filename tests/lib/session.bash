@@ -24,6 +24,17 @@ start_and_wait() {
 	wait_for test -e "$WS/ready"
 }
 
+# waits NAME: what a shell inside is to do: make the file NAME in the workspace, and wait for `tell NAME`
+# without asking again and again. It holds its end open before it says so: nothing can be told too early.
+waits() {
+	printf 'mkfifo %s.told && exec 3<>%s.told && : >%s && read -r _ <&3' "$1" "$1" "$1"
+}
+
+# tell NAME: whoever waits. Where nobody does any more, this does not wait either.
+tell() {
+	echo 1<>"$WS/$1.told"
+}
+
 # finish: wait for what was started. Sets status, output and stderr.
 # shellcheck disable=SC2034
 finish() {

@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# ctest: as=user
 # memory, pids and cpus where cgroup v2 has controllers and something of it is delegated to the caller. Each
 # test leaves no group behind.
 load ../lib/common
@@ -31,6 +30,10 @@ teardown() {
 	return "$status"
 }
 
+teardown_file() {
+	assert_kept_reports
+}
+
 groups_of_sessions() {
 	find "$ROOT" -type d -name 'carrel-????????????????????' | sort
 }
@@ -39,12 +42,10 @@ reported() {
 	carrel run --report "$R" "$@"
 }
 
-# within FILTER FROM TO: a number of the report.
-within() {
-	local value
-
-	value=$(field "$R" "$1") || return 1
-	((value >= $2 && value <= $3)) || fail "$1 is $value, not from $2 to $3"
+# report_says FILTER: it is true of the report, which is kept to be validated.
+report_says() {
+	keep_report "$R"
+	jq -e "$1" "$R" >/dev/null || fail "not $1: $(jq -c . "$R")"
 }
 
 # in_group GROUP COMMAND...: from a shell that is in the group.
@@ -68,13 +69,10 @@ leave() {
 	reported --memory 64M -- ./bomb memory 512
 	assert_status 137
 	assert_output ''
-	assert_field "$R" .limit memory
-	assert_field "$R" .started yes
-	assert_field "$R" .signal.name SIGKILL
-	jq -e '.error == null and .limits.oom_kills >= 1 and .wall_us > 0' "$R" >/dev/null
-	within .limits.memory_peak_bytes 60000000 $((64 << 20))
+	report_says '.limit == "memory" and .started == "yes" and .signal.name == "SIGKILL" and
+		.error == null and .limits.oom_kills >= 1 and .wall_us > 0 and
+		.limits.memory_peak_bytes >= 60000000 and .limits.memory_peak_bytes <= 67108864'
 	[[ -z $stderr ]] || fail 'a message'
-	assert_valid_report "$R"
 	reported -- ./bomb memory 200 # what it does without the limit
 	assert_status 0
 	assert_output survived
@@ -83,35 +81,33 @@ leave() {
 @test "a memory bomb in the background takes the command with it" {
 	reported --memory 64M -- sh -c './bomb memory 512 & sleep 1000'
 	assert_status 137
-	assert_field "$R" .limit memory
+	report_says '.limit == "memory"'
 }
 
 @test "memory of a file in /dev/shm is memory" {
 	reported --memory 64M -- ./bomb shm 512
 	assert_status 137
-	assert_field "$R" .limit memory
+	report_says '.limit == "memory"'
 }
 
 @test "a file on disk is not: its cache is given back" {
 	reported --memory 64M -- ./bomb file 200
 	assert_status 0
-	jq -e '.limit == null and .limits.oom_kills == 0' "$R" >/dev/null
+	report_says '.limit == null and .limits.oom_kills == 0'
 }
 
 @test "below the limit nothing happens, and the peak is told" {
 	reported --memory 64M -- ./bomb memory 20
 	assert_status 0
 	assert_output survived
-	within .limits.memory_peak_bytes $((20 << 20)) $((40 << 20))
-	jq -e '.limit == null' "$R" >/dev/null
+	report_says '.limit == null and
+		.limits.memory_peak_bytes >= 20971520 and .limits.memory_peak_bytes <= 41943040'
 }
 
 @test "a limit that is too small for the session itself: nothing is said to have run that did not" {
 	reported --memory 4K -- sh -c ': >ran'
 	assert_status 125
-	assert_field "$R" .error.code limit
-	assert_field "$R" .limit memory
-	jq -e '.started != "yes"' "$R" >/dev/null
+	report_says '.error.code == "limit" and .limit == "memory" and .started != "yes"'
 	[[ ! -e ran ]]
 }
 
@@ -119,40 +115,37 @@ leave() {
 	reported --pids 20 -- ./bomb tasks 300
 	assert_status 1
 	assert_output 19
-	assert_field "$R" .limit pids
-	assert_field "$R" .limits.pids_by cgroup
-	assert_field "$R" .limits.tasks_peak 20
-	within .limits.tasks_refused 1 1
+	report_says '.limit == "pids" and .limits.pids_by == "cgroup" and .limits.tasks_peak == 20 and
+		.limits.tasks_refused == 1'
 	reported --pids 20 -- ./bomb threads 300
 	assert_status 1
 	assert_output 19
-	assert_field "$R" .limit pids
+	report_says '.limit == "pids"'
 	reported --pids 20 -- ./bomb count 300
 	assert_status 0
-	jq -e '.limit == null and .limits.tasks_refused == 1' "$R" >/dev/null
+	report_says '.limit == null and .limits.tasks_refused == 1'
 }
 
 @test "a task bomb that never ends is ended by its time" {
 	reported --pids 20 --timeout 2s --grace 1s -- bash -c 'b() { b | b & b; }; b 2>/dev/null'
-	[[ $status == 124 ]] || [[ $(field "$R" .limit) == pids ]]
-	within .limits.tasks_peak 10 20
+	[[ $status == 124 ]] || report_says '.limit == "pids"'
+	report_says '.limits.tasks_peak >= 10 and .limits.tasks_peak <= 20'
 }
 
 @test "cpus holds back, and the figures say how much" {
 	reported --cpus 0.2 -- ./bomb spin 3000
 	assert_status 0
-	within .limits.throttled_periods 5 1000
-	within .limits.throttled_us 100000 60000000
-	(($(field "$R" .limits.cpu_us) < $(field "$R" .wall_us) / 2)) || fail 'it was not held back'
-	jq -e '.limit == null' "$R" >/dev/null
+	report_says '.limit == null and .limits.cpu_us > 0 and .limits.cpu_us < .wall_us / 2 and
+		.limits.throttled_periods >= 5 and .limits.throttled_periods <= 1000 and
+		.limits.throttled_us >= 100000 and .limits.throttled_us <= 60000000'
 }
 
 @test "a file bomb and an output flood end with their words" {
 	reported --memory 200M --pids 20 --file-size 1M -- ./bomb file 50
 	assert_status 153
-	assert_field "$R" .limit file-size
+	report_says '.limit == "file-size"'
 	reported --memory 200M --pids 20 --output-max 4096 -- yes
-	assert_field "$R" .limit output
+	report_says '.limit == "output"'
 }
 
 @test "all limits at once, and what is asked for only is what is set" {
@@ -182,12 +175,12 @@ leave() {
 # --- others -----------------------------------------------------------------------------------
 
 @test "another session is not harmed by a bomb" {
-	start_and_wait run --memory 64M --pids 20 -- sh -c ': >ready; while [ ! -e go ]; do sleep 0.1; done; ./bomb memory 20'
+	start_and_wait run --memory 64M --pids 20 -- sh -c "$(waits ready); ./bomb memory 20"
 	reported --memory 64M -- ./bomb memory 512
 	assert_status 137
 	reported --pids 20 -- ./bomb tasks 300
 	assert_status 1
-	: >go
+	tell ready
 	finish
 	assert_status 0
 	assert_output survived
@@ -204,8 +197,7 @@ leave() {
 		./bomb memory 512
 	leave "$outer"
 	assert_status 137
-	assert_valid_report "$R"
-	jq -e '.limit == null and .started == "yes" and .limits.oom_kills >= 1' "$R" >/dev/null
+	report_says '.limit == null and .started == "yes" and .limits.oom_kills >= 1'
 }
 
 # --- who may do what --------------------------------------------------------------------------
@@ -281,7 +273,7 @@ leave() {
 	leave "$own"
 	assert_status 0
 	assert_matches "$output" $'137\n[^\n]*/carrel.callers\nsurvived\n0\n8\n1'
-	assert_field "$R" .limit memory
+	report_says '.limit == "memory"'
 }
 
 # --- live sessions ----------------------------------------------------------------------------
@@ -293,7 +285,7 @@ leave() {
 	assert_status 0
 	local id
 	id=$(jq -r .session <<<"$output")
-	"$CARREL" exec -s "$id" -- sh -c ': >ready; while [ ! -e go ]; do sleep 0.1; done' 3>&- &
+	"$CARREL" exec -s "$id" -- sh -c "$(waits ready)" 3>&- &
 	wait_for test -e ready
 	carrel exec -s "$id" -- ./bomb memory 512
 	assert_status 137
@@ -303,7 +295,7 @@ leave() {
 	carrel exec -s "$id" -- ./bomb memory 10
 	assert_status 0
 	assert_output survived
-	: >go
+	tell ready
 	wait "$!"
 	[[ $(groups_of_sessions) != "$BEFORE" ]]
 	carrel session end "$id"
@@ -315,7 +307,7 @@ leave() {
 @test "two executions that fill a live session's memory together: one dies of it, and nobody else" {
 	export XDG_RUNTIME_DIR=$T/run
 	mkdir -m 0700 "$XDG_RUNTIME_DIR"
-	start_and_wait run --memory 64M -- sh -c ': >ready; while [ ! -e go ]; do sleep 0.1; done; ./bomb memory 20'
+	start_and_wait run --memory 64M -- sh -c "$(waits ready); ./bomb memory 20"
 	run --separate-stderr "$CARREL" session start --memory 64M --pids 20 --json
 	assert_status 0
 	local id status_of_first=0 status_of_third=0 died=0 which
@@ -323,17 +315,18 @@ leave() {
 	"$CARREL" exec -s "$id" --report "$T/first" -- ./bomb hold 40 >/dev/null 3>&- &
 	local first=$!
 	wait_for test -e held
-	"$CARREL" exec -s "$id" --report "$T/third" -- sh -c ': >third; while [ ! -e go ]; do sleep 0.1; done' 3>&- &
+	"$CARREL" exec -s "$id" --report "$T/third" -- sh -c "$(waits third)" 3>&- &
 	local third=$!
 	wait_for test -e third
 	carrel exec -s "$id" --report "$T/second" -- ./bomb memory 40
 	local status_of_second=$status
-	: >go
+	tell ready
+	tell third
 	wait "$first" || status_of_first=$?
 	wait "$third" || status_of_third=$?
 	for which in first second; do
 		local -n ended=status_of_$which
-		assert_valid_report "$T/$which"
+		keep_report "$T/$which"
 		if ((ended == 137)); then
 			died=$((died + 1))
 			jq -e '.limit == "memory" and .started == "yes" and .limits.oom_kills >= 1' "$T/$which"
@@ -374,11 +367,11 @@ leave() {
 }
 
 @test "gc leaves the groups of the living alone" {
-	start_and_wait run --memory 100M -- sh -c ': >ready; while [ ! -e go ]; do sleep 0.1; done; echo well'
+	start_and_wait run --memory 100M -- sh -c "$(waits ready); echo well"
 	carrel gc
 	assert_status 0
 	[[ $(groups_of_sessions) != "$BEFORE" ]]
-	: >go
+	tell ready
 	finish
 	assert_status 0
 	assert_output well

@@ -1,5 +1,4 @@
 #!/usr/bin/env bats
-# ctest: as=user
 # Limits of a live session and of its executions, where cgroup v2 is delegated: each ends by its own
 # limit, with that word in its report, and nobody else notices.
 load ../lib/common
@@ -34,6 +33,10 @@ teardown() {
 	return "$status"
 }
 
+teardown_file() {
+	assert_kept_reports
+}
+
 # begin SETTINGS...: a session, in CARREL_SESSION; its group, if it has one, is GROUP.
 begin() {
 	timeout "$PATIENCE" "$CARREL" session start "$@" </dev/null >"$T/session" 2>"$T/session.err" 3>&- ||
@@ -61,26 +64,29 @@ execution() {
 	((status == want)) || fail "not $want: $(jq -c . "$R")"
 }
 
-# limit_is WORD: that ended it, and its group is gone.
+# limit_is WORD [FILTER]: that ended it, the rest of its report is as FILTER says, and its group is gone.
 limit_is() {
-	assert_valid_report "$R"
-	jq -e --arg word "$1" '.limit == (if $word == "" then null else $word end)' "$R" >/dev/null ||
-		fail "not '$1': $(jq -c . "$R")"
-	[[ -z $(find "$GROUP" -name "exec-$(field "$R" .execution)") ]] || fail 'its group is still there'
+	local number
+
+	keep_report "$R"
+	number=$(jq -er --arg word "$1" 'if .limit == (if $word == "" then null else $word end) and
+		('"${2-true}"') then .execution else null end' "$R") ||
+		fail "not '$1', or not ${2-true}: $(jq -c . "$R")"
+	[[ -z $(find "$GROUP" -name "exec-$number") ]] || fail 'its group is still there'
 }
 
-# bystander OPTIONS...: an execution that waits for `go`, and then says that it is well.
+# bystander OPTIONS...: an execution that waits, and then says that it is well.
 # shellcheck disable=SC2120
 bystander() {
-	rm -f ready go
-	"$CARREL" exec "$@" -- sh -c ': >ready; while [ ! -e go ]; do sleep 0.1; done; ./bomb memory 4' \
+	rm -f ready ready.told
+	"$CARREL" exec "$@" -- sh -c "$(waits ready); ./bomb memory 4" \
 		</dev/null >"$T/well" 2>&1 3>&- &
 	BYSTANDER=$!
 	wait_for test -e ready
 }
 
 bystander_is_well() {
-	: >go
+	tell ready
 	wait "$BYSTANDER" || fail "the bystander: $?: $(<"$T/well")"
 	[[ $(<"$T/well") == survived ]] || fail "the bystander: $(<"$T/well")"
 }
@@ -89,21 +95,16 @@ bystander_is_well() {
 # shellcheck disable=SC2120
 each_bomb() {
 	execution 137 "$@" --memory 32M -- ./bomb memory 512
-	limit_is memory
-	assert_field "$R" .started yes
-	assert_field "$R" .signal.number 9
-	jq -e '.error == null and .limits.oom_kills >= 1 and .limits.memory_peak_bytes <= 33554432 and
-		.limits.memory_peak_bytes > 20000000' "$R" >/dev/null || fail "$(jq -c .limits "$R")"
+	limit_is memory '.started == "yes" and .signal.number == 9 and .error == null and
+		.limits.oom_kills >= 1 and .limits.memory_peak_bytes <= 33554432 and
+		.limits.memory_peak_bytes > 20000000'
 	execution 1 "$@" --pids 20 -- ./bomb tasks 300
-	limit_is pids
+	limit_is pids '.limits.tasks_peak == 20 and .limits.tasks_refused == 1 and
+		.limits.pids_by == "cgroup"'
 	assert_output 19
-	assert_field "$R" .limits.tasks_peak 20
-	assert_field "$R" .limits.tasks_refused 1
-	assert_field "$R" .limits.pids_by cgroup
 	execution 153 "$@" --file-size 1M -- ./bomb file 50 # RLIMIT_FSIZE: without a group
 	[[ ! -e big || $(stat -c %s big) -le $((1 << 20)) ]]
-	limit_is file-size
-	jq -e '.limits == null' "$R" >/dev/null
+	limit_is file-size '.limits == null'
 }
 
 @test "each bomb ends by the limit of its execution, with its word, and nobody else notices" {
@@ -114,17 +115,15 @@ each_bomb() {
 	jq -e '.limits == null' <("$CARREL" exec --report fd:3 -- true 3>&1 >&2 </dev/null) >/dev/null
 	each_bomb
 	execution 0 --pids 20 -- ./bomb count 300
-	limit_is ''
-	assert_field "$R" .limits.tasks_refused 1
+	limit_is '' '.limits.tasks_refused == 1'
 	status=0
 	timeout "$PATIENCE" "$CARREL" exec --report "$R" --memory 64M --output-max 4096 -- yes \
 		</dev/null >"$T/out" 2>"$T/err" 3>&- || status=$?
 	((status != 0 && $(stat -c %s "$T/out") <= 4096))
 	limit_is output
 	execution 0 --cpus 0.2 -- ./bomb spin 1500
-	limit_is ''
-	jq -e '.limits.throttled_periods >= 3 and .limits.throttled_us > 0 and
-		.limits.cpu_us < .wall_us / 2' "$R" >/dev/null || fail "$(jq -c . "$R")"
+	limit_is '' '.limits.throttled_periods >= 3 and .limits.throttled_us > 0 and .limits.cpu_us > 0 and
+		.limits.cpu_us < .wall_us / 2'
 	[[ -z $(find "$GROUP" -mindepth 1 -type d) ]]
 	timeout "$PATIENCE" "$CARREL" session show --json | jq -e '.executions | length == 1' >/dev/null
 	bystander_is_well
@@ -162,9 +161,7 @@ each_bomb() {
 @test "an execution with too little memory to begin: the word is memory, and the session goes on" {
 	begin
 	execution 125 --memory 4K -- sh -c ': >ran'
-	limit_is memory
-	assert_field "$R" .error.code limit
-	jq -e '.started != "yes"' "$R" >/dev/null || fail "$(jq -c . "$R")"
+	limit_is memory '.error.code == "limit" and .started != "yes"'
 	[[ ! -e ran ]]
 	execution 0 --memory 32M -- true
 	end
@@ -187,8 +184,7 @@ fill() {
 	begin --memory 64M
 	bystander
 	fill 137 file
-	limit_is memory
-	assert_field "$R" .started yes
+	limit_is memory '.started == "yes"'
 	bystander_is_well
 	# What the next one can have is not enough for much, but for this.
 	execution 137 -- ./bomb memory 8
@@ -216,11 +212,11 @@ fill() {
 
 	begin
 	"$CARREL" exec --detach --name service --memory 40M --pids 9 -- \
-		sh -c ': >up; while [ ! -e boom ]; do sleep 0.1; done; ./bomb memory 512' </dev/null 3>&-
+		sh -c "$(waits up); ./bomb memory 512" </dev/null 3>&-
 	wait_for test -e up
 	number=$(basename "$GROUP"/exec-*)
 	[[ $(<"$GROUP/$number/memory.max") == $((40 << 20)) && $(<"$GROUP/$number/pids.max") == 10 ]]
-	: >boom
+	tell up
 	wait_for test ! -e "$GROUP/$number"
 	timeout "$PATIENCE" "$CARREL" session show --json | jq -e '.executions | length == 0' >/dev/null
 	"$CARREL" exec --detach --name service --memory 40M -- sleep 1000 </dev/null 3>&-
