@@ -25,6 +25,8 @@ common_setup() {
 	unset "${!CARREL_@}" 2>/dev/null || true
 	CARREL=$COMMON_CARREL CARREL_SOURCE=$COMMON_SOURCE CARREL_HELPERS=$COMMON_HELPERS
 	export CARREL
+	# bats notes the stack before each command, in these files too, where it says less than the line that called.
+	bats_add_debug_exclude_path "${BASH_SOURCE[0]%/*}"
 	unset XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
 	T=$(mktemp -d "${COMMON_DIR:-/var/tmp}/t.XXXXXX")
 	WS=$T/ws BASE=$T/base
