@@ -6,8 +6,10 @@
 #include "host/prepare.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "host/container.h"
@@ -23,13 +25,31 @@
 enum { ARENA_SIZE = 64 << 20 }; /* address space; pages are taken as they are touched */
 #define SYSTEM_POLICY "/etc/carrel/policy"
 
-/* A layer that is there only where somebody made it. */
+static int no_memory(int r, struct error *e)
+{
+	return error_set(e, ERROR_LIMIT, "options", -r, NULL, "no memory");
+}
+
+/*
+ * Whether nobody made that policy. One that cannot be seen may be there, and so is a link that leads
+ * nowhere: what it says must not be passed over. The user's own alone may lie in a home that is
+ * somebody else's, as after `sudo -u`.
+ */
+static bool is_absent(enum layer layer, const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0)
+		return false;
+	return errno == ENOENT || errno == ENOTDIR || (errno == EACCES && layer == LAYER_USER);
+}
+
 static int add_layer(struct prepared *p, enum layer layer, const char *path,
 	const struct policy_resolver *res, struct error *e)
 {
 	struct policy_file file;
 
-	if (!path || access(path, F_OK) < 0)
+	if (is_absent(layer, path))
 		return 0;
 	int r = policy_file_load(res->context, path, &file, e);
 	return r < 0
@@ -152,7 +172,6 @@ static int read_layers(struct prepared *p, int argc, const char *const *argv, in
 	const char *const *environment, const struct policy_resolver *res,
 	struct policy_verb_flag *flags, size_t flag_count, struct error *e)
 {
-	char path[1024];
 	int r = policy_add_arguments(
 		&p->policy, argc, argv, first, res, flags, flag_count, &p->next, e);
 
@@ -164,9 +183,10 @@ static int read_layers(struct prepared *p, int argc, const char *const *argv, in
 	if (r >= 0)
 		r = add_layer(p, LAYER_SYSTEM, SYSTEM_POLICY, res, e);
 	if (r >= 0 && res->names->xdg_config_home) {
-		(void)snprintf(
-			path, sizeof(path), "%s/carrel/policy", res->names->xdg_config_home);
-		r = add_layer(p, LAYER_USER, path, res, e);
+		const char *path = arena_join(
+			&p->arena, res->names->xdg_config_home, '/', "carrel/policy");
+
+		r = path ? add_layer(p, LAYER_USER, path, res, e) : no_memory(-ENOMEM, e);
 	}
 	return r < 0 ? r : policy_finish(&p->policy, "agent", res, e);
 }
@@ -228,11 +248,6 @@ static int know_caller(struct prepared *p, const struct identity *identity,
 	return 0;
 }
 
-static int no_memory(int r, struct error *e)
-{
-	return error_set(e, ERROR_LIMIT, "options", -r, NULL, "no memory");
-}
-
 int prepare_begin(struct prepared **ret, struct error *e)
 {
 	struct arena arena;
@@ -252,9 +267,9 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 {
 	struct policy_loader loader = { .arena = &p->arena };
 	struct policy_names names;
-	char cwd[2048];
+	char *cwd = arena_alloc(&p->arena, PATH_MAX);
 	const struct policy_resolver res = {
-		.cwd = getcwd(cwd, sizeof(cwd)) && cwd[0] == '/' ? cwd : NULL,
+		.cwd = cwd && getcwd(cwd, PATH_MAX) && cwd[0] == '/' ? cwd : NULL,
 		.names = &names,
 		.texts = embedded_texts,
 		.text_count = embedded_text_count,

@@ -241,6 +241,19 @@ static int judge_syscalls(const struct policy_judge *j)
 	return 0;
 }
 
+/* The filter's name, and what else chooses what passes it. */
+static int judge_filter(const struct policy_judge *j, const struct setting *s)
+{
+	const struct flag_value *nested = &j->p->nested;
+	int r = judge_text(j, s);
+
+	if (r < 0)
+		return r;
+	if (nested->on && !j->locked->nested.on && policy_is_later(j, &nested->source))
+		return policy_fail_locked(j, &nested->source, "nested");
+	return judge_syscalls(j);
+}
+
 /* `policy`: a file that was named after the system policy. */
 static int judge_files(const struct policy_judge *j)
 {
@@ -294,9 +307,10 @@ static int judge_setting(const struct policy_judge *j, const struct setting *s)
 		return judge_number(j, s);
 	case KIND_PATH_EARLY:
 	case KIND_PATH_LATE:
-	case KIND_FILTER:
 	case KIND_REPORT:
 		return judge_text(j, s);
+	case KIND_FILTER:
+		return judge_filter(j, s);
 	case KIND_ENUM:
 		return judge_enum(j, s);
 	case KIND_PROFILE:

@@ -54,6 +54,32 @@ with_system() {
 	assert_output user
 }
 
+@test "a policy of the machine that is there and cannot be read is an error" {
+	local make
+
+	need_root
+	# shellcheck disable=SC2016
+	for make in 'ln -s /nowhere policy' 'ln -s policy policy' 'mkdir policy' 'mkfifo policy'; do
+		run --separate-stderr unshare --mount bash -c '
+			mkdir -p "$1/layer" && mount -t tmpfs none "$1/layer" && mkdir "$1/layer/u" "$1/layer/w" &&
+			mount -t overlay -o "lowerdir=/etc,upperdir=$1/layer/u,workdir=$1/layer/w" none /etc &&
+			mkdir -p /etc/carrel && cd /etc/carrel && rm -f policy && eval "$2" && cd "$WS" || exit 77
+			exec "$CARREL" run -- touch "$WS/ran"' bash "$T" "$make"
+		[[ $status != 77 ]] || skip 'no second file system here'
+		assert_refused 'cannot read the policy file: /etc/carrel/policy'
+		[[ ! -e $WS/ran ]]
+	done
+	# An ordinary user who may not look at it: root is stopped by no mode.
+	run --separate-stderr unshare --mount bash -c '
+		mkdir -p "$1/layer" && mount -t tmpfs none "$1/layer" && mkdir "$1/layer/u" "$1/layer/w" &&
+		mount -t overlay -o "lowerdir=/etc,upperdir=$1/layer/u,workdir=$1/layer/w" none /etc &&
+		mkdir -p /etc/carrel && chmod 0700 /etc/carrel && chmod 0755 "$T" && chmod 0777 "$WS" || exit 77
+		exec setpriv --reuid=65534 --regid=65534 --clear-groups env TMPDIR=/tmp "$CARREL" run -- touch "$WS/ran"' bash "$T"
+	[[ $status != 77 ]] || skip 'no second file system here'
+	assert_refused 'cannot read the policy file: /etc/carrel/policy: Permission denied'
+	[[ ! -e $WS/ran ]]
+}
+
 @test "a lock: later layers may tighten, not loosen, and are told file and line" {
 	with_system $'net none\nlock net' "$CARREL" run --net host -- touch "$WS/ran"
 	assert_status 125
