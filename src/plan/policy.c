@@ -196,6 +196,23 @@ static int check_output(const struct policy *p, struct error *e)
 		&p->tty_source, "tty", "a terminal is one stream, which is not cut", e);
 }
 
+/* The later layer wins; both at one place are an error. */
+static int check_words(struct policy *p, struct error *e)
+{
+	struct flag_value *quiet = &p->quiet, *verbose = &p->verbose;
+
+	if (!quiet->on || !verbose->on)
+		return 0;
+	if (quiet->source.layer == verbose->source.layer)
+		return fail_pair(&quiet->source, "quiet", &verbose->source, "verbose",
+			"nothing but errors, or more than that?", e);
+	if (quiet->source.layer > verbose->source.layer)
+		verbose->on = false;
+	else
+		quiet->on = false;
+	return 0;
+}
+
 /* --- expanding -------------------------------------------------------------------------------- */
 
 /* Why a template could not be filled in; @r as template_expand returned it. */
@@ -268,6 +285,8 @@ int policy_finish(struct policy *p, const char *default_profile,
 		result = check_keep(p, e);
 	if (result == 0)
 		result = check_output(p, e);
+	if (result >= 0)
+		result = check_words(p, e);
 	if (result < 0 || p->lock_count == 0)
 		return result;
 	result = build_locked(p, default_profile, r, e);

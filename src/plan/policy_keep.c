@@ -115,20 +115,28 @@ static bool same_effect(const struct policy_line *a, const struct policy_line *b
 }
 
 /* On the command line both have the same place: their names say which they are. */
-static int fail_both(
-	const struct policy_place *at, const struct policy_line *old, const char *what)
+static int fail_both(const struct policy_place *at, const struct policy_line *old,
+	const struct policy_line *l)
 {
-	const char *name = settings_table[old->id].name;
+	const char *dashes = is_command_line(&old->source) ? "--" : "";
+	const char *name = settings_table[l->id].name, *other = settings_table[old->id].name;
+	const char *subject = policy_line_topic(l) ? policy_line_subject(l) : NULL;
 	char place[512];
 	int r;
 
-	if (is_command_line(&old->source)) {
-		r = policy_fail(at, "%s '--%s'", what, name);
+	if (!subject)
+		r = policy_fail(at, "'%s%s' is given twice", dashes, name);
+	else if (old->id == l->id)
+		r = policy_fail(
+			at, "'%s%s' says two things about '%.200s'", dashes, name, subject);
+	else
+		r = policy_fail(at, "'%s%s' contradicts '%s%s' about '%.200s'", dashes, name,
+			dashes, other, subject);
+	if (*dashes) {
 		error_hint(at->e, "keep one of them");
 		return r;
 	}
-	policy_format_source(&old->source, name, place, sizeof(place));
-	r = policy_fail(at, "%s '%s' at %s", what, name, place);
+	policy_format_source(&old->source, other, place, sizeof(place));
 	error_hint(at->e, "the other line is %s; keep one of them", place);
 	return r;
 }
@@ -140,11 +148,11 @@ static int check_pair(const struct policy_place *at, const struct policy_line *o
 	int topic = policy_line_topic(l);
 
 	if (topic == 0 && old->id == l->id)
-		return fail_both(at, old, "given twice, first as");
+		return fail_both(at, old, l);
 	if (topic && policy_line_topic(old) == topic &&
 		same_text(policy_line_subject(old), policy_line_subject(l)) &&
 		!same_effect(old, l))
-		return fail_both(at, old, "about the same thing, and contradicts");
+		return fail_both(at, old, l);
 	return 0;
 }
 

@@ -314,7 +314,7 @@ static int read_syscall(const struct policy_place *at, const char *word, struct 
 
 		(void)snprintf(
 			first, sizeof(first), "%.*s", (int)(action < 60 ? action : 60), word);
-		return fail_word(at, "action", first, text_nearest(first, actions, 2));
+		return fail_one_of(at, "action", first, actions, 2);
 	}
 	const char *bare = name + (*name == '@');
 	size_t bare_length = length - (size_t)(bare - name);

@@ -9,13 +9,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/policy.h"
+
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
 int line_wrong(const struct line *l, const char *what, const char *word)
 {
 	char on[512];
 
-	(void)snprintf(on, sizeof(on), "%s:%u", l->file, l->number);
+	/* There are no lines there, but one setting that this can be. */
+	if (!strcmp(l->file, POLICY_COMMAND_LINE))
+		(void)snprintf(on, sizeof(on), "--syscall");
+	else
+		(void)snprintf(on, sizeof(on), "%s:%u", l->file, l->number);
 	if (word)
 		return error_set(
 			l->e, ERROR_POLICY, "policy", 0, on, "%s: '%.60s'", what, word);

@@ -168,6 +168,35 @@ static void test_output_conflicts(void **state)
 	stop(&f);
 }
 
+static void test_quiet_and_verbose(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	add_args(&f, ARGS("--verbose", "--quiet"));
+	finish(&f);
+	assert_fails(&f, ERROR_POLICY, "command line: --quiet", "'quiet' contradicts 'verbose'",
+		"command line: --verbose");
+	stop(&f);
+
+	start(&f); /* the later layer wins */
+	add_text(&f, LAYER_USER, "/u/policy", "quiet\n");
+	add_args(&f, ARGS("--verbose"));
+	finish(&f);
+	assert_fine(&f);
+	assert_true(f.policy.verbose.on && !f.policy.quiet.on);
+	stop(&f);
+
+	start(&f);
+	add_text(&f, LAYER_USER, "/u/policy", "verbose\n");
+	add_args(&f, ARGS("--quiet"));
+	finish(&f);
+	assert_fine(&f);
+	assert_true(f.policy.quiet.on && !f.policy.verbose.on);
+	stop(&f);
+}
+
 static void test_keep_conflicts(void **state)
 {
 	struct fixture f;
@@ -776,6 +805,7 @@ int main(void)
 		cmocka_unit_test(test_replaced),
 		cmocka_unit_test(test_flags_off),
 		cmocka_unit_test(test_added_setting),
+		cmocka_unit_test(test_quiet_and_verbose),
 		cmocka_unit_test(test_keep_conflicts),
 		cmocka_unit_test(test_output_conflicts),
 		cmocka_unit_test(test_profile),
