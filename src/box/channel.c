@@ -148,12 +148,15 @@ int channel_receive_from(int fd, struct channel_record *ret_record,
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
+	/* No sender of ours sends more than there is room for: the receiver may not have so many. */
+	int result = msg.msg_flags & MSG_CTRUNC ? -EMFILE : -EPROTO;
+
 	take_control(&msg, ret_fds, ret_sender);
 	if (n == 0 && ret_fds[0] < 0)
 		return 0;
 	if (!is_whole(&record, (size_t)n, &msg)) {
 		close_all(ret_fds);
-		return -EPROTO;
+		return result;
 	}
 	*ret_record = record;
 	return 1;

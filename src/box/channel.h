@@ -48,15 +48,16 @@ enum channel_started { STARTED_NO = 0, STARTED_YES = 1, STARTED_UNKNOWN = 2 };
 
 /* Operation numbers below zero: steps of init that are no operation of the plan. */
 enum channel_step {
-	STEP_SETUP = -2,      /* init's own beginning */
-	STEP_PTY = -3,        /* the terminal */
-	STEP_LOOP = -4,       /* init's event loop */
-	STEP_CWD = -5,        /* the payload: working directory */
-	STEP_STDIO = -6,      /* the payload: descriptors */
-	STEP_EXEC = -7,       /* the payload: execve */
-	STEP_NAMESPACES = -8, /* init before the plan: the namespaces */
-	STEP_LIMITS = -9,     /* the payload: tighter limits of one execution */
-	STEP_KEEPER = -10,    /* a keeper's own beginning */
+	STEP_SETUP = -2,        /* init's own beginning */
+	STEP_PTY = -3,          /* the terminal */
+	STEP_LOOP = -4,         /* init's event loop */
+	STEP_CWD = -5,          /* the payload: working directory */
+	STEP_STDIO = -6,        /* the payload: descriptors */
+	STEP_EXEC = -7,         /* the payload: execve */
+	STEP_NAMESPACES = -8,   /* init before the plan: the namespaces */
+	STEP_LIMITS = -9,       /* the payload: tighter limits of one execution */
+	STEP_KEEPER = -10,      /* a keeper's own beginning */
+	STEP_INTERPRETER = -11, /* the payload: execve; its interpreter is missing */
 };
 
 struct channel_record {

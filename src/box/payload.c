@@ -60,6 +60,14 @@ static int exec_path(struct payload *p, const char *path)
 	int error = errno;
 	if (error == ENOEXEC && c->shell_argv)
 		(void)execve("/bin/sh", (char *const *)c->shell_argv, (char *const *)c->envp);
+	/* It is there: what is missing is what its first line, or its ELF header, names. */
+	if (error == ENOENT) {
+		int fd = open(path, O_PATH | O_CLOEXEC);
+
+		p->uninterpreted = p->uninterpreted || fd >= 0;
+		if (fd >= 0)
+			(void)close(fd);
+	}
 	p->ret_at_exec = 0;
 	return -error;
 }
@@ -131,8 +139,8 @@ static int payload_main(void *arg)
 		r = chdir(p->command->cwd) < 0 ? -errno : 0;
 	}
 	if (r >= 0) {
-		step = STEP_EXEC;
 		r = exec_searched(p);
+		step = r == -ENOENT && p->uninterpreted ? STEP_INTERPRETER : STEP_EXEC;
 	}
 	p->ret_errno = -r;
 	p->ret_step = step;

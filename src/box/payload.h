@@ -20,7 +20,8 @@ struct payload {
 	mode_t umask;
 	int ret_step; /* enum channel_step it failed in, 0 while none has */
 	int ret_errno;
-	int ret_at_exec; /* 1 from right before execve(2) on */
+	bool uninterpreted; /* the payload's own: a file was found whose interpreter was not */
+	int ret_at_exec;    /* 1 from right before execve(2) on */
 };
 
 /*

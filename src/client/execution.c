@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "box/channel.h"
 #include "client/request.h"
+#include "host/explain.h"
 
 enum event {
 	EVENT_CONTROL,
@@ -408,27 +409,6 @@ int execution_run(struct execution *x, const struct client_session *session,
 	return r;
 }
 
-static int not_started(
-	const struct control_record *how, const char *name, const char *cwd, struct error *e)
-{
-	int op = (int)how->flag;
-	bool missing = how->number == ENOENT || how->number == ENOTDIR;
-	int r;
-
-	if (op != STEP_EXEC) {
-		r = error_set(e, ERROR_APPLY, "launch", how->number,
-			op == STEP_CWD ? cwd : NULL, "%s",
-			op == STEP_CWD ? "cannot enter the working directory inside"
-				       : "the command cannot be set up inside");
-		(void)r;
-		return 125;
-	}
-	r = error_set(e, ERROR_EXEC, "launch", how->number, name,
-		missing ? "cannot find the command inside" : "cannot execute the command");
-	(void)r;
-	return missing ? 127 : 126;
-}
-
 int execution_status(
 	const struct execution_end *end, const char *name, const char *cwd, struct error *e)
 {
@@ -441,7 +421,7 @@ int execution_status(
 	if (how->limit == CONTROL_LIMIT_TIMEOUT)
 		return 124;
 	if (how->started == STARTED_NO && how->number)
-		return not_started(how, name, cwd, e);
+		return explain_exec((int)how->flag, how->number, name, cwd, NULL, e);
 	if (how->started == STARTED_NO) {
 		r = error_set(e, ERROR_PROTOCOL, "session", 0, name,
 			"the command was killed before it began");

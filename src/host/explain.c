@@ -65,6 +65,12 @@ int explain_clone(int errnum, struct error *e)
 		error_hint(e, "raise `ulimit -u`, or end other processes of this user");
 		return r;
 	}
+	if (errnum == EMFILE || errnum == ENFILE) {
+		int r = error_set(
+			e, ERROR_LIMIT, "launch", errnum, NULL, "cannot start another process");
+		error_hint(e, "raise `ulimit -n`");
+		return r;
+	}
 	int r = error_set(e, ERROR_NAMESPACES, "launch", errnum, NULL,
 		"the machine refuses a new user namespace");
 	hint_namespaces(errnum, e);
@@ -84,7 +90,10 @@ static const char *step_text(int step)
 		return "cannot enter the working directory inside";
 	case STEP_STDIO:
 		return "cannot hand over the standard descriptors";
+	case STEP_LIMITS:
+		return "cannot set the limits of the command";
 	case STEP_EXEC:
+	case STEP_INTERPRETER:
 		return "cannot start the command";
 	default:
 		return "init failed in an unknown step";
@@ -99,6 +108,9 @@ static void hint_op(const struct op *op, int errnum, struct error *e)
 			e, "it was replaced while the session was being prepared; try again");
 	else if (errnum == EMFILE)
 		error_hint(e, "raise `ulimit -n`: the plan needs a descriptor for each path");
+	else if (op->kind == OP_ATTACH && (errnum == ENOENT || errnum == ENOTDIR))
+		error_hint(e,
+			"what is bound at a directory above has nothing there to mount it on");
 	else if (op->kind == OP_PROC && container_is_one())
 		container_hint(CONTAINER_PROC, true, e);
 	else if (op->kind == OP_PROC && (errnum == EPERM || errnum == EACCES))
@@ -128,6 +140,31 @@ static int explain_tasks(int op, struct error *e)
 		"Delegate=yes -- carrel run ...`; in a container `podman run --security-opt "
 		"unmask=/sys/fs/cgroup`, `docker run --privileged`");
 	return r;
+}
+
+int explain_exec(int step, int errnum, const char *name, const char *cwd, const char *path_env,
+	struct error *e)
+{
+	bool missing = errnum == ENOENT || errnum == ENOTDIR;
+	int r;
+
+	if (step != STEP_EXEC && step != STEP_INTERPRETER) {
+		r = error_set(e, ERROR_APPLY, "launch", errnum, step == STEP_CWD ? cwd : NULL,
+			"%s", step_text(step));
+		(void)r; /* the status says it */
+		return STATUS_CARREL;
+	}
+	r = error_set(e, ERROR_EXEC, "launch", errnum, *name ? name : "''",
+		step == STEP_INTERPRETER ? "cannot find the command's interpreter inside"
+			: missing        ? "cannot find the command inside"
+					 : "cannot execute the command");
+	(void)r;
+	if (step == STEP_INTERPRETER)
+		error_hint(
+			e, "it is there: what its first line, or its ELF header, names is not");
+	else if (missing && *name && path_env && !strchr(name, '/'))
+		error_hint(e, "PATH inside is %s", *path_env ? path_env : "empty");
+	return missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
 int explain_op(const struct plan *plan, int op, int errnum, struct error *e)

@@ -8,8 +8,22 @@
 #include "base/error.h"
 #include "plan/plan.h"
 
+enum {
+	STATUS_TIMED_OUT = 124,
+	STATUS_CARREL = 125,
+	STATUS_NOT_EXECUTABLE = 126,
+	STATUS_NOT_FOUND = 127,
+};
+
 /* explain_clone - creating the namespaces failed with @errnum. Fills @e, returns -errno. */
 int explain_clone(int errnum, struct error *e);
+
+/*
+ * explain_exec - the payload failed in @step (box/channel.h) with @errnum. @name: the command; @cwd,
+ * @path_env: where it was to start and be looked for, or NULL. Fills @e, returns the exit status.
+ */
+int explain_exec(int step, int errnum, const char *name, const char *cwd, const char *path_env,
+	struct error *e);
 
 /* explain_op - operation (or step, box/channel.h) @op failed inside with @errnum. As above. */
 int explain_op(const struct plan *plan, int op, int errnum, struct error *e);

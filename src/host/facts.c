@@ -162,19 +162,22 @@ static int find_scratch_base(
 	struct facts *f, struct resolver *res, const struct policy *policy, struct error *e)
 {
 	const char *asked = policy->scratch_base.value;
+	const char *tmpdir = asked ? NULL : facts_env(f->environ, "TMPDIR");
 	struct resolved found;
 
+	if (tmpdir && tmpdir[0] == '/')
+		asked = tmpdir;
 	if (!asked)
-		asked = facts_env(f->environ, "TMPDIR");
-	if (!asked || asked[0] != '/')
 		asked = "/tmp";
 	int r = resolve_path(res, asked, 0, &found);
-	if (r < 0 || !found.exists) {
-		if (!policy->scratch_base.value)
+	if (r < 0)
+		return error_set(e, ERROR_SCRATCH, "facts", -r, asked,
+			"cannot look at the scratch base");
+	if (!found.exists) {
+		if (asked == tmpdir)
 			error_hint(e,
 				"TMPDIR says so; make it, or name another with --scratch-base");
-		return scratch_error(
-			asked, r < 0 ? -r : ENOENT, "there is no such scratch base", e);
+		return scratch_error(asked, ENOENT, "there is no such scratch base", e);
 	}
 	r = check_scratch_base(f, &found, e);
 	if (r < 0)
@@ -222,18 +225,17 @@ static int find_runtime_dir(struct facts *f, struct resolver *res)
 
 static int find_home_and_cwd(struct facts *f, struct resolver *res)
 {
-	char buffer[PATH_MAX / 2];
+	char *cwd = arena_alloc(res->arena, PATH_MAX);
 	const char *home = facts_env(f->environ, "HOME");
 	struct resolved found;
 
 	if (home && home[0] == '/' && resolve_path(res, home, 0, &found) == 0 && found.exists)
 		f->home = found.path;
 	/* A directory that was deleted or lies outside of this root reads as no path or "(unreachable)". */
-	if (getcwd(buffer, sizeof(buffer)) && buffer[0] == '/') {
-		f->cwd = arena_copy(res->arena, buffer, strlen(buffer));
-		if (!f->cwd)
-			return -ENOMEM;
-	}
+	if (!cwd)
+		return -ENOMEM;
+	if (getcwd(cwd, PATH_MAX) && cwd[0] == '/')
+		f->cwd = cwd;
 	return 0;
 }
 

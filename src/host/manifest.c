@@ -21,45 +21,74 @@
 #define MANIFEST "protected"
 enum { ARENA_SIZE = 16 << 20, MANIFEST_MAX = 4 << 20 };
 
-static int put(char *buffer, size_t size, size_t *at, const char *text)
-{
-	size_t length = strlen(text) + 1;
+/* Texts on their way to the file, many in one write. */
+struct pending {
+	int fd;
+	size_t used;
+	char bytes[3072];
+};
 
-	if (length > size - *at)
-		return -E2BIG;
-	memcpy(buffer + *at, text, length);
-	*at += length;
+static int flush(struct pending *p)
+{
+	size_t size = p->used;
+
+	p->used = 0;
+	return fd_write_all(p->fd, p->bytes, size);
+}
+
+static int put(struct pending *p, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	int r = size > sizeof(p->bytes) - p->used ? flush(p) : 0;
+
+	if (r < 0)
+		return r;
+	if (size > sizeof(p->bytes))
+		return fd_write_all(p->fd, text, size);
+	memcpy(p->bytes + p->used, text, size);
+	p->used += size;
 	return 0;
 }
 
-int manifest_write(int dir, const struct plan *plan)
+static int write_absents(int dir, const struct plan *plan)
 {
-	char buffer[3072], number[24];
-	size_t at = 0;
+	struct pending pending;
+	char number[24];
 	int r = 0;
-
-	if (!plan->absent_count)
-		return 0;
 	autofd int fd =
 		fd_open_at(dir, MANIFEST, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+
 	if (fd < 0)
 		return fd;
+	pending.fd = fd;
+	pending.used = 0;
 	for (size_t i = 0; i < plan->absent_count && r >= 0; i++) {
 		const struct absent_path *a = &plan->absents[i];
 
-		if (at > sizeof(buffer) / 2) {
-			r = fd_write_all(fd, buffer, at);
-			at = 0;
-		}
 		(void)snprintf(number, sizeof(number), "%zu", a->existing_prefix);
+		r = put(&pending, a->root);
 		if (r >= 0)
-			r = put(buffer, sizeof(buffer), &at, a->root);
+			r = put(&pending, a->path);
 		if (r >= 0)
-			r = put(buffer, sizeof(buffer), &at, a->path);
-		if (r >= 0)
-			r = put(buffer, sizeof(buffer), &at, number);
+			r = put(&pending, number);
 	}
-	return r < 0 ? r : fd_write_all(fd, buffer, at);
+	return r < 0 ? r : flush(&pending);
+}
+
+int manifest_write(int dir, const struct plan *plan, struct error *e)
+{
+	int r = plan->absent_count ? write_absents(dir, plan) : 0;
+
+	if (r >= 0)
+		return 0;
+	r = error_set(e, ERROR_SCRATCH, "session", -r, plan->facts->session_dir,
+		"cannot note the protected paths");
+	if (r == -ENOSPC || r == -EDQUOT)
+		error_hint(
+			e, "free some space there, or name another place with --scratch-base");
+	else if (r == -EFBIG)
+		error_hint(e, "raise `ulimit -f`");
+	return r;
 }
 
 void manifest_discard(int dir)

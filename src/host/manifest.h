@@ -11,9 +11,9 @@
 
 /*
  * manifest_write - note plan->absents in the session directory @dir. Nothing is written where there
- * are none. 0 or -errno.
+ * are none. 0 or -errno with @e (ERROR_SCRATCH).
  */
-MUST_CHECK int manifest_write(int dir, const struct plan *plan);
+MUST_CHECK int manifest_write(int dir, const struct plan *plan, struct error *e);
 
 /* manifest_discard - the session is closed in the ordinary way: nothing is to be settled later. */
 void manifest_discard(int dir);

@@ -19,6 +19,7 @@
 #include "base/parent.h"
 #include "base/say.h"
 #include "host/caller.h"
+#include "host/explain.h"
 #include "host/finish.h"
 #include "host/launch.h"
 #include "host/limits.h"
@@ -36,13 +37,6 @@
 #include "plan/settings.h"
 
 #define RESULTS "tool-results"
-
-enum {
-	STATUS_TIMED_OUT = 124,
-	STATUS_CARREL = 125,
-	STATUS_NOT_EXECUTABLE = 126,
-	STATUS_NOT_FOUND = 127
-};
 
 struct run {
 	struct prepared *p; /* in its own arena, shared with init */
@@ -218,31 +212,6 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 	return r;
 }
 
-/* An execve that failed in the payload, for people; returns the status. */
-static int explain_exec(struct run *run)
-{
-	const struct outcome *o = &run->outcome;
-	const char *name = run->p->argv[0];
-	struct error *e = &run->error;
-
-	if (o->op != STEP_EXEC) {
-		int r = error_set(e, ERROR_APPLY, "launch", o->errnum,
-			o->op == STEP_CWD ? run->p->plan.cwd : NULL, "%s",
-			o->op == STEP_CWD ? "cannot enter the working directory inside"
-					  : "cannot hand over the standard descriptors");
-		(void)r;
-		return STATUS_CARREL;
-	}
-	bool missing = o->errnum == ENOENT || o->errnum == ENOTDIR;
-	int r = error_set(e, ERROR_EXEC, "launch", o->errnum, name,
-		missing ? "cannot find the command inside" : "cannot execute the command");
-	(void)r;
-	if (missing && !strchr(name, '/'))
-		error_hint(e, "PATH inside is %s",
-			*run->p->plan.path_env ? run->p->plan.path_env : "empty");
-	return missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
-}
-
 /* Killed from outside, or ended by a signal to carrel, before execve: nobody else says so. */
 static int explain_end_before_start(struct run *run)
 {
@@ -270,7 +239,8 @@ static int exit_status(struct run *run, int r)
 		return WIFSIGNALED(o->wait_status) ? 128 + WTERMSIG(o->wait_status)
 						   : WEXITSTATUS(o->wait_status);
 	if (r >= 0 && o->ready && o->started == STARTED_NO && o->errnum)
-		return explain_exec(run);
+		return explain_exec(o->op, o->errnum, run->p->argv[0], run->p->plan.cwd,
+			run->p->plan.path_env, &run->error);
 	return r < 0 ? STATUS_CARREL : explain_end_before_start(run);
 }
 
@@ -335,12 +305,8 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 	if (r >= 0)
 		r = start(run, argc, argv, environment);
 	/* While init applies the plan: for the case that we do not live to do it ourselves. */
-	if (r >= 0) {
-		r = manifest_write(run->session.dir, &run->p->plan);
-		if (r < 0)
-			r = error_set(&run->error, ERROR_SCRATCH, "session", -r,
-				run->p->facts.session_dir, "cannot note the protected paths");
-	}
+	if (r >= 0)
+		r = manifest_write(run->session.dir, &run->p->plan, &run->error);
 	if (r >= 0)
 		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep,
 			run, &run->outcome, &run->error);

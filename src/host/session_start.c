@@ -253,12 +253,8 @@ static int begin_session(
 		r = launch_session(&s->launch, e);
 	if (r >= 0)
 		verbose_tell(plan);
-	if (r >= 0) {
-		r = manifest_write(s->session.dir, plan);
-		if (r < 0)
-			r = error_set(e, ERROR_SCRATCH, "session", -r, plan->facts->session_dir,
-				"cannot note the protected paths");
-	}
+	if (r >= 0)
+		r = manifest_write(s->session.dir, plan, e);
 	if (r >= 0)
 		r = note_guard(s, e);
 	/* For clients: a link holds any bytes, and nothing inside sees it. */

@@ -48,6 +48,9 @@ refused() {
 	refused 'hint: agent, ci, container or strict' --profile none-such
 	refused syscalls --syscalls none-such
 	assert_matches "$stderr" 'hint: default, nested, strict or supervisor'
+	refused '^carrel: unknown system call: .mkdirr.: --syscall' --syscall 'errno mkdirr'
+	assert_matches "$stderr" "hint: did you mean 'mkdir'"
+	refused "contradicts 'verbose'" --quiet --verbose
 	refused env --env '=x'
 	refused lock --lock net
 }
@@ -116,6 +119,8 @@ refused() {
 		assert_status 0
 	done
 	refused "$T/gone" --bind "$T/gone:/mnt"
+	refused "\\(attach\\) failed: $WS: workspace" --scratch-base /var/tmp --bind "/usr/share:$T"
+	assert_matches "$stderr" 'hint: what is bound at a directory above has nothing there'
 	refused 'bind' --bind "$T"
 	refused '' --bind "$T:relative"
 	refused 'dev' --dev no-such-node
@@ -188,6 +193,15 @@ refused() {
 	[[ $(<"$T/out") == $'125\na\nb\nc' ]] || fail "$(<"$T/out") $(<"$T/err")"
 	assert_matches "$(<"$T/err")" '^carrel: .*No space left'
 	assert_matches "$(<"$T/err")" 'hint:.*scratch-base'
+	# names can be made, and nothing can be written to them
+	unshare --mount bash -c '
+		mount -t tmpfs -o size=64k,mode=1777 none "$1" || exit 77
+		head -c 1M /dev/zero >"$1/a" 2>/dev/null
+		"$CARREL" run --scratch-base "$1" -- touch "$2/ran"
+		echo "$?"; ls -A "$1"' bash "$T/small" "$WS" >"$T/out" 2>"$T/err" || skip 'no second file system here'
+	[[ $(<"$T/out") == $'125\na' ]] || fail "$(<"$T/out") $(<"$T/err")"
+	assert_matches "$(<"$T/err")" '^carrel: .*No space left'
+	assert_matches "$(<"$T/err")" 'hint:.*scratch-base'
 	[[ ! -e $WS/ran ]]
 }
 
@@ -218,17 +232,23 @@ refused() {
 
 @test "few descriptors: it works or says that it needs more" {
 	need prlimit
-	for n in 4 8 16 32; do
+	for n in 4 5 6 7 8 10 12 14 16 18 20 22 24 26 28 32; do
 		run --separate-stderr prlimit --nofile=$n "$CARREL" run -- touch "$WS/ran"
 		if [[ $status != 0 ]]; then
-			assert_refused
-			assert_matches "$stderr" 'descriptor|Too many open files|files'
+			assert_refused '(No file descriptors available|descriptor)'
+			assert_matches "$stderr" 'hint: raise `ulimit -n`'
 			[[ ! -e $WS/ran ]]
 		fi
 		rm -f "$WS/ran"
 	done
-	run --separate-stderr prlimit --nofile=16 "$CARREL" run -- touch "$WS/ran"
-	[[ $status == 0 || $stderr == *'ulimit -n'* ]] || fail 'the remedy is not named'
+}
+
+@test "files that may not grow: the remedy is named" {
+	run bash -c 'ulimit -f 0; exec "$CARREL" run -- touch "$WS/ran"' # stderr is a pipe
+	stderr=$output output=
+	assert_refused 'File too large'
+	assert_matches "$stderr" 'hint: raise `ulimit -f`'
+	[[ ! -e $WS/ran ]]
 }
 
 @test "no further process: it says so" {

@@ -25,6 +25,19 @@ works_in() {
 	done
 }
 
+@test "a workspace far down: paths of nearly PATH_MAX" {
+	local name dir=$WS
+
+	name=$(printf 'x%.0s' {1..200})
+	while ((${#dir} < 3600)); do
+		dir+=/$name
+		mkdir "$name"
+		cd "$name"
+		((${#dir} < 1600 || ${#dir} > 3400)) || works_in "$dir"
+	done
+	works_in "$dir"
+}
+
 @test "a workspace that is a symlink, or reached through one" {
 	mkdir "$T/real" "$T/real/sub"
 	ln -s real "$T/link"

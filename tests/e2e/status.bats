@@ -85,6 +85,12 @@ missing() {
 		assert_field "$R" .error.errno_name EACCES
 	done
 	missing -- ./orphan # as in a shell: the interpreter is what is missing
+	assert_matches "$stderr" "cannot find the command's interpreter inside: \./orphan"
+	assert_matches "$stderr" 'hint: it is there'
+	mkdir "$WS/bin"
+	mv orphan "$WS/bin"
+	PATH=$WS/bin:$PATH missing -- orphan
+	assert_matches "$stderr" "cannot find the command's interpreter inside: orphan"
 }
 
 @test "a script without an interpreter line runs, as in a shell" {
