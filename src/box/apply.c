@@ -484,6 +484,8 @@ int box_apply(struct box *box, int *ret_op)
 			r = make_twins(&a);
 		if (r >= 0)
 			r = apply_op(&a, &plan->ops[i]);
+		if (r >= 0 && (plan->ops[i].flags & OPF_SHARED))
+			r = clone_share(a.slots[plan->ops[i].slot], BOX_CHANNEL);
 		if (r < 0) {
 			*ret_op = (int)i;
 			return r;

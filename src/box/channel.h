@@ -33,7 +33,8 @@ enum channel_kind {
 	CHANNEL_OPEN, /* to a keeper: open the path in the body as the command would; number = O_* flags,
 		       * streams = mode */
 	/* init -> supervisor */
-	CHANNEL_FAILED, /* operation op failed with errnum; nothing was started */
+	CHANNEL_FAILED,  /* operation op failed with errnum; nothing was started */
+	CHANNEL_SCRATCH, /* before READY: descriptor: the root of a scratch that is memory */
 	CHANNEL_READY, /* the plan is applied; descriptor: the terminal's master, if one was asked for */
 	CHANNEL_STARTED, /* the command was executed; sent only where box.dies_as_one, or EXEC says so:
 			  * the keeper may not live to say it with ENDED */

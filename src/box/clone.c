@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "box/channel.h"
 #include "box/sys.h"
 
 int clone_with(
@@ -32,4 +33,15 @@ int clone_set_attr(int tree, unsigned recursive, struct mount_attr *attr)
 		return r;
 	}
 	return tree;
+}
+
+int clone_share(int mount, int channel)
+{
+	const struct channel_record record = { .kind = CHANNEL_SCRATCH };
+	int tree = sys_open_tree(mount, "", AT_EMPTY_PATH | OPEN_TREE_CLONE);
+	int r = tree < 0 ? tree : channel_send(channel, &record, &tree, 1);
+
+	if (tree >= 0)
+		(void)close(tree);
+	return r;
 }

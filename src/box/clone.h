@@ -22,3 +22,10 @@ __attribute__((warn_unused_result)) int clone_with(
  */
 __attribute__((warn_unused_result)) int clone_set_attr(
 	int tree, unsigned recursive, struct mount_attr *attr);
+
+/*
+ * clone_share - send the supervisor a clone of @mount, the scratch that has just been attached (kernels before 6.15
+ * clone no other), as CHANNEL_SCRATCH. The clone has nothing of what is mounted on the original later, is no part of
+ * the session's tree, and so stays what it is when that tree goes. 0 or -errno.
+ */
+__attribute__((warn_unused_result)) int clone_share(int mount, int channel);

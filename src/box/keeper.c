@@ -408,6 +408,7 @@ static void handle_record(struct keeper *k)
 	case CHANNEL_KEEPER:
 	case CHANNEL_DISMISS:
 	case CHANNEL_FAILED:
+	case CHANNEL_SCRATCH:
 	case CHANNEL_READY:
 	case CHANNEL_STARTED:
 	case CHANNEL_STOPPED:

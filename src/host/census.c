@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -133,7 +134,7 @@ int census_tree(int parent_fd, const char *name, int max_ms, struct census *ret)
 	const size_t size = (size_t)CENSUS_MAX_DEPTH * BUFFER_BYTES;
 	struct walk w = { .until_ms = now_ms() + max_ms };
 
-	if (!beneath_is_name(name))
+	if (!beneath_is_name(name) && strcmp(name, ".") != 0)
 		return -EINVAL;
 	int fd = beneath_open(
 		parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH_SAME_MOUNT);

@@ -1,10 +1,10 @@
 /*
- * census.h - what a tree holds, within bounds: for the report on a scratch that is kept.
+ * census.h - what a tree holds, within bounds: for the report on a scratch that is kept, or was memory.
  *
  * Runs in: the supervisor (host side), on trees that tools wrote.
  * May not: change anything, follow a link, cross a mount, take longer than its bound.
  *
- * A scratch that is removed needs no census: remove_tree() counts what it removes.
+ * A scratch that is removed needs no census: remove_tree() counts what it removes, in the same way.
  */
 #pragma once
 
@@ -26,8 +26,8 @@ struct census {
 };
 
 /*
- * census_tree - count the regular files below @name, which is a directory in @parent_fd, for @max_ms
- * milliseconds at most.
+ * census_tree - count the regular files below @name, which is a directory in @parent_fd, or "." for
+ * that itself, for @max_ms milliseconds at most.
  * @ret: filled in on success, untouched otherwise.
  * Costs 6 system calls, 4 for each directory below (18 for a scratch with three empty ones) and one
  * for each file.

@@ -15,9 +15,11 @@
 #include "base/fd.h"
 #include "base/say.h"
 #include "box/sys.h"
+#include "host/beneath.h"
 #include "host/census.h"
 #include "host/gitdirs.h"
 #include "host/manifest.h"
+#include "host/promote_tree.h"
 #include "host/quarantine.h"
 #include "host/remove.h"
 #include "plan/path.h"
@@ -232,26 +234,61 @@ int close_quarantine(const struct plan *plan, const struct session *session, boo
 	return r < 0 ? r : reviewed < 0 ? reviewed : checked < 0 ? checked : reported;
 }
 
+/* What the scratch at @name in @dir holds, on top of what is counted already. */
+static void count_scratch(int dir, const char *name, struct report *report)
+{
+	struct census held;
+
+	if (census_tree(dir, name, CENSUS_MAX_MS, &held) < 0) {
+		report->scratch_truncated = true;
+		return;
+	}
+	report->scratch_files += held.files;
+	report->scratch_bytes += held.bytes;
+	report->scratch_truncated |= held.truncated;
+}
+
+/* A scratch that is memory is kept as a copy on disk, where it would have been without scratch-size. */
+static int save_memory(const struct plan *plan, const struct session *session, struct error *e)
+{
+	const char *path = plan->facts->scratch_dir;
+	struct promote_tree saved;
+	struct error why = { 0 };
+	autofd int to = beneath_open(session->dir, "scratch",
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH_SAME_MOUNT);
+
+	if (to < 0)
+		return error_set(
+			e, ERROR_SCRATCH, "close", -to, path, "cannot keep the scratch");
+	int r = promote_tree_save(
+		session->memory, to, plan->policy->scratch_size.value, path, &saved, &why);
+	if (r >= 0)
+		return 0;
+	r = error_set(e, ERROR_SCRATCH, "close", why.errnum, why.on, "%s", why.what);
+	error_hint(e, "the scratch was memory; what could be copied of it is in %s", path);
+	return r;
+}
+
 static int keep_directory(const struct plan *plan, struct session *session, bool lost,
 	struct report *report, struct error *e)
 {
-	struct census held;
 	char text[1200];
 	const struct policy *policy = plan->policy;
-	int r = session_keep(
-		session, policy->keep_for_ms.set && !lost ? policy->keep_for_ms.value : 0, e);
+	int saved = session->memory >= 0 ? save_memory(plan, session, e) : 0;
+	struct error unmarked = { 0 };
+	int r = session_keep(session,
+		policy->keep_for_ms.set && !lost ? policy->keep_for_ms.value : 0, &unmarked);
 
+	if (r < 0 && saved == 0)
+		*e = unmarked;
+	r = saved < 0 ? saved : r;
 	report->teardown = REPORT_TEARDOWN_KEPT;
 	report->scratch_kept = true;
-	if (policy->report.value &&
-		census_tree(session->dir, "scratch", CENSUS_MAX_MS, &held) == 0) {
-		report->scratch_files = held.files;
-		report->scratch_bytes = held.bytes;
-		report->scratch_truncated = held.truncated;
-	}
+	if (policy->report.value)
+		count_scratch(session->dir, "scratch", report);
 	if (!policy->quiet.on || lost) {
-		int length = snprintf(
-			text, sizeof(text), "carrel: kept: %s\n", plan->facts->scratch_dir);
+		int length = snprintf(text, sizeof(text), "carrel: kept%s: %s\n",
+			saved < 0 ? " in part" : "", plan->facts->scratch_dir);
 		int told = fd_write_all(STDERR_FILENO, text, (size_t)length);
 
 		(void)told; /* nobody is there to read it */
@@ -259,35 +296,34 @@ static int keep_directory(const struct plan *plan, struct session *session, bool
 	return r;
 }
 
-/* Outputs that were saved lay beside the scratch and went with it. */
-static void leave_out_outputs(struct report *report)
+/* What tools left, and nothing of what lies beside it: outputs, an overlay's layers, notes. */
+static void count_removed(const struct session *session, struct report *report)
 {
-	for (size_t i = 0; i < sizeof(report->output) / sizeof(report->output[0]); i++) {
-		const struct report_output *o = &report->output[i];
+	const struct remove_options options = { .flags = REMOVE_COUNT_BYTES };
+	struct remove_result gone;
 
-		if (!o->path || !report->scratch_files)
-			continue;
-		report->scratch_files--;
-		if (report->scratch_bytes >= o->saved_bytes)
-			report->scratch_bytes -= o->saved_bytes;
+	if (session->memory >= 0) {
+		count_scratch(session->memory, ".", report);
+		return;
 	}
+	int r = remove_tree_with(session->dir, "scratch", &options, &gone, NULL);
+	report->scratch_files = gone.files;
+	report->scratch_bytes = gone.bytes;
+	/* What stays is met once more, and told, when the whole directory is removed. */
+	report->scratch_truncated = r < 0;
 }
 
 int close_directory(const struct plan *plan, struct session *session, bool lost,
 	struct arena *arena, struct report *report, struct error *e)
 {
-	const struct remove_options options = {
-		.flags = plan->policy->report.value ? REMOVE_COUNT_BYTES : 0,
-	};
 	struct remove_result gone;
 
 	manifest_discard(session->dir);
 	if (lost || plan->policy->keep.on || plan->policy->keep_for_ms.set)
 		return keep_directory(plan, session, lost, report, e);
-	int r = remove_tree_with(session->base, session->name, &options, &gone, e);
-	report->scratch_files = gone.files;
-	report->scratch_bytes = gone.bytes;
-	leave_out_outputs(report);
+	if (plan->policy->report.value)
+		count_removed(session, report);
+	int r = remove_tree(session->base, session->name, &gone, e);
 	report->teardown = r >= 0 ? REPORT_TEARDOWN_REMOVED
 		: gone.removed    ? REPORT_TEARDOWN_PARTIAL
 				  : REPORT_TEARDOWN_FAILED;

@@ -206,6 +206,7 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 	/* What all but a few policies ask for; launch_init() begins again for those. */
 	struct launch l = { .pidfd = -1,
 		.channel = -1,
+		.scratch = -1,
 		.arena = arena,
 		.flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
 			CLONE_NEWNET };

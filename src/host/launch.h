@@ -30,6 +30,7 @@ struct launch {
 	bool dies_as_one, tasks_by_rlimit; /* for launch_init(): as in struct box */
 	bool live;             /* for launch_init(): many executions, started by keepers */
 	int views[TWIN_VIEWS]; /* live: a channel for each tighter view; -1: none */
+	int scratch; /* a scratch that is memory: its root, from init; the caller's; -1: none */
 	struct arena *arena;
 };
 

@@ -6,11 +6,9 @@
 #include "host/promote_session.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/fd.h"
-#include "host/beneath.h"
 #include "host/match.h"
 #include "host/promote.h"
 #include "host/promote_dest.h"
@@ -126,8 +124,7 @@ int promote_session(const struct plan *plan, const struct session *session, stru
 {
 	const struct policy *policy = plan->policy;
 	struct job j = { .plan = plan, .arena = arena, .e = e };
-	autofd int scratch = beneath_open(
-		session->dir, "scratch", O_PATH | O_DIRECTORY | O_NOFOLLOW, BENEATH_SAME_MOUNT);
+	autofd int scratch = session_scratch(session);
 
 	if (scratch < 0)
 		return error_set(e, ERROR_PROMOTE, "promote", -scratch,

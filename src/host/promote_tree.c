@@ -38,7 +38,10 @@ struct space {
 
 struct walk {
 	bool copying;
-	int depth; /* of the deepest open directory; -1: none */
+	bool saving;   /* copying, whatever it is */
+	uint64_t room; /* saving: bytes that may still be copied */
+	int first;     /* saving: why the first file that could not be copied was left out */
+	int depth;     /* of the deepest open directory; -1: none */
 	uint64_t entries;
 	const char *shown;
 	struct space *space;
@@ -92,13 +95,17 @@ static int copy_file(struct walk *w, int from_fd, const char *name, unsigned mod
 	autofd int from = beneath_open_file(from_fd, name);
 
 	if (from < 0)
-		return fail(w, name, -from, "cannot read what is to be promoted");
+		return fail(w, name, -from, "cannot read the artifact");
 	if (fstat(from, &before) < 0)
-		return fail(w, name, errno, "cannot read what is to be promoted");
+		return fail(w, name, errno, "cannot read the artifact");
 	if (!S_ISREG(before.st_mode))
 		return fail_type(w, name, before.st_mode);
-	if (before.st_mode & 06000)
+	if ((before.st_mode & 06000) && !w->saving)
 		return fail_setid(w, name);
+	uint64_t held = w->saving ? (uint64_t)before.st_blocks * 512 : 0;
+	if (held > w->room)
+		return fail(w, name, EFBIG, "files with many names, more than fits");
+	w->room -= held;
 	int r = copy_contents(from, to, before.st_size, &how);
 	if (r == -EIO ||
 		(r == 0 && (fstat(from, &after) < 0 || !same_content(&before, &after)))) {
@@ -119,7 +126,7 @@ static int copy_file(struct walk *w, int from_fd, const char *name, unsigned mod
 static int visit_file(
 	struct walk *w, int from_fd, const char *name, const struct stat *st, int to_fd)
 {
-	if (st->st_mode & 06000)
+	if ((st->st_mode & 06000) && !w->saving)
 		return fail_setid(w, name);
 	w->tree->files++;
 	if (!w->copying) {
@@ -130,7 +137,11 @@ static int visit_file(
 	autofd int to = fd_open_at(to_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	if (to < 0)
 		return fail(w, name, -to, "cannot write the copy");
-	return copy_file(w, from_fd, name, st->st_mode, to);
+	int r = copy_file(w, from_fd, name, st->st_mode, to);
+	if (r == 0 || !w->saving)
+		return r;
+	w->first = w->first ? w->first : r;
+	return unlinkat(to_fd, name, 0) < 0 ? r : 0;
 }
 
 /* --- links ------------------------------------------------------------------------------------- */
@@ -169,7 +180,7 @@ static int visit_link(struct walk *w, int from_fd, const char *name, int to_fd)
 	if (n < 0)
 		return fail(w, name, errno, "cannot read a symbolic link");
 	target[n] = '\0';
-	if (!stays_inside(target, w->depth)) {
+	if (!w->saving && !stays_inside(target, w->depth)) {
 		int r = fail(w, name, ELOOP,
 			"a symbolic link that may lead out of what is promoted");
 
@@ -210,7 +221,7 @@ static int visit_dir(
 		return 0;
 	}
 	if (from < 0)
-		return fail(w, name, -from, "cannot read what is to be promoted");
+		return fail(w, name, -from, "cannot read the artifact");
 	if (st->st_uid != geteuid())
 		w->tree->copy_only = true;
 	if (w->copying) {
@@ -232,16 +243,14 @@ static int visit(struct walk *w, int from_fd, const char *name, int to_fd)
 		return fail(w, NULL, E2BIG, "more than 1000000 entries");
 	if (fstatat(from_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		/* A tool has just removed it: then it is no part of the artifact. */
-		return errno == ENOENT
-			? 0
-			: fail(w, name, errno, "cannot read what is to be promoted");
+		return errno == ENOENT ? 0 : fail(w, name, errno, "cannot read the artifact");
 	if (S_ISDIR(st.st_mode))
 		return visit_dir(w, from_fd, name, &st, to_fd);
 	if (S_ISREG(st.st_mode))
 		return visit_file(w, from_fd, name, &st, to_fd);
 	if (S_ISLNK(st.st_mode))
 		return visit_link(w, from_fd, name, to_fd);
-	return fail_type(w, name, st.st_mode);
+	return w->saving ? 0 : fail_type(w, name, st.st_mode);
 }
 
 /* The mode last: it may lock the directory. */
@@ -269,7 +278,7 @@ static int step(struct walk *w)
 		ssize_t n = beneath_read(l->from_fd, buffer, BUFFER_BYTES);
 
 		if (n < 0 && n != -ENOENT)
-			return fail(w, NULL, (int)-n, "cannot read what is to be promoted");
+			return fail(w, NULL, (int)-n, "cannot read the artifact");
 		if (n <= 0) /* at its end, or removed by a tool */
 			return close_level(w, true);
 		l->at = 0;
@@ -329,7 +338,7 @@ static int copy_top(struct walk *w, int from_fd, const char *name, int to_fd)
 	struct stat st;
 
 	if (fstatat(from_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail(w, NULL, errno, "cannot read what is to be promoted");
+		return fail(w, NULL, errno, "cannot read the artifact");
 	if (S_ISREG(st.st_mode)) {
 		w->tree->files = 1;
 		int r = copy_file(w, from_fd, name, st.st_mode, to_fd);
@@ -343,21 +352,35 @@ static int copy_top(struct walk *w, int from_fd, const char *name, int to_fd)
 	autofd int from = beneath_open_dir(from_fd, name);
 	autofd int to = fcntl(to_fd, F_DUPFD_CLOEXEC, 3);
 	if (from < 0 || to < 0)
-		return fail(w, NULL, from < 0 ? -from : errno,
-			"cannot read what is to be promoted");
+		return fail(w, NULL, from < 0 ? -from : errno, "cannot read the artifact");
 	int r = push(w, name, &from, &to, &st);
 	return r < 0 ? r : walk_all(w);
+}
+
+static int copy_with(struct walk *w, int from_fd, const char *name, int to_fd,
+	const char *shown, struct promote_tree *ret, struct error *e)
+{
+	int r = begin(w, shown, ret, e);
+
+	if (r < 0)
+		return r;
+	r = copy_top(w, from_fd, name, to_fd);
+	(void)munmap(w->space, sizeof(*w->space));
+	return r < 0 ? r : w->first;
 }
 
 int promote_tree_copy(int from_fd, const char *name, int to_fd, const char *shown,
 	struct promote_tree *ret, struct error *e)
 {
 	struct walk w = { .copying = true };
-	int r = begin(&w, shown, ret, e);
 
-	if (r < 0)
-		return r;
-	r = copy_top(&w, from_fd, name, to_fd);
-	(void)munmap(w.space, sizeof(*w.space));
-	return r;
+	return copy_with(&w, from_fd, name, to_fd, shown, ret, e);
+}
+
+int promote_tree_save(int from_fd, int to_fd, uint64_t max_bytes, const char *shown,
+	struct promote_tree *ret, struct error *e)
+{
+	struct walk w = { .copying = true, .saving = true, .room = max_bytes };
+
+	return copy_with(&w, from_fd, ".", to_fd, shown, ret, e);
 }

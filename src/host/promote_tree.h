@@ -27,6 +27,16 @@ MUST_CHECK int promote_tree_inspect(int from_fd, const char *name, const char *s
 	struct promote_tree *ret, struct error *e);
 
 /*
+ * promote_tree_save - copy all that is in the directory @from_fd into the empty directory @to_fd, for a scratch
+ * that is to be kept when nothing writes to it any more. It is not judged: links stay as they are, setuid and setgid
+ * bits are dropped, and what is neither file, directory nor link is left out. @max_bytes: of data, all in all: a file
+ * with many names becomes many files. One that cannot be copied does not keep others from it.
+ * 0, or -errno with @e: of the first that is missing.
+ */
+MUST_CHECK int promote_tree_save(int from_fd, int to_fd, uint64_t max_bytes, const char *shown,
+	struct promote_tree *ret, struct error *e);
+
+/*
  * promote_tree_copy - copy @name in @from_fd into @to_fd: an empty file open for writing, or an empty
  * directory. Mode (less setid and sticky) and times as they were; checked as by the inspection.
  * A single file is on the disk afterwards; of a tree nothing is synced.

@@ -138,8 +138,8 @@ struct report {
 	enum workspace_mode workspace_mode;
 
 	const char *scratch;    /* NULL: none; the whole object is null */
-	uint64_t scratch_files; /* what is no directory, at the end */
-	uint64_t scratch_bytes; /* allocated on disk */
+	uint64_t scratch_files; /* regular ones, at the end */
+	uint64_t scratch_bytes; /* of regular files, apparent sizes */
 	bool scratch_truncated; /* counting stopped early: both are lower bounds */
 	bool scratch_kept;
 

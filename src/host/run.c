@@ -247,6 +247,7 @@ static int exit_status(struct run *run, int r)
 /* Close and report: on every way out, whatever stage was reached. */
 static int finish(struct run *run, int status)
 {
+	run->session.memory = take_fd(&run->launch.scratch);
 	struct finish f = {
 		.prepared = run->p,
 		.session = run->has_session ? &run->session : NULL,
@@ -336,8 +337,8 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 		say_error(&e);
 		return STATUS_CARREL;
 	}
-	run->launch = (struct launch){ .pidfd = -1, .channel = -1 };
-	run->session = (struct session){ .base = -1, .dir = -1 };
+	run->launch = (struct launch){ .pidfd = -1, .channel = -1, .scratch = -1 };
+	run->session = (struct session){ .base = -1, .dir = -1, .memory = -1 };
 	run->signals.fd = -1;
 	run->results = -1;
 	run->outcome.op = -1;

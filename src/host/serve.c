@@ -203,18 +203,24 @@ static int begin_serving(struct server *s)
 	return 0;
 }
 
-/* Init, or the init of a tighter view: none of them says anything but READY, and none may end. */
+/* Init, or the init of a tighter view: none says anything but READY, init SCRATCH before; none may end. */
 static int handle_init(struct server *s, unsigned view)
 {
 	struct channel_record record;
 	int fds[CHANNEL_FDS_MAX];
 	int channel = server_init_channel(s, view);
 	int r = channel_receive(channel, &record, fds);
+	autofd int fd = take_fd(&fds[0]);
 
 	for (int i = 0; i < CHANNEL_FDS_MAX; i++)
 		fd_close(&fds[i]);
 	if (r == -ECONNRESET)
 		r = channel_receive(channel, &record, fds);
+	if (r > 0 && record.kind == CHANNEL_SCRATCH && view == 0 && s->views_awaited & 1u &&
+		fd >= 0 && s->launch->scratch < 0) {
+		s->launch->scratch = take_fd(&fd);
+		return 0;
+	}
 	if (r > 0 && record.kind == CHANNEL_READY && (s->views_awaited & (1u << view))) {
 		s->views_awaited &= ~(1u << view);
 		return s->views_awaited ? 0 : begin_serving(s);

@@ -421,6 +421,7 @@ static void handle_record(struct server *s, struct slot *slot,
 		return;
 	case CHANNEL_GO:
 	case CHANNEL_SESSION:
+	case CHANNEL_SCRATCH:
 	case CHANNEL_EXEC:
 	case CHANNEL_SIGNAL:
 	case CHANNEL_CONTINUE:

@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "host/beneath.h"
 #include "host/cgroup.h"
 #include "host/manifest.h"
 #include "host/remove.h"
@@ -101,6 +102,7 @@ int session_create(struct session *ret, const struct plan *plan, struct error *e
 {
 	struct session s = { .base = -1,
 		.dir = -1,
+		.memory = -1,
 		.base_path = plan->facts->scratch_base,
 		.name = plan->facts->session_name };
 	char new_name[64];
@@ -137,8 +139,16 @@ int session_keep(struct session *s, uint64_t keep_ms, struct error *e)
 	return r < 0 ? scratch_error(s, r, "cannot mark the session directory as kept", e) : 0;
 }
 
+int session_scratch(const struct session *s)
+{
+	return beneath_open(s->memory >= 0 ? s->memory : s->dir,
+		s->memory >= 0 ? "." : "scratch", O_PATH | O_DIRECTORY | O_NOFOLLOW,
+		BENEATH_SAME_MOUNT);
+}
+
 void session_close(struct session *s)
 {
+	fd_close(&s->memory);
 	fd_close(&s->dir);
 	fd_close(&s->base);
 }

@@ -16,8 +16,9 @@
 #include "plan/plan.h"
 
 struct session {
-	int base; /* the scratch base */
-	int dir;  /* the session directory, locked; -1 while there is none */
+	int base;   /* the scratch base */
+	int dir;    /* the session directory, locked; -1 while there is none */
+	int memory; /* the root of a scratch that is memory (scratch-size); -1: it is on disk */
 	const char *base_path;
 	const char *name;
 };
@@ -37,7 +38,13 @@ MUST_CHECK int session_keep(struct session *s, uint64_t keep_ms, struct error *e
 /* session_is_name - whether @name has the form carrel-<id>. */
 bool session_is_name(const char *name);
 
-/* session_close - give up the descriptors, and with them the lock. */
+/*
+ * session_scratch - the scratch, wherever it is: a descriptor (O_PATH), the caller's, or -errno.
+ * That of a bounded one works also when every process of the session is dead.
+ */
+MUST_CHECK int session_scratch(const struct session *s);
+
+/* session_close - give up the descriptors, and with them the lock; memory is free from then on. */
 void session_close(struct session *s);
 
 struct session_sweep {

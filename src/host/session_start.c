@@ -311,6 +311,7 @@ static void farewell(struct start *s)
 
 static int finish(struct start *s, int status)
 {
+	s->session.memory = take_fd(&s->launch.scratch);
 	struct finish f = {
 		.prepared = s->p,
 		.live = true,
@@ -369,8 +370,8 @@ static int supervise_in_this_process(
 		say_error(&no_memory);
 		return STATUS_CARREL;
 	}
-	s->launch = (struct launch){ .pidfd = -1, .channel = -1 };
-	s->session = (struct session){ .base = -1, .dir = -1 };
+	s->launch = (struct launch){ .pidfd = -1, .channel = -1, .scratch = -1 };
+	s->session = (struct session){ .base = -1, .dir = -1, .memory = -1 };
 	s->signals.fd = s->listener = s->die_with = s->state.dir = s->log = -1;
 	s->outcome.op = -1;
 	limits_init(&s->limits);

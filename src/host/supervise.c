@@ -338,14 +338,19 @@ static void take_outcome(struct supervisor *v, const struct channel_record *reco
 	v->phase = PHASE_OVER;
 }
 
-static int handle_record(struct supervisor *v, const struct channel_record *record, int master)
+static int handle_record(struct supervisor *v, const struct channel_record *record, int *fd)
 {
 	switch ((enum channel_kind)record->kind) {
+	case CHANNEL_SCRATCH:
+		if (v->phase != PHASE_SETUP || *fd < 0 || v->launch->scratch >= 0)
+			return -EPROTO;
+		v->launch->scratch = take_fd(fd);
+		return 0;
 	case CHANNEL_READY:
 		if (v->phase != PHASE_SETUP)
 			return -EPROTO;
 		v->out->ready = true;
-		return start_command(v, master);
+		return start_command(v, take_fd(fd));
 	case CHANNEL_FAILED:
 		v->out->op = record->op;
 		v->out->errnum = record->errnum;
@@ -396,7 +401,7 @@ static int handle_channel(struct supervisor *v)
 			"init ended without saying how the command did");
 	}
 	if (r > 0)
-		r = handle_record(v, &record, take_fd(&fds[0]));
+		r = handle_record(v, &record, &fds[0]);
 	for (int i = 0; i < CHANNEL_FDS_MAX; i++)
 		fd_close(&fds[i]);
 	return r;

@@ -155,7 +155,10 @@ static int place_scratch(struct builder *b, struct node *n)
 		n->slot = b->scratch_slot;
 		n->prefix = "";
 		n->idmapped = false;
-		return emit_attach(b, n, n->slot);
+		int r = emit_attach(b, n, n->slot);
+		if (r >= 0)
+			b->attaches[b->attach_count - 1].flags |= OPF_SHARED;
+		return r;
 	}
 	int r = place_bind(b, n, 0);
 

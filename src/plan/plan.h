@@ -216,6 +216,8 @@ enum op_flag {
 		1 << 8, /* LANDLOCK_PATH: what has gone since is not allowed; CAPABILITIES: the
 			 * bounding set and the securebits stay where they cannot be changed */
 	OPF_CHECKED = 1 << 6, /* CLONE: device and inode must be those of the facts */
+	OPF_SHARED =
+		1 << 9, /* ATTACH: the supervisor gets a clone of the mount, as a descriptor */
 };
 
 #define PLAN_NO_SLOT 0xffff

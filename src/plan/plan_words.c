@@ -17,6 +17,7 @@ const struct plan_flag_word plan_flag_words[] = {
 	{ OPF_DEV, "device" },
 	{ OPF_OWNED, "owned" },
 	{ OPF_CHECKED, "checked" },
+	{ OPF_SHARED, "shared with the supervisor" },
 	{ 0, NULL },
 };
 

@@ -154,8 +154,7 @@ static int fail_pair(const struct source *a, const char *a_name, const struct so
 
 /*
  * keep and keep-for say the same thing differently: the later layer wins; in one file or on one
- * command line together they are an error; from two files of one layer the bounded one wins. Neither,
- * nor promote, goes with scratch-size: a bounded scratch is memory, and does not outlive the session.
+ * command line together they are an error; from two files of one layer the bounded one wins.
  */
 static int check_keep(struct policy *p, struct error *e)
 {
@@ -171,17 +170,7 @@ static int check_keep(struct policy *p, struct error *e)
 				"for a time, or until it is removed?", e);
 		keep->on = false;
 	}
-	if (!p->scratch_size.set)
-		return 0;
-	if (p->promote_count)
-		return fail_pair(&p->scratch_size.source, "scratch-size",
-			&p->promotes[0].source, "promote",
-			"a bounded scratch is memory, gone before anything is promoted", e);
-	if (!keep->on && !keep_for->set)
-		return 0;
-	return fail_pair(&p->scratch_size.source, "scratch-size",
-		keep->on ? &keep->source : &keep_for->source, keep->on ? "keep" : "keep-for",
-		"a bounded scratch is memory", e);
+	return 0;
 }
 
 /* A terminal is one stream for everything; what is to be counted and cut needs pipes. */

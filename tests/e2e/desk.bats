@@ -248,12 +248,19 @@ inside() {
 }
 
 @test "what promote lines name is promoted when a live session ends" {
-	begin --promote 'keep/*:out'
-	inside 'mkdir keep && echo a >keep/a && echo b >b'
-	"$CARREL" session end
-	unset CARREL_SESSION
-	wait_for test -e out/a
-	[[ $(<out/a) == a && ! -e out/b ]]
+	local kind
+	for kind in '' '--scratch-size 1M'; do
+		rm -rf out
+		# shellcheck disable=SC2086
+		begin --promote 'keep/*:out' --report "$T/r" $kind
+		inside 'mkdir keep && echo a >keep/a && echo b >b'
+		"$CARREL" exec --detach --name stays -- sleep 1000 3>&- 4>&-
+		"$CARREL" session end
+		unset CARREL_SESSION
+		[[ $(<out/a) == a && ! -e out/b ]]
+		assert_field "$T/r" .scratch.files 1
+		assert_field "$T/r" .scratch.bytes 2
+	done
 }
 
 @test "prompt: literal paths, in the shipped words or in others" {

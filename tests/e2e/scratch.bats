@@ -129,14 +129,36 @@ load ../lib/session
 	assert_nothing_left
 }
 
-@test "a bounded scratch that is kept is kept" {
-	carrel run --keep --scratch-size 1M -- sh -c 'echo kept >"$CARREL_SCRATCH/file"; echo "$CARREL_SCRATCH"'
-	if [[ $status == 0 ]]; then
-		[[ $(<"$output/file") == kept ]] || fail 'status 0, and what was kept is not there'
-	else # memory does not outlive the session: then it has to be said before anything runs
-		assert_status 125
-		assert_output ''
-	fi
+@test "a bounded scratch that is kept is kept, on disk" {
+	local kind
+	for kind in --keep '--keep-for 1h'; do
+		# shellcheck disable=SC2086
+		carrel run $kind --scratch-size 1M --report "$T/r" -- \
+			sh -c 'echo kept >"$CARREL_SCRATCH/file"; truncate -s 1T "$CARREL_SCRATCH/hole"; echo "$CARREL_SCRATCH"; exit 3'
+		assert_status 3
+		[[ $stderr == "carrel: kept: $output" ]]
+		[[ $(<"$output/file") == kept && $(stat -c %u "$output/file") == "$(id -u)" ]]
+		[[ $(stat -c %s "$output/hole") == 1099511627776 ]]
+		assert_field "$T/r" .scratch.files 2
+		assert_field "$T/r" .scratch.bytes 1099511627781
+		rm -rf "$BASE"/carrel-*
+	done
+}
+
+@test "a bounded scratch takes no more of the disk than it may hold, when it is kept" {
+	# Control: one name, and all of it is kept.
+	carrel run --keep --scratch-size 4M -- sh -c 'dd if=/dev/zero of="$CARREL_SCRATCH/a" bs=1M count=3 2>/dev/null'
+	assert_status 0
+	[[ $(stat -c %s "$BASE"/carrel-*/scratch/a) == 3145728 ]]
+	rm -rf "$BASE"/carrel-*
+	carrel run --keep --scratch-size 4M -- sh -c '
+		cd "$CARREL_SCRATCH" && dd if=/dev/zero of=a bs=1M count=3 2>/dev/null && echo small >small &&
+		for i in 1 2 3 4 5 6 7 8 9; do ln a "$i"; done'
+	assert_status 125
+	assert_matches "$stderr" 'files with many names, more than fits'
+	assert_matches "$stderr" "kept in part: $BASE/carrel-"
+	[[ $(<"$(echo "$BASE"/carrel-*/scratch/small)") == small ]]
+	(($(du -s -B1 "$BASE" | cut -f 1) < 6000000)) || fail 'the disk holds more than scratch-size'
 	rm -rf "$BASE"/carrel-*
 }
 

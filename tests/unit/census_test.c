@@ -52,6 +52,9 @@ static void test_counts(void **state)
 	struct census found = count(t->fd, "s");
 	assert_int_equal(found.files, 4);
 	assert_true(found.bytes == ((uint64_t)1 << 40) + 5 + 3 + 3);
+	autofd int scratch = openat(t->fd, "s", O_PATH | O_CLOEXEC);
+	struct census same = count(scratch, ".");
+	assert_memory_equal(&same, &found, sizeof(same));
 	assert_false(found.truncated);
 	assert_int_equal(stat_of(t->fd, "s/a/file").st_mode & 07777, 0);
 }

@@ -203,21 +203,6 @@ static void test_keep_conflicts(void **state)
 
 	(void)state;
 	start(&f);
-	add_text(&f, LAYER_USER, "/u/policy", "scratch-size 1G\n");
-	add_args(&f, ARGS("--keep"));
-	finish(&f);
-	assert_fails(&f, ERROR_POLICY, "/u/policy:1", "'scratch-size' contradicts 'keep'",
-		"command line: --keep");
-	stop(&f);
-
-	start(&f);
-	add_args(&f, ARGS("--keep-for", "1h", "--scratch-size", "1G"));
-	finish(&f);
-	assert_fails(&f, ERROR_POLICY, "command line: --scratch-size", "contradicts 'keep-for'",
-		NULL);
-	stop(&f);
-
-	start(&f);
 	add_args(&f, ARGS("--keep-for", "1h", "--keep"));
 	finish(&f);
 	assert_fails(&f, ERROR_POLICY, "command line: --keep-for", "contradicts 'keep'",
@@ -242,7 +227,7 @@ static void test_keep_conflicts(void **state)
 
 	start(&f);
 	add_text(&f, LAYER_USER, "/u/policy", "keep-for 1h\n");
-	add_args(&f, ARGS("--no-keep", "--scratch-size", "1M"));
+	add_args(&f, ARGS("--no-keep"));
 	finish(&f);
 	assert_fine(&f);
 	assert_true(!f.policy.keep_for_ms.set && !f.policy.keep.on);
