@@ -155,7 +155,10 @@ static pid_t find_child(pid_t parent)
 	return found;
 }
 
-/* proc(5), /proc/PID/stat: PF_FORKNOEXEC stays set until execve. */
+/*
+ * proc(5), /proc/PID/stat: PF_FORKNOEXEC stays set until execve has begun; the environment, which is
+ * never empty in a session, is there when it has ended.
+ */
 static bool is_executed(pid_t pid)
 {
 	char text[1024];
@@ -166,7 +169,8 @@ static bool is_executed(pid_t pid)
 	const char *at = strrchr(text, ')');
 	for (int field = 2; at && field < 9; field++)
 		at = strchr(at + 1, ' ');
-	return at && !(strtoul(at, NULL, 10) & FORKED_NOT_EXECUTED);
+	return at && !(strtoul(at, NULL, 10) & FORKED_NOT_EXECUTED) &&
+		attest_read(pid, "environ", text, sizeof(text)) != 0;
 }
 
 static bool find_processes(struct attest_session *s)
