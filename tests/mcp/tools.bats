@@ -58,7 +58,7 @@ END
 		contains(c.refused("write", {"path": "x", "content": "*", "encoding": "base64"}), "not base64")
 		for what in ({"command": "true"}, {"argv": ["true"]}):
 			contains(c.refused("exec", {**what, "cwd": "no/such"}),
-				f'`cwd` cannot be entered: "{scratch}/no/such": No such file')
+				f'`cwd` cannot be entered: "{os.environ["WS"]}/no/such": No such file')
 		same(os.listdir(os.environ["WS"]), [])
 		names = [e["name"] for e in c.good("list")["entries"]]
 		same([n for n in names if n in ("a.sh", "nul", "x")], ["a.sh", "nul"])
