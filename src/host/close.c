@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -270,9 +269,8 @@ static int save_memory(const struct plan *plan, const struct session *session, s
 }
 
 static int keep_directory(const struct plan *plan, struct session *session, bool lost,
-	struct report *report, struct error *e)
+	struct arena *arena, struct report *report, struct error *e)
 {
-	char text[1200];
 	const struct policy *policy = plan->policy;
 	int saved = session->memory >= 0 ? save_memory(plan, session, e) : 0;
 	struct error unmarked = { 0 };
@@ -287,9 +285,9 @@ static int keep_directory(const struct plan *plan, struct session *session, bool
 	if (policy->report.value)
 		count_scratch(session->dir, "scratch", report);
 	if (!policy->quiet.on || lost) {
-		int length = snprintf(text, sizeof(text), "carrel: kept%s: %s\n",
+		const char *text = arena_format(arena, "carrel: kept%s: %s\n",
 			saved < 0 ? " in part" : "", plan->facts->scratch_dir);
-		int told = fd_write_all(STDERR_FILENO, text, (size_t)length);
+		int told = text ? fd_write_all(STDERR_FILENO, text, strlen(text)) : -ENOMEM;
 
 		(void)told; /* nobody is there to read it */
 	}
@@ -320,7 +318,7 @@ int close_directory(const struct plan *plan, struct session *session, bool lost,
 
 	manifest_discard(session->dir);
 	if (lost || plan->policy->keep.on || plan->policy->keep_for_ms.set)
-		return keep_directory(plan, session, lost, report, e);
+		return keep_directory(plan, session, lost, arena, report, e);
 	if (plan->policy->report.value)
 		count_removed(session, report);
 	int r = remove_tree(session->base, session->name, &gone, e);

@@ -210,12 +210,12 @@ static int handle_init(struct server *s, unsigned view)
 	int fds[CHANNEL_FDS_MAX];
 	int channel = server_init_channel(s, view);
 	int r = channel_receive(channel, &record, fds);
-	autofd int fd = take_fd(&fds[0]);
 
-	for (int i = 0; i < CHANNEL_FDS_MAX; i++)
-		fd_close(&fds[i]);
 	if (r == -ECONNRESET)
 		r = channel_receive(channel, &record, fds);
+	autofd int fd = take_fd(&fds[0]);
+	for (int i = 0; i < CHANNEL_FDS_MAX; i++)
+		fd_close(&fds[i]);
 	if (r > 0 && record.kind == CHANNEL_SCRATCH && view == 0 && s->views_awaited & 1u &&
 		fd >= 0 && s->launch->scratch < 0) {
 		s->launch->scratch = take_fd(&fd);

@@ -86,6 +86,20 @@ load ../lib/session
 	done
 }
 
+@test "--keep says where, however long that is" {
+	local base=$BASE part
+
+	part=$(printf 'd%.0s' {1..200})
+	while ((${#base} < 1600)); do
+		base+=/$part
+	done
+	mkdir -p "$base"
+	carrel run --keep --scratch-base "$base" -- sh -c 'echo "$CARREL_SCRATCH"'
+	assert_status 0
+	[[ $stderr == "carrel: kept: $output" ]]
+	rm -rf "${BASE:?}/$part"
+}
+
 @test "--keep leaves it and says where" {
 	carrel run --keep -- sh -c 'echo kept >"$CARREL_SCRATCH/file"; echo "$CARREL_SCRATCH"'
 	assert_status 0
