@@ -6,6 +6,7 @@
 #include "host/sweep.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ enum { STATUS_CARREL = 125 };
 
 static void say_name(void *context, const char *name)
 {
-	char text[128];
+	char text[NAME_MAX + 32];
 	int length = snprintf(text, sizeof(text), "%s %s\n", (const char *)context, name);
 	int r = fd_write_all(STDOUT_FILENO, text, (size_t)length);
 
@@ -51,7 +52,7 @@ static int read_options(int argc, const char *const *argv, int first, bool *ret_
 
 static void say_entry(void *context, const char *name)
 {
-	char text[128];
+	char text[NAME_MAX + 32];
 	int length = snprintf(text, sizeof(text), "%s entry %s\n", (const char *)context, name);
 	int r = fd_write_all(STDOUT_FILENO, text, (size_t)length);
 
