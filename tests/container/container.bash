@@ -124,12 +124,24 @@ lsm_options() {
 	[[ ! -e /sys/fs/selinux/enforce ]] || OPTIONS_LSM+=(--security-opt label=disable)
 }
 
-# container [OPTION...] IMAGE COMMAND...: `podman run`, to its end. The limits are such that a podman
-# without CAP_SYS_RESOURCE can set them.
+# limit_options: limits that a podman without CAP_SYS_RESOURCE can set; it lowers its own limit of processes to
+# the machine's pids. They are counted for each uid of the kernel: as root, the containers of all files that
+# run beside this one share a uid 1000, maybe with a person, so that only a uid of its own gets a small limit.
+limit_options() {
+	local most=20000 hard
+
+	hard=$(ulimit -Hu)
+	[[ $hard == unlimited ]] || ((hard >= most)) || most=$hard
+	OPTIONS_LIMIT=(--ulimit nofile=1024:1024
+		--ulimit "nproc=${PROCESSES:-$most}:${PROCESSES:-$most}")
+}
+
+# container [OPTION...] IMAGE COMMAND...: `podman run`, to its end; $PROCESSES bounds those of its user.
 container() {
 	lsm_options
-	podman_ run "${OPTIONS_LSM[@]}" --rm --log-driver none --network none --pull never \
-		--ulimit nofile=1024:1024 --ulimit nproc=1000:1000 \
+	limit_options
+	podman_ run "${OPTIONS_LSM[@]}" "${OPTIONS_LIMIT[@]}" --rm --log-driver none \
+		--network none --pull never \
 		-v "${WS:-$STORE/tmp}:/srv/ws" -v "${OUT:-$STORE/tmp}:/out" -w /srv/ws \
 		-e HOME=/home/u -e SECRET=hunter2 "$@"
 }

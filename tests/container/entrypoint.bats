@@ -32,9 +32,10 @@ ALL=(--user 1000:1000 --security-opt unmask=ALL)
 # start_container [OPTION...] IMAGE COMMAND...: in the background.
 start_container() {
 	lsm_options
-	podman_ run "${OPTIONS_LSM[@]}" -d --name "$NAME" --log-driver none --network none --pull never \
-		--ulimit nofile=1024:1024 --ulimit nproc=1000:1000 -v "$WS:/srv/ws" \
-		-v "$OUT:/out" -w /srv/ws -e HOME=/home/u "$@" >/dev/null
+	limit_options
+	podman_ run "${OPTIONS_LSM[@]}" "${OPTIONS_LIMIT[@]}" -d --name "$NAME" --log-driver none \
+		--network none --pull never -v "$WS:/srv/ws" -v "$OUT:/out" -w /srv/ws \
+		-e HOME=/home/u "$@" >/dev/null
 }
 
 inside() {
@@ -157,7 +158,8 @@ inside() {
 	run container "${docker[@]}" static carrel run --profile container --degraded -- true
 	[[ $output != *'no Landlock'* ]] || skip 'no Landlock in this kernel'
 	for image in slim busybox static; do
-		run container "${docker[@]}" "$image" intruder alone \
+		# The bomb takes every process that its uid may have: a uid of its own.
+		PROCESSES=500 run container "${docker[@]}" --user 2000:2000 "$image" intruder alone \
 			carrel run --profile container --degraded -- intruder bomb
 		assert_status 0
 		assert_matches "$output" 'left 0'

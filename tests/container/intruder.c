@@ -484,13 +484,16 @@ static int run_refused(char **argv)
 	return 127;
 }
 
-/* Forks as fast as it can; what is forked does so, too. Bounded by the container's limit. */
 /*
  * RLIMIT_NPROC does not hold root. There is an end then, too: the machine's last pid is taken within a tenth
  * of a second otherwise, and whoever else wants one meanwhile, beside the test, fails.
  */
 enum { BOMB_OF_ROOT = 2000 };
 
+/*
+ * Forks as fast as it can; what is forked does so, too, and again when one of them has ended. Bounded by the
+ * limit that the test gives it, for a uid that no other test uses: processes are counted for each uid.
+ */
 static int bomb(void)
 {
 	unsigned *made = mmap(
