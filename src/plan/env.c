@@ -55,6 +55,14 @@ static bool name_matches(const char *glob, const char *name, size_t length)
 	return !*glob;
 }
 
+/* TMPDIR is in the scratch unless a line names it itself: who writes a pattern does not mean that. */
+static bool rule_matches(const char *glob, const char *name, size_t length)
+{
+	bool whole = length == strlen("TMPDIR") && !strncmp(name, "TMPDIR", length);
+
+	return whole ? !strcmp(glob, "TMPDIR") : name_matches(glob, name, length);
+}
+
 static int list_put(struct env_list *l, const char *entry, size_t length)
 {
 	for (size_t i = 0; i < l->count; i++)
@@ -87,7 +95,7 @@ static void list_remove(struct env_list *l, const char *glob)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < l->count; i++)
-		if (!name_matches(glob, l->entries[i], name_length(l->entries[i])))
+		if (!rule_matches(glob, l->entries[i], name_length(l->entries[i])))
 			l->entries[kept++] = l->entries[i];
 	l->count = kept;
 }
@@ -97,7 +105,7 @@ static int take_from_caller(struct env_list *l, const struct facts *facts, const
 	for (size_t i = 0; facts->environ && facts->environ[i]; i++) {
 		size_t length = name_length(facts->environ[i]);
 
-		if (!length || !name_matches(glob, facts->environ[i], length))
+		if (!length || !rule_matches(glob, facts->environ[i], length))
 			continue;
 		/* A copy: init wipes the caller's own block before anything runs inside. */
 		const char *copy =
@@ -129,7 +137,22 @@ static int apply_rules(struct env_list *l, const struct plan *plan)
 	return r;
 }
 
-/* What carrel itself says, over everything else: a session must be able to trust it. */
+/* Whether TMPDIR is as the policy has it: set by a line of its own, or not to be there at all. */
+static bool has_own_tmpdir(const struct env_list *l, const struct policy *policy)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (same_name(l->entries[i], "TMPDIR", strlen("TMPDIR")))
+			return true;
+	for (size_t i = 0; i < policy->env_count; i++)
+		if (policy->envs[i].unset && !strcmp(policy->envs[i].name, "TMPDIR"))
+			return true;
+	return false;
+}
+
+/*
+ * What carrel itself says, over everything else: a session must be able to trust it. A policy that
+ * says otherwise was refused when it was read (policy_value.c).
+ */
 static int apply_own(struct env_list *l, const struct plan *plan)
 {
 	const struct facts *facts = plan->facts;
@@ -146,13 +169,14 @@ static int apply_own(struct env_list *l, const struct plan *plan)
 		{ "CARREL_WORKSPACE", facts->workspace },
 		{ "CARREL_SCRATCH", scratch },
 		{ "CARREL_TOOL_RESULTS", results },
-		{ "TMPDIR", tmp },
+		{ "TMPDIR", has_own_tmpdir(l, policy) ? NULL : tmp },
 		{ "PWD", plan->cwd },
 	};
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && r >= 0; i++)
-		r = list_set(l, own[i][0], own[i][1]);
+		if (own[i][1])
+			r = list_set(l, own[i][0], own[i][1]);
 	for (size_t i = 0; i < policy->scratch_env_count && r >= 0; i++)
 		r = list_set(l, policy->scratch_envs[i].word, scratch);
 	return r;
@@ -203,7 +227,7 @@ const char *plan_find_env(const struct plan *plan, const char *name)
 static bool is_own(const struct plan *plan, const char *entry, size_t length)
 {
 	static const char *const own[] = { "CARREL_SESSION", "CARREL_WORKSPACE",
-		"CARREL_SCRATCH", "CARREL_TOOL_RESULTS", "TMPDIR", "PWD" };
+		"CARREL_SCRATCH", "CARREL_TOOL_RESULTS", "PWD" };
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		if (strlen(own[i]) == length && same_name(entry, own[i], length))
@@ -228,7 +252,7 @@ const struct env_rule *plan_env_rule(const struct plan *plan, const char *entry)
 	for (size_t i = policy->env_count; i > 0; i--) {
 		const struct env_rule *rule = &policy->envs[i - 1];
 
-		if (rule->unset || !name_matches(rule->name, entry, length))
+		if (rule->unset || !rule_matches(rule->name, entry, length))
 			continue;
 		if (rule->value)
 			return rule;

@@ -101,6 +101,7 @@ int policy_line_topic(const struct policy_line *l)
 		return TOPIC_PATH;
 	case KIND_ENV:
 	case KIND_ENV_NAME:
+	case KIND_SCRATCH_ENV:
 		return TOPIC_ENV;
 	default:
 		return TOPIC_OTHER + l->id;

@@ -64,8 +64,8 @@ enum { TOPIC_NONE, TOPIC_PATH, TOPIC_ENV, TOPIC_OTHER };
 
 /*
  * policy_line_topic - lines with the same topic and subject replace one another across layers and
- * may not contradict within a source: all path rules are one topic, env and unsetenv another, any
- * other list one each (TOPIC_OTHER and up); TOPIC_NONE for what is no list.
+ * may not contradict within a source: all path rules are one topic, env, unsetenv and scratch-env
+ * another, any other list one each (TOPIC_OTHER and up); TOPIC_NONE for what is no list.
  */
 int policy_line_topic(const struct policy_line *l);
 

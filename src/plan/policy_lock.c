@@ -185,6 +185,21 @@ static bool is_unset(const struct policy *locked, const char *name)
 	return false;
 }
 
+static int judge_scratch_env(const struct policy_judge *j)
+{
+	const struct policy *p = j->p, *locked = j->locked;
+
+	for (size_t i = 0; i < p->scratch_env_count; i++) {
+		bool known = !policy_is_later(j, &p->scratch_envs[i].source);
+
+		for (size_t k = 0; k < locked->scratch_env_count && !known; k++)
+			known = !strcmp(p->scratch_envs[i].word, locked->scratch_envs[k].word);
+		if (!known)
+			return policy_fail_locked(j, &p->scratch_envs[i].source, "scratch-env");
+	}
+	return 0;
+}
+
 static int judge_env(const struct policy_judge *j, const struct setting *s)
 {
 	for (size_t i = 0; i < j->p->env_count; i++) {
@@ -196,20 +211,13 @@ static int judge_env(const struct policy_judge *j, const struct setting *s)
 					 : is_unset(j->locked, rule->name))
 			return policy_fail_locked(j, &rule->source, "env");
 	}
-	return 0;
-}
+	if (s->id == SETTING_ENV)
+		return judge_scratch_env(j);
+	for (size_t i = 0; i < j->p->scratch_env_count; i++) {
+		const struct word_rule *rule = &j->p->scratch_envs[i];
 
-static int judge_words(const struct policy_judge *j, const char *name,
-	const struct word_rule *now, size_t now_count, const struct word_rule *locked,
-	size_t locked_count)
-{
-	for (size_t i = 0; i < now_count; i++) {
-		bool known = !policy_is_later(j, &now[i].source);
-
-		for (size_t k = 0; k < locked_count && !known; k++)
-			known = !strcmp(now[i].word, locked[k].word);
-		if (!known)
-			return policy_fail_locked(j, &now[i].source, name);
+		if (policy_is_later(j, &rule->source) && is_unset(j->locked, rule->word))
+			return policy_fail_locked(j, &rule->source, "scratch-env");
 	}
 	return 0;
 }
@@ -275,8 +283,7 @@ static int judge_list(const struct policy_judge *j, const struct setting *s)
 	case SETTING_UNSETENV:
 		return judge_env(j, s);
 	case SETTING_SCRATCH_ENV:
-		return judge_words(j, s->name, j->p->scratch_envs, j->p->scratch_env_count,
-			j->locked->scratch_envs, j->locked->scratch_env_count);
+		return judge_scratch_env(j);
 	case SETTING_PROMOTE:
 		return judge_promotes(j, s->name, j->p->promotes, j->p->promote_count,
 			j->locked->promotes, j->locked->promote_count);

@@ -251,6 +251,28 @@ static int fail_env_name(const struct policy_place *at, const char *word)
 	return policy_fail(at, "'%.60s' is no name of a variable", word);
 }
 
+/* A line about what carrel sets itself could have no effect. A pattern means other variables. */
+static int check_env_free(const struct policy_place *at, const char *name)
+{
+	bool scratch = !strcmp(at->setting, "scratch-env");
+
+	if (strchr(name, '*'))
+		return 0;
+	if (scratch && !strcmp(name, "PATH")) {
+		error_hint(at->e, "no command would be found");
+		return policy_fail(at, "'PATH' cannot name the scratch");
+	}
+	if (!strcmp(name, "PWD"))
+		error_hint(at->e, "'cwd' says where the command starts");
+	else if (!strncmp(name, "CARREL_", 7))
+		error_hint(at->e,
+			scratch ? "CARREL_SCRATCH names the scratch in any case"
+				: "a name of your own does not begin with CARREL_");
+	else
+		return 0;
+	return policy_fail(at, "'%.60s' is carrel's own to set", name);
+}
+
 static int read_env(const struct policy_place *at, const char *word, struct policy_line *l)
 {
 	size_t length = strcspn(word, "=");
@@ -260,6 +282,9 @@ static int read_env(const struct policy_place *at, const char *word, struct poli
 	l->text = arena_copy(at->p->arena, word, length);
 	if (!l->text)
 		return policy_full(at->e);
+	int r = check_env_free(at, l->text);
+	if (r < 0)
+		return r;
 	return word[length] ? template_value(at, word + length + 1, &l->dest) : 0;
 }
 
@@ -268,7 +293,8 @@ static int read_env_name(const struct policy_place *at, const struct setting *s,
 {
 	if (!is_env_name(word, strlen(word), s->kind == KIND_ENV_NAME))
 		return fail_env_name(at, word);
-	return keep_text(at, word, l);
+	int r = check_env_free(at, word);
+	return r < 0 ? r : keep_text(at, word, l);
 }
 
 static bool is_word(const char *word)

@@ -41,6 +41,45 @@ load ../lib/session
 	assert_refused scratch-env
 }
 
+@test "what a line about a variable could not change is refused, wherever it stands" {
+	local name
+
+	for name in CARREL_SESSION CARREL_WORKSPACE CARREL_SCRATCH CARREL_TOOL_RESULTS PWD; do
+		carrel run --env "$name=/x" -- true
+		assert_refused "'$name' is carrel's own to set"
+		carrel run --unsetenv "$name" -- true
+		assert_refused "'$name' is carrel's own to set"
+	done
+	carrel run --scratch-env PATH -- true
+	assert_refused "'PATH' cannot name the scratch"
+	printf 'env A=1\nenv CARREL_SCRATCH=/x\n' >"$T/policy"
+	carrel run --policy "$T/policy" -- true
+	assert_status 125
+	assert_matches "$stderr" "$T/policy:2"
+	carrel run --env A=1 --scratch-env A -- true
+	assert_status 125
+	assert_matches "$stderr" 'contradicts'
+	# A pattern means what else it matches.
+	CARREL_OTHER=1 carrel run --env 'CARREL_*' -- sh -c \
+		'test -d "$CARREL_SCRATCH" && test "$CARREL_OTHER" = 1'
+	assert_status 0
+}
+
+@test "TMPDIR is the policy's where it says so itself" {
+	carrel run -- sh -c 'test "$TMPDIR" = "$CARREL_SCRATCH/tmp"'
+	assert_status 0
+	carrel run --env "TMPDIR=$WS/mine" -- sh -c 'mkdir mine && echo kept >"$(mktemp)" && cat mine/*'
+	assert_output kept
+	[[ $(cat "$WS"/mine/*) == kept ]]
+	carrel run --scratch-env TMPDIR -- sh -c 'test "$TMPDIR" = "$CARREL_SCRATCH"'
+	assert_status 0
+	carrel run --unsetenv TMPDIR -- sh -c 'test -z "${TMPDIR+set}" && mktemp'
+	assert_status 0
+	carrel run --env '*' -- sh -c 'test "$TMPDIR" = "$CARREL_SCRATCH/tmp"'
+	assert_status 0
+	await_nothing_left
+}
+
 @test "/tmp, /var/tmp and TMPDIR land in the scratch, and not on the host's" {
 	sh_in 'echo a >/tmp/carrel-t1; echo b >/var/tmp/carrel-t2; echo c >"$TMPDIR/carrel-t3"
 		stat -c %a /tmp; cd "$CARREL_SCRATCH"; find . -name "carrel-t?" | sed "s,.*/,," | sort | tr "\n" " "'

@@ -112,14 +112,47 @@ static void test_own(void **state)
 
 	(void)state;
 	/* No line of a policy and no variable of the caller is above them. */
-	start(&s, LINES("CARREL_SESSION", "TMPDIR", "TMPDIR=/elsewhere", "CARREL_*", "PWD=/"));
+	start(&s, LINES("CARREL_SESSION", "CARREL_*", "*", "PWD=/", "-*"));
 	for (size_t i = 0; i < 6; i++)
 		assert_string_equal(plan_find_env(&s.plan, own[i][0]), own[i][1]);
 	for (size_t i = 0; i < s.plan.env_count; i++)
 		assert_null(plan_env_rule(&s.plan, s.plan.envp[i]));
 	check(&s, LINES());
-	start(&s, LINES("-CARREL_*", "-TMPDIR"));
+	start(&s, LINES("-CARREL_*", "-TMP*"));
 	check(&s, LINES());
+}
+
+/* Who names it alone directs what is produced elsewhere. Beside carrel's own five. */
+static void test_tmpdir(void **state)
+{
+	static const struct {
+		const char *line, *value;
+		unsigned source;
+	} cases[] = { { "TMPDIR=/elsewhere", "/elsewhere", 2 }, { "TMPDIR", "/var/tmp", 2 },
+		{ "-TMPDIR", NULL, 0 }, { "TMPDIR*", "/tmp/carrel-x/scratch/tmp", 0 },
+		{ "-T*R", "/tmp/carrel-x/scratch/tmp", 0 } };
+	struct session s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		start(&s, LINES("A=1", cases[i].line));
+		const char *value = plan_find_env(&s.plan, "TMPDIR");
+
+		assert_int_equal(value != NULL, cases[i].value != NULL);
+		if (value) {
+			const struct env_rule *rule =
+				plan_env_rule(&s.plan, value - strlen("TMPDIR="));
+			assert_string_equal(value, cases[i].value);
+			assert_int_equal(rule ? rule->source.line : 0, cases[i].source);
+		}
+		arena_free(&s.arena);
+	}
+	/* The caller's where the caller has none: carrel's. */
+	start(&s, LINES("TMPDIR"));
+	s.facts.environ = LINES("A=1");
+	assert_int_equal(plan_environment(&s.plan, &s.e), 0);
+	assert_string_equal(plan_find_env(&s.plan, "TMPDIR"), "/tmp/carrel-x/scratch/tmp");
+	arena_free(&s.arena);
 }
 
 static void test_allowed(void **state)
@@ -277,6 +310,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_by_itself),
 		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_tmpdir),
 		cmocka_unit_test(test_allowed),
 		cmocka_unit_test(test_globs),
 		cmocka_unit_test(test_order),

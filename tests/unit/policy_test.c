@@ -67,8 +67,9 @@ static void test_replaced(void **state)
 
 	(void)state;
 	start(&f);
-	add_text(&f, LAYER_USER, "/u/policy", "read ~/.ssh/\nenv SECRET=1\nunsetenv PATH\n");
-	add_args(&f, ARGS("--env", "SECRET=2", "--write", "/"));
+	add_text(&f, LAYER_USER, "/u/policy",
+		"read ~/.ssh/\nenv SECRET=1\nunsetenv PATH\nscratch-env A B\n");
+	add_args(&f, ARGS("--env", "SECRET=2", "--write", "/", "--env", "A=1"));
 	expand(&f);
 	assert_fine(&f);
 	for (size_t i = 0; i < f.policy.path_count; i++)
@@ -80,6 +81,9 @@ static void test_replaced(void **state)
 	assert_string_equal(the_env(&f.policy, "SECRET")->value, "2");
 	assert_true(the_env(&f.policy, "PATH")->unset);
 	assert_true(the_env(&f.policy, "SECRET*")->unset);
+	assert_string_equal(the_env(&f.policy, "A")->value, "1");
+	assert_int_equal(f.policy.scratch_env_count, 1);
+	assert_string_equal(f.policy.scratch_envs[0].word, "B");
 	stop(&f);
 }
 
