@@ -6,9 +6,7 @@
 #include "agent/exec_request.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "agent/field.h"
 #include "agent/harmless.h"
@@ -163,17 +161,4 @@ void exec_request_explain(const struct desk *d, const json_t *arguments,
 	add_name(arguments, &name);
 	buffer_format(ret, "\"%s\" could not be started: %s. %s", name.data ? name.data : "",
 		strerror(end->number), advice(end->number));
-}
-
-int exec_request_seal(const struct buffer *body)
-{
-	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-	autofd int fd = memfd_create("carrel-request", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0)
-		return -errno;
-	int r = fd_write_all(fd, body->data, body->used);
-	if (r < 0)
-		return r;
-	return fcntl(fd, F_ADD_SEALS, seals) < 0 ? -errno : take_fd(&fd);
 }

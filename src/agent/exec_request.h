@@ -20,12 +20,6 @@ MUST_CHECK int exec_request_build(const struct desk *d, const json_t *arguments,
 	const char *shell, struct buffer *ret, struct buffer *ret_why);
 
 /*
- * exec_request_seal - a body that is too long for a record, in a file that cannot change any more.
- * The caller's descriptor, or -errno.
- */
-MUST_CHECK int exec_request_seal(const struct buffer *body);
-
-/*
  * exec_request_explain - why the command that @end tells of never was, and what to do; for the model.
  * Appended to @ret, unless that says something already.
  */

@@ -294,7 +294,8 @@ static int send_request(struct work *w, const struct buffer *body, const int std
 {
 	struct control_record record = { .kind = CONTROL_EXEC, .streams = 7 };
 	int fds[CONTROL_FDS_MAX] = { stdio[0], stdio[1], stdio[2], -1 };
-	autofd int apart = body->used > CONTROL_BODY_MAX ? exec_request_seal(body) : -1;
+	autofd int apart =
+		body->used > CONTROL_BODY_MAX ? control_seal(body->data, body->used) : -1;
 
 	if (body->used <= CONTROL_BODY_MAX)
 		return desk_ask(w->desk, &w->asked, &record, body->data, body->used, fds, 3);

@@ -19,10 +19,13 @@ static json_t *describe(const struct work *w, const struct control_message *m)
 {
 	static const char *const passed[] = { "session", "workspace", "scratch", "tool_results",
 		"profile", "state", "age_ms", "lifetime_ms", "executions_total" };
-	json_t *said = desk_json(m->body, m->size);
+	char *text = NULL;
+	ssize_t size = control_read_text(m, &text);
+	json_t *said = size < 0 ? NULL : desk_json(text, (size_t)size);
 	json_t *value = server_describe(call_server(w->call));
 	int r = said && value ? 0 : -1;
 
+	free(text);
 	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]) && r == 0; i++) {
 		json_t *each = json_object_get(said, passed[i]);
 

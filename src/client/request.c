@@ -6,10 +6,8 @@
 #include "client/request.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -60,25 +58,13 @@ static char *make_body(const struct execution_wish *wish, bool want_pty, size_t 
 	return body;
 }
 
-/* A long body goes beside the record, in a file that cannot change any more. */
-static int make_sealed(const char *body, size_t size)
-{
-	autofd int fd = memfd_create("carrel-request", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int r = fd < 0 ? -errno : fd_write_all(fd, body, size);
-
-	if (r >= 0 &&
-		fcntl(fd, F_ADD_SEALS,
-			F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
-		r = -errno;
-	return r < 0 ? r : take_fd(&fd);
-}
-
+/* A long body goes beside the record. */
 static int send_body(int fd, struct control_record *record, const char *body, size_t size,
 	int *fds, unsigned count)
 {
 	if (size <= CONTROL_BODY_MAX)
 		return control_send(fd, record, body, size, fds, count);
-	autofd int sealed = make_sealed(body, size);
+	autofd int sealed = control_seal(body, size);
 	if (sealed < 0)
 		return sealed;
 	record->body = CONTROL_BODY_FD;

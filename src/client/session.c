@@ -48,14 +48,21 @@ static void set_patience(int fd)
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
 }
 
-static int show(const struct client_session *s, enum show how, struct control_message *answer,
-	struct error *e)
+/* @ret: the caller's to free. Returns its length, or -errno with @e. */
+static ssize_t show(const struct client_session *s, enum show how,
+	struct control_message *answer, char **ret, struct error *e)
 {
 	const struct control_record request = { .kind = CONTROL_SHOW, .flag = how };
 
 	set_patience(s->fd);
 	int r = client_ask(s, &request, NULL, 0, answer, e);
-	return r < 0 ? r : 0;
+	if (r < 0)
+		return r;
+	ssize_t n = control_read_text(answer, ret);
+	control_close_fds(answer);
+	return n < 0 ? error_set(e, ERROR_PROTOCOL, "session", (int)-n, s->id,
+			       "the session's answer cannot be read")
+		     : n;
 }
 
 /* --- list ------------------------------------------------------------------------------------ */
@@ -66,21 +73,22 @@ static __attribute__((noinline)) int list_one(const struct state_session *found,
 {
 	struct client_session s;
 	struct error e = { 0 };
+	char *text = NULL;
 	int r = client_connect(&s, found->id, environment, &e);
 
 	if (r < 0)
 		return 0;
-	r = show(&s, json ? SHOW_JSON : SHOW_LINE, answer, &e);
+	ssize_t size = show(&s, json ? SHOW_JSON : SHOW_LINE, answer, &text, &e);
 	client_close(&s);
-	if (r < 0)
+	if (size < 0)
 		return 0;
-	size_t size = answer->size;
-	if (json && size && answer->body[size - 1] == '\n')
+	if (json && size && text[size - 1] == '\n')
 		size--;
 	if (json && !first)
 		r = put(",", 1);
 	if (r >= 0)
-		r = put(answer->body, size);
+		r = put(text, (size_t)size);
+	free(text);
 	return r < 0 ? r : 1;
 }
 
@@ -116,15 +124,17 @@ static int show_one(const char *id, const char *const *environment, bool json, s
 {
 	struct control_message *answer = malloc(sizeof(*answer));
 	struct client_session s = { .dir = -1, .fd = -1 };
-	int r = answer ? client_connect(&s, id, environment, e) : no_memory(e);
+	char *text = NULL;
+	ssize_t r = answer ? client_connect(&s, id, environment, e) : no_memory(e);
 
 	if (r >= 0)
-		r = show(&s, json ? SHOW_JSON : SHOW_TEXT, answer, e);
+		r = show(&s, json ? SHOW_JSON : SHOW_TEXT, answer, &text, e);
 	if (r >= 0)
-		r = put(answer->body, answer->size);
+		r = put(text, (size_t)r);
 	client_close(&s);
+	free(text);
 	free(answer);
-	return r;
+	return (int)r;
 }
 
 /* Its lines, for people, as they would be on standard error. */

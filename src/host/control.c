@@ -6,10 +6,14 @@
 #include "host/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -36,6 +40,54 @@ int control_send(int fd, const struct control_record *record, const void *body, 
 	if (fd_count > CONTROL_FDS_MAX || size > CONTROL_BODY_MAX)
 		return -EINVAL;
 	return channel_send_parts(fd, parts, fds, fd_count, MSG_DONTWAIT);
+}
+
+int control_seal(const void *data, size_t size)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+	autofd int fd = memfd_create("carrel-record", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int r = fd < 0 ? -errno : fd_write_all(fd, data, size);
+
+	if (r >= 0 && fcntl(fd, F_ADD_SEALS, seals) < 0)
+		r = -errno;
+	return r < 0 ? r : take_fd(&fd);
+}
+
+/* From its beginning: the offset is the sender's, too. */
+static ssize_t read_apart(int fd, char **ret)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size < 0 || st.st_size > CONTROL_TEXT_MAX)
+		return -EPROTO;
+	char *text = malloc((size_t)st.st_size + 1);
+	if (!text)
+		return -ENOMEM;
+	ssize_t n = pread(fd, text, (size_t)st.st_size, 0);
+	if (n != st.st_size) {
+		n = n < 0 ? -errno : -EPROTO;
+		free(text);
+		return n;
+	}
+	text[n] = '\0';
+	*ret = text;
+	return n;
+}
+
+ssize_t control_read_text(const struct control_message *m, char **ret)
+{
+	if (m->head.kind != CONTROL_TEXT)
+		return -EPROTO;
+	if (m->head.body == CONTROL_BODY_FD)
+		return m->fd_count == 1 ? read_apart(m->fds[0], ret) : -EPROTO;
+	char *text = malloc(m->size + 1);
+	if (!text)
+		return -ENOMEM;
+	memcpy(text, m->body, m->size + 1);
+	*ret = text;
+	return (ssize_t)m->size;
 }
 
 void control_close_fds(struct control_message *m)

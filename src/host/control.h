@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -16,8 +17,9 @@
 #define CONTROL_VERSION 1
 #define CONTROL_BODY_MAX 65536 /* bytes behind one record */
 #define CONTROL_BODY_FD \
-	UINT32_MAX /* EXEC: the body is in the last descriptor, a sealed memfd */
+	UINT32_MAX /* EXEC, TEXT: the body is in the last descriptor, a sealed memfd */
 #define CONTROL_FDS_MAX 4
+#define CONTROL_TEXT_MAX (1 << 20) /* bytes of a text beside its record */
 
 enum control_kind {
 	/* client -> supervisor */
@@ -93,6 +95,19 @@ MUST_CHECK int control_send(int fd, const struct control_record *record, const v
  * another version (head is filled in); -E2BIG: too many descriptors. No descriptor is left open then.
  */
 MUST_CHECK int control_receive(int fd, struct control_message *ret);
+
+/*
+ * control_seal - a body that is too long for a record, in a file that cannot change any more.
+ * Returns the descriptor, the caller's, or -errno. See: memfd_create(2), fcntl(2) F_ADD_SEALS.
+ */
+MUST_CHECK int control_seal(const void *data, size_t size);
+
+/*
+ * control_read_text - what a TEXT says, in its record or beside it.
+ * @ret: the text, a NUL behind it; the caller's to free. Returns its length, -EPROTO where @m is no TEXT
+ * or what came with it is no file of a size within bounds, -ENOMEM, or another -errno.
+ */
+MUST_CHECK ssize_t control_read_text(const struct control_message *m, char **ret);
 
 /* control_close_fds - close what came with a message and was not taken. */
 void control_close_fds(struct control_message *m);

@@ -140,18 +140,35 @@ static int do_stop(
 
 /* --- the session ----------------------------------------------------------------------------- */
 
+/* One moment's view, whatever its length: in pages, executions would begin and end between them. */
+static int answer_text(
+	struct server *s, unsigned client, uint64_t tag, const char *text, size_t size)
+{
+	struct control_record record = { .kind = CONTROL_TEXT, .tag = tag };
+
+	if (size <= CONTROL_BODY_MAX) {
+		server_answer(s, (int)client, &record, text, size, NULL, 0);
+		return 0;
+	}
+	autofd int apart = control_seal(text, size);
+	if (apart < 0)
+		return apart;
+	record.body = CONTROL_BODY_FD;
+	server_answer(s, (int)client, &record, NULL, 0, &apart, 1);
+	return 0;
+}
+
 static int do_show(
 	struct server *s, unsigned client, struct control_message *m, struct error *e)
 {
-	const struct control_record record = { .kind = CONTROL_TEXT, .tag = m->head.tag };
-	char *text = malloc(CONTROL_BODY_MAX);
+	char *text = malloc(SERVER_SHOW_MAX);
 	int r = !text ? -ENOMEM
 		: m->head.flag == 0
-		? server_show(s, text, CONTROL_BODY_MAX)
-		: server_show_text(s, m->head.flag == 2, text, CONTROL_BODY_MAX);
+		? server_show(s, text, SERVER_SHOW_MAX)
+		: server_show_text(s, m->head.flag == 2, text, SERVER_SHOW_MAX);
 
 	if (r >= 0)
-		server_answer(s, (int)client, &record, text, (size_t)r, NULL, 0);
+		r = answer_text(s, client, m->head.tag, text, (size_t)r);
 	free(text);
 	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
 			       "the session cannot be described")

@@ -154,6 +154,10 @@ void server_dismiss_idle(struct server *s, unsigned most);
 void server_slot_deadline(struct server *s, struct slot *slot);
 MUST_CHECK int server_tell_keeper(struct slot *slot, const struct channel_record *record);
 
+enum { /* the paths, each byte escaped; and what is said of each execution */
+	SERVER_SHOW_MAX = 65536 + SERVER_SLOTS * 512,
+};
+
 /* serve_show.c: what there is to say as JSON. Returns the length or -errno. */
 MUST_CHECK int server_show(const struct server *s, char *ret, size_t size);
 /* For people; @line: one line. */

@@ -90,6 +90,35 @@ alive() {
 	end_session
 }
 
+@test "a session is shown whole, however much runs in it" {
+	# More than a record holds of each form: quotes take twice their room in JSON.
+	local many=440 quotes
+
+	quotes=$(printf '%040d' 0 | tr 0 '"')
+	begin
+	control many "$many" sh -c "sleep 1000 # $quotes" "$quotes"
+	assert_status 0
+	control show 0
+	((${#output} > 65536)) || fail 'it fits into a record'
+	[[ $(jq -c '[.executions_total, (.executions | length), (.executions | map(.execution) | unique | length),
+		(.executions | map(.command) | unique | length)]' <<<"$output") == "[$many,$many,$many,1]" ]] ||
+		fail 'not all of them, or not each once'
+	carrel session show --json
+	[[ $(jq '.executions | map(.execution) | unique | length' <<<"$output") == "$many" ]]
+	carrel session show
+	[[ $(grep -c ' (service) sh -c ' <<<"$output") == "$many" ]]
+	carrel session list --json
+	[[ $(jq -c 'map(.executions | length)' <<<"$output") == "[$many]" ]]
+	# One may have been ending then.
+	local before
+	before=$(supervisor_descriptors)
+	control show 0
+	same_as_before() { (($(supervisor_descriptors) <= before)); }
+	wait_for same_as_before
+	end_session
+	assert_nothing_left
+}
+
 @test "signals: to the group, and to everything" {
 	begin
 	control signal 10 0 sh -c 'trap "echo caught; exit 3" USR1; echo ready; while :; do sleep 0.05; done'

@@ -11,6 +11,7 @@ connection ended before the answer. Verbs:
     given-up                at a terminal, killed before START
     signal N FLAG COMMAND... the same; the signal is sent when it has said "ready"
     detach NAME COMMAND...  a service
+    many N COMMAND...       N services without a name
     show FLAG | stop NAME | end
     open FLAGS PATH         a file: its path inside, and what is in it
     bad WHAT                a request that must be refused; WHAT: see BAD
@@ -31,7 +32,7 @@ import threading
 MAGIC, VERSION, SIZE = 0x6C727263, 1, 80
 RECORD = struct.Struct("=IHHQIiIIiIIIQQQQ")
 REQUEST = struct.Struct("=IIIIQQQQQQQQ")
-BODY_MAX, FDS_MAX, BODY_FD = 65536, 4, 4294967295
+BODY_MAX, FDS_MAX, BODY_FD, TEXT_MAX = 65536, 4, 4294967295, 1 << 20
 KINDS = {
     1: "EXEC", 2: "START", 3: "SIGNAL", 4: "CONTINUE", 5: "CLOSE", 6: "SHOW", 7: "STOP", 8: "OPEN",
     9: "CLASSIFY", 10: "END", 64: "ACCEPTED", 65: "TERMINAL", 66: "STOPPED", 67: "ENDED", 68: "TEXT",
@@ -49,9 +50,14 @@ class Answer:
     def __init__(self, data, fds):
         (self.magic, self.version, kind, self.tag, self.execution, self.number, self.flag, self.streams,
          self.wait_status, self.started, self.limit, size, self.wall_us, *_) = RECORD.unpack(data[:SIZE])
-        if self.magic != MAGIC or self.version != VERSION or len(data) != SIZE + size:
+        apart = size == BODY_FD
+        if self.magic != MAGIC or self.version != VERSION or len(data) != SIZE + (0 if apart else size):
             raise ValueError("no record of this version")
         self.name, self.body, self.fds = KINDS[kind], data[SIZE:], fds
+        if apart:
+            if os.fstat(fds[-1]).st_size > TEXT_MAX:
+                raise ValueError("too long a text")
+            self.body = os.pread(fds[-1], TEXT_MAX, 0)
 
     def texts(self):
         return [text.decode() for text in self.body.split(b"\0")[:-1]]
@@ -177,6 +183,13 @@ def execute(c, words, number=0, flag=0):
     ended = c.until("ENDED")
     reader.join(PATIENCE)
     ended.say()
+
+
+def detach_many(c, count, words):
+    fd = null()
+    for _ in range(count):
+        send_exec(c, request(words, flags=2), [fd, fd, fd], 7)
+        c.until("ACCEPTED")
 
 
 def at_terminal(c, words):
@@ -320,6 +333,8 @@ def main():
             body = request(rest[1:], flags=2, name=rest[0])
             send_exec(c, body, [null(), null(), null()], 7)
             one_answer(c)
+        elif verb == "many":
+            detach_many(c, int(rest[0]), rest[1:])
         elif verb == "show":
             c.send("SHOW", flag=int(rest[0]))
             print(c.until("TEXT").body.decode())

@@ -150,6 +150,21 @@ END
 END
 }
 
+@test "status counts all that runs, however much it is" {
+	python <<'END'
+		c = Client()
+		c.start()
+		session = c.good("status")["session"]
+		client = [sys.executable, os.environ["PYTHONPATH"] + "/../lib/control_client.py", session]
+		# More than a record of the control protocol holds.
+		subprocess.run([*client, "many", "440", "sh", "-c", "sleep 1000 #" + '"' * 50], check=True)
+		status = c.good("status")
+		same((status["executions_running"], status["executions_total"]), (440, 440))
+		same(c.close(), ([], 0))
+END
+	assert_nothing_left
+}
+
 @test "a refusal says what is so, and where it is" {
 	python <<'END'
 		c = Client()
