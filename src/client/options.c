@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "plan/policy.h"
+#include "plan/settings.h"
 
 struct reader {
 	int argc, next;
@@ -37,10 +38,36 @@ static struct client_option *find(struct reader *r, const char *name, size_t len
 	return NULL;
 }
 
+/* A setting of sessions that the verb has no option for: where it belongs, and which ones the verb has. */
+static int of_session(struct reader *r, const char *word)
+{
+	char own[256] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		const char *name = r->options[i].name;
+
+		if (!settings_find(name, strlen(name)))
+			continue;
+		int n = snprintf(own + used, sizeof(own) - used, "%s%s",
+			used ? ", " : "; one execution can have: ", name);
+		if (n > 0 && used + (size_t)n < sizeof(own))
+			used += (size_t)n;
+	}
+	own[used] = '\0';
+	error_hint(r->e, "it belongs to carrel session start%s", own);
+	return fail(r, word, "this is a setting of the whole session");
+}
+
 static int unknown(struct reader *r, const char *word)
 {
 	const char *best = NULL;
+	const struct setting *setting = strncmp(word, "--", 2) != 0
+		? NULL
+		: settings_find(word + 2, strcspn(word + 2, "="));
 
+	if (setting && !setting->system_only)
+		return of_session(r, word);
 	for (size_t i = 0; i < r->count && !best; i++)
 		if (!strncmp(word, "--", 2) && text_nearest(word + 2, &r->options[i].name, 1))
 			best = r->options[i].name;

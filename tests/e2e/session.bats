@@ -192,6 +192,17 @@ sleepers() {
 		carrel $arguments
 		assert_refused
 	done
+	# What the whole session has, and what one execution can have.
+	for arguments in --hide --hide=x --profile; do
+		carrel exec "$arguments" x -- true
+		assert_refused "setting of the whole session: $arguments"$'\n''carrel: hint: .*session start; .*: cwd, env, .*, net$'
+	done
+	carrel read --net none x
+	assert_refused 'hint: .*session start$'
+	carrel exec --lock net -- true # a word of policy files
+	assert_refused 'unknown option: --lock'
+	carrel exec --tmeout 1s -- true
+	assert_refused 'did you mean --timeout'
 	carrel session --help
 	assert_status 0
 	carrel exec --help
