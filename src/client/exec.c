@@ -19,6 +19,7 @@
 #include "client/exec_report.h"
 #include "client/execution.h"
 #include "client/options.h"
+#include "client/path.h"
 #include "host/facts.h"
 #include "host/output.h"
 
@@ -161,25 +162,10 @@ static int read_env(struct exec *x, const char *const *environment)
 static int read_cwd(struct exec *x)
 {
 	const char *word = x->options[OPTION_CWD].value;
-	char here[2048];
 
-	if (word && !*word)
-		return error_set(
-			&x->error, ERROR_USAGE, "options", 0, "--cwd", "an empty path");
-	if (!word || word[0] == '/') {
-		x->wish.cwd = word;
-		return 0;
-	}
-	if (!getcwd(here, sizeof(here)) || here[0] != '/')
-		return error_set(&x->error, ERROR_USAGE, "options", errno, word,
-			"the working directory is gone, and --cwd is relative to it");
-	size_t size = strlen(here) + strlen(word) + 2;
-	x->cwd = malloc(size);
-	if (!x->cwd)
-		return error_set(&x->error, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
-	(void)snprintf(x->cwd, size, "%s/%s", here, word);
+	x->cwd = word ? client_absolute(word, &x->error) : NULL;
 	x->wish.cwd = x->cwd;
-	return 0;
+	return word && !x->cwd ? -EINVAL : 0;
 }
 
 static int read_limits(struct exec *x)

@@ -6,32 +6,47 @@
 #include "client/path.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* @ret: PATH_MAX bytes. Deleted it has no path, outside of our root one that begins with "(unreachable)". */
+static int find_here(const char *path, char *ret, struct error *e)
+{
+	errno = 0;
+	if (getcwd(ret, PATH_MAX) && ret[0] == '/')
+		return 0;
+	bool gone = errno == 0 || errno == ENOENT;
+	return error_set(e, ERROR_USAGE, "options",
+		gone                      ? 0
+			: errno == ERANGE ? ENAMETOOLONG
+					  : errno,
+		path, "the working directory %s, and the path is relative to it",
+		gone ? "is gone" : "cannot be named");
+}
+
 char *client_absolute(const char *path, struct error *e)
 {
-	char here[2048] = "";
-	int r;
+	size_t length = strlen(path), used = 0;
+	char *whole = malloc(PATH_MAX + length + 1);
+	int r = 0;
 
-	if (!path[0]) {
-		r = error_set(e, ERROR_USAGE, "options", 0, NULL, "an empty path");
-		(void)r; /* there is no path */
-		return NULL;
-	}
-	if (path[0] != '/' && (!getcwd(here, sizeof(here) - 1) || here[0] != '/')) {
-		r = error_set(e, ERROR_USAGE, "options", errno, path,
-			"the working directory is gone, and the path is relative to it");
-		(void)r; /* there is no path */
-		return NULL;
-	}
-	size_t size = strlen(here) + strlen(path) + 2;
-	char *whole = malloc(size);
-	if (whole)
-		(void)snprintf(whole, size, "%s%s%s", here, here[0] ? "/" : "", path);
-	else
+	if (!whole)
 		r = error_set(e, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
+	else if (!length)
+		r = error_set(e, ERROR_USAGE, "options", 0, NULL, "an empty path");
+	else if (path[0] != '/')
+		r = find_here(path, whole, e);
+	if (r < 0) {
+		free(whole);
+		return NULL;
+	}
+	if (path[0] != '/') {
+		used = strlen(whole);
+		whole[used++] = '/';
+	}
+	memcpy(whole + used, path, length + 1);
 	return whole;
 }

@@ -441,6 +441,43 @@ ended_by() {
 	end_session
 }
 
+@test "relative paths, in a working directory far down, without a name, and gone" {
+	local name
+
+	name=$(printf 'x%.0s' {1..200})
+	begin
+	while ((${#PWD} < 2500)); do
+		mkdir "$name"
+		cd "$name"
+	done
+	echo text >file
+	carrel read file
+	assert_output text
+	carrel classify file
+	assert_matches "$output" '^workspace'
+	inside --cwd . -- cat file
+	assert_output text
+	# Longer than the kernel says it: without a name, but not gone.
+	while ((${#PWD} < 4200)); do
+		mkdir "$name"
+		cd "$name"
+	done
+	carrel read file
+	assert_status 125
+	assert_matches "$stderr" 'the working directory cannot be named, .*: file: File ?name too long'
+	inside --cwd . -- true
+	assert_status 125
+	assert_matches "$stderr" 'cannot be named'
+	mkdir "$WS/gone"
+	cd "$WS/gone"
+	rmdir "$WS/gone"
+	carrel read file
+	assert_status 125
+	assert_matches "$stderr" 'the working directory is gone, .*: file$'
+	cd "$WS"
+	end_session
+}
+
 # --- signals and terminals --------------------------------------------------------------------
 
 @test "signals to the client reach the command; its end is the client's" {
