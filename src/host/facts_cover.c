@@ -6,8 +6,11 @@
 #include "host/facts_cover.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "base/fd.h"
+#include "box/sys.h"
 #include "plan/path.h"
 
 static bool is_moved(const struct path_fact *f)
@@ -116,4 +119,80 @@ int facts_cover(struct facts *facts, struct resolver *resolver, const struct pol
 		}
 	}
 	return 0;
+}
+
+struct seats {
+	struct facts *facts;
+	struct arena *arena;
+	const struct path_fact *bind;
+};
+
+/* What cannot be looked at is left to the launch, which does not follow links there either. */
+static bool lacks(const char *seen, bool is_dir)
+{
+	struct stat st;
+	autofd int fd = sys_openat2(AT_FDCWD, seen, O_PATH | O_NOFOLLOW,
+		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP;
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) != is_dir;
+}
+
+static int seat(const struct seats *s, const char *path, bool is_dir)
+{
+	const char *rest = path ? path_below(s->bind->path, path) : NULL;
+
+	if (!rest || !*rest)
+		return 0;
+	const char *seen = arena_join(s->arena, s->bind->source, '/', rest);
+	if (!seen)
+		return -ENOMEM;
+	if (!lacks(seen, is_dir))
+		return 0;
+	struct facts *facts = s->facts;
+	const char **grown = arena_push(
+		s->arena, (void *)facts->unseated, facts->unseated_count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	facts->unseated = grown;
+	facts->unseated[facts->unseated_count++] = seen;
+	return 0;
+}
+
+static int seat_all(const struct seats *s)
+{
+	const struct facts *facts = s->facts;
+	const char *const own[] = { facts->workspace, facts->scratch_base, facts->session_dir,
+		facts->runtime_dir };
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && r >= 0; i++)
+		r = seat(s, own[i], true);
+	for (int i = 0; i < SYSTEM_PATH_COUNT && r >= 0; i++)
+		if (facts->system[i].exists)
+			r = seat(s, facts->system[i].path, S_ISDIR(facts->system[i].mode));
+	for (size_t i = 0; i < facts->closed_count && r >= 0; i++)
+		r = seat(s, facts->closed_dirs[i], true);
+	for (size_t i = 0; i < facts->path_count && r >= 0; i++) {
+		const struct path_fact *f = &facts->paths[i];
+		bool memory = f->rule->kind == PATH_TMPFS;
+
+		if ((f->exists || memory) && !f->covered && !f->is_link)
+			r = seat(s, f->path, memory || S_ISDIR(f->mode));
+	}
+	return r;
+}
+
+int facts_seats(struct facts *facts, struct arena *a)
+{
+	int r = 0;
+
+	for (size_t b = 0; b < facts->path_count && r >= 0; b++) {
+		const struct seats s = { facts, a, &facts->paths[b] };
+
+		if (is_moved(s.bind))
+			r = seat_all(&s);
+	}
+	return r;
 }

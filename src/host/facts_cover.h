@@ -21,3 +21,10 @@ MUST_CHECK int facts_add(struct facts *facts, struct arena *a, const struct path
  */
 MUST_CHECK int facts_cover(
 	struct facts *facts, struct resolver *resolver, const struct policy *policy);
+
+/*
+ * facts_seats - for each place that something is mounted on in any session, or by another rule, and
+ * that lies below a bind's destination: whether the bind shows something to mount it on. Where not it
+ * is noted in facts.unseated. After all other facts; costs nothing without binds. 0 or -ENOMEM.
+ */
+MUST_CHECK int facts_seats(struct facts *facts, struct arena *a);

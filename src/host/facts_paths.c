@@ -278,7 +278,7 @@ static int find_closed_above(struct finder *f, const char *path)
 	for (char *slash = strchr(part + 1, '/'); slash && r >= 0;
 		slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		if (stat(part, &st) == 0 && !(st.st_mode & S_IXOTH)) {
+		if (stat(part, &st) == 0 && S_ISDIR(st.st_mode) && !(st.st_mode & S_IXOTH)) {
 			const char *copy = arena_copy(f->res.arena, part, strlen(part));
 
 			r = copy ? add_closed(f, copy) : no_memory(f);
@@ -322,6 +322,8 @@ int facts_paths(struct facts *facts, struct arena *a, struct policy *policy, str
 		r = find_links(&f);
 	if (r >= 0 && facts->privileged)
 		r = find_closed(&f);
+	if (r >= 0 && facts_seats(facts, a) < 0)
+		r = no_memory(&f);
 	resolve_done(&f.res);
 	facts->links = f.res.links;
 	facts->link_count = f.res.link_count;

@@ -6,6 +6,7 @@
 #include "plan/emit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "plan/path.h"
@@ -210,12 +211,54 @@ int emit_way(struct builder *b, const struct node *n, const struct node *up, enu
 	return emit_furnish(b, up, kind, rest, kind == OP_SYMLINK ? n->source : NULL, n);
 }
 
+/* Whether @up is a bind that shows something else, in which @n would have to be mounted on nothing. */
+static bool is_unseated(const struct builder *b, const struct node *n, const struct node *up)
+{
+	const struct facts *facts = b->plan->facts;
+
+	if ((up->kind != NODE_BIND && up->kind != NODE_PIN) || !strcmp(up->path, up->source))
+		return false;
+	size_t length = strlen(up->source);
+	const char *rest = path_below(up->path, n->path);
+	for (size_t i = 0; i < facts->unseated_count; i++) {
+		const char *seen = facts->unseated[i];
+
+		if (!strncmp(seen, up->source, length) && seen[length] == '/' &&
+			!strcmp(seen + length + 1, rest))
+			return true;
+	}
+	return false;
+}
+
+static int fail_unseated(struct builder *b, const struct node *n, const struct node *up)
+{
+	const struct facts *facts = b->plan->facts;
+	const struct policy *policy = b->plan->policy;
+	bool scratch = path_below(facts->session_dir, n->path) != NULL;
+	char place[256], on[1024];
+
+	policy_format_source(
+		up->line, policy_source_setting(policy, up->line), place, sizeof(place));
+	(void)snprintf(
+		on, sizeof(on), "%s (%s)", scratch ? facts->scratch_base : n->path, place);
+	int r = error_set(b->e, ERROR_PATH, "plan", ENOENT, on,
+		"what is bound here or above has nothing to mount this on");
+	if (scratch)
+		error_hint(b->e,
+			"the scratch is made here: choose another destination, or another base with "
+			"--scratch-base");
+	else
+		error_hint(b->e, "choose another destination, or have %s/%s there", up->source,
+			path_below(up->path, n->path));
+	return r;
+}
+
 /* Make the place where node @n stands: nothing on the host's tree, directories in ours. */
 int emit_mount_point(struct builder *b, const struct node *n, const struct node *up)
 {
 	if (up->shows_host) {
 		if (n->exists)
-			return 0;
+			return is_unseated(b, n, up) ? fail_unseated(b, n, up) : 0;
 		int r = error_set(b->e, ERROR_PATH, "plan", ENOENT, n->path,
 			"there is nothing to mount on, and no placeholder is made on the host");
 		error_hint(

@@ -144,6 +144,10 @@ struct facts {
 	const char *scratch_dir;  /* session_dir/scratch */
 	struct path_fact *paths;
 	size_t path_count;
+	/* Below the source of a bind: where something would stand on the bind, and nothing is there to
+	 * mount it on. */
+	const char **unseated;
+	size_t unseated_count;
 	struct link_fact *links;
 	size_t link_count;
 	/* Privileged: directories on the way to a shown path that the payload's uid cannot pass. */

@@ -119,8 +119,8 @@ refused() {
 		assert_status 0
 	done
 	refused "$T/gone" --bind "$T/gone:/mnt"
-	refused "\\(attach\\) failed: $WS: workspace" --scratch-base /var/tmp --bind "/usr/share:$T"
-	assert_matches "$stderr" 'hint: what is bound at a directory above has nothing there'
+	refused "nothing to mount this on: $WS \\(command line: --bind" --scratch-base /var/tmp --bind "/usr/share:$T"
+	assert_matches "$stderr" 'hint: .* /usr/share/ws'
 	refused 'bind' --bind "$T"
 	refused '' --bind "$T:relative"
 	refused 'dev' --dev no-such-node

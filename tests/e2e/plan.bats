@@ -51,6 +51,37 @@ listing() {
 	refute_matches "$output" hunter2
 }
 
+@test "plan: a bind that nothing can stand on is refused as run refuses it" {
+	local settings
+
+	mkdir -p "$T/up/ws" "$T/empty" "$T/full/ws" "$T/full/sub"
+	cd "$T/up/ws"
+	for settings in "--bind $T/empty:$T/up" "--bind $T/empty:$T/up:rw" "--bind $T/empty:$T" \
+		"--bind /etc/passwd:$T/up" "--bind $T/empty:$BASE" "--bind $T/full:$BASE" \
+		"--bind $T/empty:$T/full --tmpfs $T/full/sub" "--bind /etc:/etc/passwd/x"; do
+		# shellcheck disable=SC2086
+		carrel run $settings -- touch ran
+		assert_refused 'nothing to mount'
+		refused=$stderr
+		# shellcheck disable=SC2086
+		carrel plan $settings -- touch ran
+		assert_refused 'nothing to mount'
+		[[ $stderr == "$refused" ]] || fail "run says otherwise: $refused"
+	done
+	[[ ! -e ran ]]
+	# Where there is something to stand on, it stands.
+	for settings in "--bind $T/full:$T/up" "--bind $T/full:$T/up:rw" \
+		"--bind $T/empty:$T/full/sub" "--bind $T/full:$T/empty"; do
+		# shellcheck disable=SC2086
+		carrel plan $settings -- true
+		assert_status 0
+		# shellcheck disable=SC2086
+		carrel run $settings -- sh -c 'pwd && touch ran'
+		assert_output "$T/up/ws"
+		rm ran
+	done
+}
+
 @test "plan: the document is what the schema says, odd names included" {
 	local odd=$'odd \xff\n"\\\e[31m'
 
