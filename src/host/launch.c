@@ -217,6 +217,9 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 		l.flags |= CLONE_NEWUSER;
 	l.box = arena_alloc(arena, sizeof(*l.box));
 	/* Ignored by a caller, children would vanish without a status: wait(2). */
+	/* The command's files get the caller's umask; what carrel makes its owner must be able to use. */
+	l.umask = umask(0);
+	(void)umask(l.umask & ~(mode_t)S_IRWXU);
 	if (!l.box || sigaction(SIGCHLD, &dfl, NULL) < 0)
 		return error_set(e, ERROR_LIMIT, "launch", ENOMEM, NULL, "no memory");
 	int r = start_init(&l, identity, e);
@@ -270,8 +273,7 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 		.live = l->live,
 		.caller_args = args,
 		.caller_args_size = args_size,
-		.umask = umask(0) };
-	(void)umask(l->box->umask);
+		.umask = l->umask };
 	if (l->live) {
 		code_find(&l->box->code);
 		l->box->arena = l->arena->base;

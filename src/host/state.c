@@ -58,6 +58,16 @@ static int check(const struct state *s, struct error *e)
 	return 0;
 }
 
+/* 0700, whatever the caller's umask takes from other files. */
+static int make_directory(const char *path)
+{
+	mode_t mask = umask(077);
+	int r = mkdir(path, 0700) < 0 && errno != EEXIST ? -1 : 0;
+
+	(void)umask(mask); /* which leaves errno as it is */
+	return r;
+}
+
 int state_open(struct state *ret, const char *const *environment, bool make, struct error *e)
 {
 	struct state s = { .dir = -1 };
@@ -67,7 +77,7 @@ int state_open(struct state *ret, const char *const *environment, bool make, str
 		return state_error(
 			&s, ENAMETOOLONG, "the state directory's path is too long", e);
 	/* Whoever made it, it is looked at below; a link is not followed. */
-	if (make && mkdir(s.path, 0700) < 0 && errno != EEXIST)
+	if (make && make_directory(s.path) < 0)
 		return state_error(&s, errno, "cannot make the state directory", e);
 	s.dir = fd_open_at(AT_FDCWD, s.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (s.dir == -ENOENT && !make) {

@@ -208,3 +208,23 @@ works_in() {
 	run --separate-stderr bash -c 'exec -a "" "$CARREL" run -- echo ok'
 	assert_output ok
 }
+
+@test "a umask that takes the owner's rights is the command's, not the session's" {
+	local mask settings
+
+	for mask in 0777 0377 0177; do
+		for settings in '' '--workspace-mode overlay' '--scratch-size 1M' '--output-budget 1000'; do
+			# shellcheck disable=SC2086
+			(umask "$mask" && "$CARREL" run $settings --report "$T/report.json" -- sh -c 'umask
+				mktemp -u >/dev/null && ls "$CARREL_TOOL_RESULTS" && cd "$CARREL_SCRATCH" && ls -A
+				umask 022 && echo x >y && cat y') >"$T/out" 2>&1 ||
+				fail "$mask $settings: $(<"$T/out")"
+			[[ $(<"$T/out") == "$mask"$'\ntmp\nx' ]] || fail "$mask $settings: $(<"$T/out")"
+			[[ $(stat -c %a "$T/report.json") == 600 ]] || fail 'the report cannot be read'
+			rm "$T/report.json"
+		done
+	done
+	(umask 0777 && "$CARREL" run -- touch made)
+	[[ $(stat -c %a "$WS/made") == 0 ]] || fail 'the command has another umask'
+	await_nothing_left
+}

@@ -247,6 +247,14 @@ sleepers() {
 	end_session
 }
 
+@test "a umask that takes the owner's rights is the command's, not the session's" {
+	(umask 0777 && "$CARREL" session start --json </dev/null 3>&- 4>&-) >"$T/session.json"
+	ID=$(jq -r .session "$T/session.json")
+	(umask 0777 && "$CARREL" exec -s "$ID" -- sh -c 'umask; cd "$CARREL_SCRATCH" && ls -A') >"$T/out"
+	[[ $(<"$T/out") == $'0777\ntmp' ]] || fail "$(<"$T/out")"
+	end_session
+}
+
 @test "--cwd, --env, umask, and the session's own variables" {
 	begin
 	mkdir "$WS/sub"
