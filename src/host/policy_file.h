@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -13,13 +14,25 @@
 
 struct policy_loader {
 	struct arena *arena; /* takes the texts */
+	enum layer layer;    /* that files are read for: who may have written them */
 	const char **loaded; /* canonical paths of every policy file that was read */
 	size_t count;
 };
 
 /*
+ * policy_file_trust - whether nobody but those whose policy it is can change what lies at @path (a
+ * policy, or its directory): on LAYER_SYSTEM root, on LAYER_USER root and the caller; on other layers
+ * the file was named by who can name any. What is not there can be trusted. @st: what was found there.
+ * Where root is nobody's id (user_namespaces(7)), its files belong to the owner of "/".
+ * 0, or -errno with @e (ERROR_POLICY).
+ */
+MUST_CHECK int policy_file_trust(
+	enum layer layer, const char *path, const struct stat *st, struct error *e);
+
+/*
  * policy_file_load - the `load` of a struct policy_resolver; @context: a struct policy_loader.
- * A regular file of at most POLICY_SIZE_MAX bytes, by whatever links it is named. Returns 0 or
+ * A regular file of at most POLICY_SIZE_MAX bytes, by whatever links it is named, that can be trusted
+ * and lies in a directory that can. Returns 0 or
  * -errno with @e (ERROR_POLICY).
  */
 MUST_CHECK int policy_file_load(

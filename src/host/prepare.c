@@ -23,7 +23,8 @@
 #include "plan/path.h"
 
 enum { ARENA_SIZE = 64 << 20 }; /* address space; pages are taken as they are touched */
-#define SYSTEM_POLICY "/etc/carrel/policy"
+#define SYSTEM_POLICY_DIR "/etc/carrel"
+#define SYSTEM_POLICY SYSTEM_POLICY_DIR "/policy"
 
 static int no_memory(int r, struct error *e)
 {
@@ -47,11 +48,24 @@ static bool is_absent(enum layer layer, const char *path)
 static int add_layer(struct prepared *p, enum layer layer, const char *path,
 	const struct policy_resolver *res, struct error *e)
 {
+	struct policy_loader *loader = res->context;
 	struct policy_file file;
+	struct stat st;
 
+	/* Who can write in there could also have removed it. */
+	if (layer == LAYER_SYSTEM && stat(SYSTEM_POLICY_DIR, &st) == 0) {
+		int r = policy_file_trust(layer, SYSTEM_POLICY_DIR, &st, e);
+
+		if (r < 0)
+			return r;
+	}
 	if (is_absent(layer, path))
 		return 0;
-	int r = policy_file_load(res->context, path, &file, e);
+	loader->layer = layer;
+	int r = policy_file_load(loader, path, &file, e);
+	/* What the user's policy names may be anybody's, as on the command line. */
+	if (layer == LAYER_USER)
+		loader->layer = LAYER_FILE;
 	return r < 0
 		? r
 		: policy_add_text(&p->policy, layer, file.path, file.text, file.size, res, e);

@@ -118,6 +118,8 @@ static int check_file(struct check *c, const char *path, struct error *e)
 	if (length < 0 || (size_t)length >= sizeof(c->path))
 		return error_set(e, ERROR_POLICY, "policy", ENAMETOOLONG, path,
 			"cannot read the policy file");
+	if (!strcmp(c->path, SYSTEM_POLICY))
+		c->files.layer = LAYER_SYSTEM;
 	int r = policy_file_load(&c->files, c->path, &c->file, e);
 	if (r < 0)
 		return r;

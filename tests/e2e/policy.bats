@@ -30,20 +30,25 @@ seen() {
 	assert_output none
 }
 
-# with_system POLICY COMMAND...: with that text as the policy of the machine, in a mount namespace of its own.
+# in_etc MAKE COMMAND...: COMMAND after MAKE, a line of shell, in /etc/carrel, which nobody else sees.
+in_etc() {
+	need_root
+	run --separate-stderr unshare --mount bash -c '
+		mkdir -p "$1/layer" && mount -t tmpfs none "$1/layer" && mkdir "$1/layer/u" "$1/layer/w" &&
+		mount -t overlay -o "lowerdir=/etc,upperdir=$1/layer/u,workdir=$1/layer/w" none /etc &&
+		mkdir -p /etc/carrel && cd /etc/carrel && rm -f policy && eval "$2" && cd "$WS" || exit 77
+		shift 2; exec "$@"' bash "$T" "$@"
+	[[ $status != 77 ]] || skip 'no second file system here'
+}
+
+# with_system POLICY COMMAND...: with that text as the policy of the machine.
 with_system() {
 	local text=$1
 
 	shift
-	need_root
 	mkdir -p "$T/etc"
 	printf '%s\n' "$text" >"$T/etc/policy"
-	run --separate-stderr unshare --mount bash -c '
-		mkdir -p "$1/layer" && mount -t tmpfs none "$1/layer" && mkdir "$1/layer/u" "$1/layer/w" &&
-		mount -t overlay -o "lowerdir=/etc,upperdir=$1/layer/u,workdir=$1/layer/w" none /etc &&
-		mkdir -p /etc/carrel && cp "$1/etc/policy" /etc/carrel/policy || exit 77
-		shift; exec "$@"' bash "$T" "$@"
-	[[ $status != 77 ]] || skip 'no second file system here'
+	in_etc 'cp "$T/etc/policy" policy' "$@"
 }
 
 @test "the policy of the machine stands below the user's" {
@@ -57,27 +62,90 @@ with_system() {
 @test "a policy of the machine that is there and cannot be read is an error" {
 	local make
 
-	need_root
-	# shellcheck disable=SC2016
 	for make in 'ln -s /nowhere policy' 'ln -s policy policy' 'mkdir policy' 'mkfifo policy'; do
-		run --separate-stderr unshare --mount bash -c '
-			mkdir -p "$1/layer" && mount -t tmpfs none "$1/layer" && mkdir "$1/layer/u" "$1/layer/w" &&
-			mount -t overlay -o "lowerdir=/etc,upperdir=$1/layer/u,workdir=$1/layer/w" none /etc &&
-			mkdir -p /etc/carrel && cd /etc/carrel && rm -f policy && eval "$2" && cd "$WS" || exit 77
-			exec "$CARREL" run -- touch "$WS/ran"' bash "$T" "$make"
-		[[ $status != 77 ]] || skip 'no second file system here'
+		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
 		assert_refused 'cannot read the policy file: /etc/carrel/policy'
 		[[ ! -e $WS/ran ]]
 	done
 	# An ordinary user who may not look at it: root is stopped by no mode.
-	run --separate-stderr unshare --mount bash -c '
-		mkdir -p "$1/layer" && mount -t tmpfs none "$1/layer" && mkdir "$1/layer/u" "$1/layer/w" &&
-		mount -t overlay -o "lowerdir=/etc,upperdir=$1/layer/u,workdir=$1/layer/w" none /etc &&
-		mkdir -p /etc/carrel && chmod 0700 /etc/carrel && chmod 0755 "$T" && chmod 0777 "$WS" || exit 77
-		exec setpriv --reuid=65534 --regid=65534 --clear-groups env TMPDIR=/tmp "$CARREL" run -- touch "$WS/ran"' bash "$T"
-	[[ $status != 77 ]] || skip 'no second file system here'
+	in_etc 'chmod 0700 . && chmod 0755 "$T" && chmod 0777 "$WS"' setpriv --reuid=65534 --regid=65534 \
+		--clear-groups env TMPDIR=/tmp "$CARREL" run -- touch "$WS/ran"
 	assert_refused 'cannot read the policy file: /etc/carrel/policy: Permission denied'
 	[[ ! -e $WS/ran ]]
+}
+
+@test "a policy of the machine that others can change is not obeyed, and not passed over" {
+	local make
+
+	for make in 'echo quiet >policy; chmod 0646 policy' 'echo quiet >policy; chmod 0664 policy' \
+		'echo quiet >policy; chmod 0777 .' 'chmod 0777 .' 'chmod 0775 .' \
+		'echo quiet >"$T/policy"; chmod 0777 "$T"; ln -s "$T/policy" policy' \
+		'echo "policy $T/more" >policy; echo quiet >"$T/more"; chmod 0666 "$T/more"'; do
+		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
+		chmod 0700 "$T"
+		assert_refused 'what others can write is not obeyed as a policy'
+		[[ ! -e $WS/ran ]]
+	done
+	for make in 'echo quiet >policy; chown 65534 policy' 'chown 65534 .' \
+		'echo quiet >policy; chown 65534 .' 'echo quiet >q; chown 65534 q; ln -s q policy'; do
+		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
+		assert_refused 'what belongs to uid 65534 is not obeyed as a policy: /etc/carrel'
+		[[ ! -e $WS/ran ]]
+	done
+	in_etc 'echo quiet >policy; chmod 0666 policy' "$CARREL" policy check /etc/carrel/policy
+	assert_matches "$stderr" 'what others can write'
+	# And what only root can change is.
+	for make in : 'chmod 0600 policy' 'chmod 1777 .' 'chgrp 65534 policy' 'mv policy q; ln -s q policy'; do
+		in_etc "echo 'env LAYER=system' >policy; $make" "$CARREL" run -- sh -c 'echo $LAYER'
+		assert_output system
+	done
+}
+
+@test "where root is nobody's id, what belongs to nobody is root's" {
+	# shellcheck disable=SC2016
+	in_etc 'echo "env LAYER=system" >policy; chmod 0755 "$T"' setpriv --reuid=1234 --regid=1234 \
+		--clear-groups unshare --user --map-current-user sh -c '
+			stat -c %u /etc/carrel/policy && HOME=/nowhere exec "$CARREL" policy show'
+	[[ $stderr != *unshare:* ]] || skip 'no user namespaces here'
+	assert_matches "$output" '^65534'
+	assert_matches "$output" 'env +LAYER=system'
+}
+
+@test "a policy of the user's that others can change is not obeyed" {
+	local mode
+
+	echo 'env LAYER=user' >"$USER_POLICY"
+	for mode in 0646 0602; do
+		chmod "$mode" "$USER_POLICY"
+		carrel run -- true
+		assert_refused "what others can write is not obeyed as a policy: $USER_POLICY"
+	done
+	for mode in 0400 0644 0664; do # his own group is most often nobody else's
+		chmod "$mode" "$USER_POLICY"
+		seen
+		assert_output user
+	done
+	chmod 0777 "${USER_POLICY%/*}"
+	carrel run -- true
+	assert_refused "what others can write is not obeyed as a policy: ${USER_POLICY%/*}"
+	chmod 0755 "${USER_POLICY%/*}"
+	# One that is named may be anybody's.
+	echo 'env LAYER=file' >"$T/named"
+	chmod 0666 "$T/named"
+	seen --policy "$T/named"
+	assert_output file
+	printf 'policy %s\n' "$T/named" >"$USER_POLICY"
+	seen
+	assert_output file
+	is_root || return 0
+	chgrp 65534 "$USER_POLICY"
+	chmod 0664 "$USER_POLICY"
+	carrel run -- true
+	assert_refused "what others can write is not obeyed as a policy"
+	chmod 0644 "$USER_POLICY"
+	chown 65534 "$USER_POLICY"
+	carrel run -- true
+	assert_refused "what belongs to uid 65534 is not obeyed as a policy: $USER_POLICY"
 }
 
 @test "a lock: later layers may tighten, not loosen, and are told file and line" {
