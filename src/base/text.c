@@ -322,6 +322,24 @@ static bool reorders(const unsigned char *p)
 	return p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9; /* U+2066 to U+2069 */
 }
 
+/*
+ * Blanks that are not the blank, and what is shown as nothing, the byte order mark included: nobody sees
+ * them where they are wrong. Not the joiners, which words are written with.
+ */
+static bool looks_blank(const unsigned char *p)
+{
+	if (p[0] == 0xc2)
+		return p[1] == 0xa0 || p[1] == 0xad; /* U+00A0, U+00AD */
+	if (p[0] == 0xe1)
+		return (p[1] == 0x9a && p[2] == 0x80) || (p[1] == 0xa0 && p[2] == 0x8e);
+	if (p[0] == 0xe2 && p[1] == 0x80) /* U+2000 to U+200B, U+2028, U+2029, U+202F */
+		return p[2] <= 0x8b || p[2] == 0xa8 || p[2] == 0xa9 || p[2] == 0xaf;
+	if (p[0] == 0xe2 && p[1] == 0x81) /* U+205F to U+2064 */
+		return p[2] >= 0x9f && p[2] <= 0xa4;
+	return (p[0] == 0xe3 && p[1] == 0x80 && p[2] == 0x80) || /* U+3000 */
+		(p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf);  /* U+FEFF */
+}
+
 size_t text_printable_length(const char *text, size_t size)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -331,7 +349,7 @@ size_t text_printable_length(const char *text, size_t size)
 		return 0;
 	if (n == 2 && p[0] == 0xc2 && p[1] < 0xa0)
 		return 0;
-	return n > 1 && reorders(p) ? 0 : n;
+	return n > 1 && (reorders(p) || looks_blank(p)) ? 0 : n;
 }
 
 size_t text_visible(const char **text, const char *special, char *ret_text, size_t size)

@@ -61,7 +61,7 @@ void text_words(const char *const *words, size_t count, char *ret_text, size_t s
 /*
  * text_printable_length - bytes of the character at @text that a terminal shows and does not obey; 0 for a
  * control character (U+0080 to U+009F are some), for one that changes the order in which others are
- * shown, and for a byte that is none.
+ * shown, for one that looks like a blank or like nothing and is another, and for a byte that is none.
  */
 size_t text_printable_length(const char *text, size_t size);
 

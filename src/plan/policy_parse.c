@@ -14,6 +14,8 @@
 #include "plan/embedded.h"
 #include "plan/policy_line.h"
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 /* One text that is being read. */
 struct frame {
 	const char *at, *end; /* what is left of it */
@@ -244,6 +246,8 @@ static int check_text(const struct policy_place *at, const char *text, size_t si
 	there.source.line = 1;
 	for (const char *p = text; p < nul; p++)
 		there.source.line += *p == '\n';
+	if (size > 1 && (!memcmp(text, "\xff\xfe", 2) || !memcmp(text, "\xfe\xff", 2)))
+		error_hint(at->e, "this looks like UTF-16: save the file as UTF-8");
 	return policy_fail(&there, "a NUL byte");
 }
 
@@ -416,6 +420,10 @@ static int read_line(
 
 	if (end - line > POLICY_LINE_MAX)
 		return policy_fail(&at, "a line of more than %d bytes", POLICY_LINE_MAX);
+	if (f->line == 1 && end - line >= 3 && !memcmp(line, BYTE_ORDER_MARK, 3)) {
+		error_hint(rd->e, "save the file as UTF-8 without it");
+		return policy_fail(&at, "the file begins with a byte order mark");
+	}
 	char *word = policy_work(rd->p, 0, 4 * POLICY_LINE_MAX + 2);
 	if (!word)
 		return policy_full(rd->e);

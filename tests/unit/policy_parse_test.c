@@ -138,6 +138,8 @@ static const struct wrong wrong_lines[] = {
 	{ "read /a\\q", 1, "unknown escape '\\q'", NULL },
 	{ "read /a\\x4", 1, "\\x needs two hexadecimal digits", NULL },
 	{ "read /a\\x00", 1, "\\x needs two hexadecimal digits, not 00", NULL },
+	{ "\xef\xbb\xbfread /a", 1, "the file begins with a byte order mark", "without it" },
+	{ "read /a\n\xef\xbb\xbfread /a", 2, "unknown setting '\xef\xbb\xbfread'", NULL },
 	{ "read /a\r\nread /b", 1, "a control character (0x0d)", "plain newlines" },
 	{ "read /a\x01", 1, "a control character (0x01)", "\\x01" },
 	{ "read '/a\x7f'", 1, "a control character (0x7f)", "\\x7f" },
