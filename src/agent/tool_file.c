@@ -15,6 +15,7 @@ void tool_file_free(struct tool_file *f)
 {
 	desk_forget(f->desk, &f->asked);
 	buffer_free(&f->path);
+	buffer_free(&f->hidden);
 	buffer_free(&f->held);
 	free(f);
 }
@@ -53,13 +54,17 @@ static const char *advice(int errnum)
 void tool_file_refuse(struct tool_file *f, int errnum)
 {
 	struct call *c = f->call;
-	struct buffer path = f->path;
+	autobuffer struct buffer path = f->path, hidden = f->hidden;
 
-	f->path = (struct buffer){ 0 };
+	f->path = f->hidden = (struct buffer){ 0 };
 	tool_file_free(f);
-	call_refuse(
-		c, "%s: %s. %s", path.data ? path.data : "", strerror(errnum), advice(errnum));
-	buffer_free(&path);
+	if (hidden.used > 0)
+		call_refuse(c,
+			"%s: the policy hides it: %s. The user can change that, no tool can",
+			path.data, hidden.data);
+	else
+		call_refuse(c, "%s: %s. %s", path.data ? path.data : "", strerror(errnum),
+			advice(errnum));
 }
 
 static int ask(struct tool_file *f, enum control_kind kind)
@@ -73,16 +78,20 @@ static int ask(struct tool_file *f, enum control_kind kind)
 	return desk_ask(f->desk, &f->asked, &record, f->path.data, f->path.used + 1, NULL, 0);
 }
 
-/* It was classified: go on, or say why not. */
+/* It was classified: go on, or say why not. What is hidden can be opened, and shows nothing. */
 static void judged(struct tool_file *f, const struct control_message *m)
 {
 	struct call *c = f->call;
 	json_t *said = desk_json(m->body, m->size);
 	const char *surface = json_string_value(json_object_get(said, "surface"));
 	const char *why = json_string_value(json_object_get(said, "why"));
+	const char *rule = json_string_value(json_object_get(said, "rule"));
+	bool reads = (f->flags & O_ACCMODE) == O_RDONLY;
 
 	desk_forget(f->desk, &f->asked);
-	if (json_is_true(json_object_get(said, "write"))) {
+	if (reads && surface && !strcmp(surface, "hidden"))
+		buffer_text(&f->hidden, rule ? rule : "by default");
+	if (reads || json_is_true(json_object_get(said, "write"))) {
 		int r = ask(f, CONTROL_OPEN);
 
 		json_decref(said);
@@ -123,8 +132,6 @@ static void answered(struct desk_asked *a, struct control_message *m)
 void tool_file_open(
 	struct tool_file *f, struct call *c, const char *path, int flags, unsigned mode)
 {
-	bool writes = (flags & O_ACCMODE) != O_RDONLY;
-
 	f->asked.answer = answered;
 	f->call = c;
 	f->desk = call_desk(c);
@@ -137,7 +144,7 @@ void tool_file_open(
 		return tool_file_refuse(f, ENOENT);
 	if (f->path.used >= PATH_MAX)
 		return tool_file_refuse(f, ENAMETOOLONG);
-	int r = ask(f, writes ? CONTROL_CLASSIFY : CONTROL_OPEN);
+	int r = ask(f, CONTROL_CLASSIFY);
 	if (r < 0)
 		tool_file_refuse(f, -r);
 }

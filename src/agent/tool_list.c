@@ -138,6 +138,9 @@ static void opened(struct tool_file *f, int *fd, const char *path)
 	harmless_add(&shown, path, strlen(path));
 	buffer_format(&text, "%s:\n", shown.data ? shown.data : "");
 	int r = show(w, dir, entries, &text, &cut);
+	/* Below what is hidden something may be shown again. */
+	if (r == 0 && json_array_size(entries) == 0 && f->hidden.used > 0)
+		r = -EACCES;
 	if (r < 0) {
 		json_decref(entries);
 		return tool_file_refuse(f, -r);

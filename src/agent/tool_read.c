@@ -171,6 +171,8 @@ static void opened(struct tool_file *f, int *fd, const char *path)
 		return refuse(w,
 			"the file is larger than 1 GiB: read it by `bytes`, or with `exec` and "
 			"`sed -n FIRST,LASTp`");
+	if (st.st_size == 0 && f->hidden.used > 0)
+		return tool_file_refuse(f, EACCES);
 	p.size = st.st_size;
 	int r = read_part(w, file, &p);
 	if (r < 0)

@@ -16,10 +16,13 @@ exec(compile(textwrap.dedent(sys.stdin.read()), "script", "exec"))'
 	echo secret >"$HOME/.ssh/id_test"
 	ln -s "$HOME/.ssh/id_test" "$WS/link"
 	ln -s /etc/carrel-test "$WS/out"
+	mkdir "$WS/hidden" "$WS/bare"
+	echo secret | tee "$WS/hidden/file" >"$WS/alone"
+	: >"$WS/empty"
 	python <<'END'
-		c = Client()
-		c.start()
 		ws, home = os.environ["WS"], os.environ["HOME"]
+		c = Client("--hide", f"{ws}/hidden", "--hide", f"{ws}/alone")
+		c.start()
 		for path in (f"{ws}/.git/config", f"{ws}/.git/hooks/post-commit", "/etc/carrel-test",
 				f"{ws}/out", "/proc/1/mem", f"{home}/.bashrc", f"{ws}/../base/x",
 				f"{ws}/.vscode/tasks.json", f"{ws}/.mcp.json"):
@@ -28,6 +31,13 @@ exec(compile(textwrap.dedent(sys.stdin.read()), "script", "exec"))'
 		for path in (f"{home}/.ssh/id_test", f"{ws}/link", "/etc/shadow", "/proc/1/environ"):
 			result = c.call("read", {"path": path}) # hidden: not there, or empty
 			same(result["isError"] or result["structuredContent"]["text"] == "", True)
+		# What is hidden is said to be so; what is empty is no refusal.
+		for tool, path in (("read", f"{ws}/hidden/file"), ("list", f"{ws}/hidden"), ("read", f"{ws}/alone")):
+			contains(c.refused(tool, {"path": path}), f"{path}: the policy hides it: ")
+			contains(c.refused(tool, {"path": path}), "command line: --hide")
+		contains(c.call("read", {"path": f"{ws}/empty"})["content"][1]["text"], "the file is empty")
+		same(c.good("list", {"path": f"{ws}/bare"})["entries"], [])
+		contains(c.refused("read", {"path": f"{ws}/nothing"}), "no such file")
 		c.refused("read", {"path": "/dev/tty"})
 		same(c.good("exec", {"command": "mkfifo f; ls"})["status"], 0)
 		c.refused("read", {"path": f"{ws}/f"})
