@@ -53,11 +53,28 @@ static const char *count_values(const char *line, size_t length)
 	return NULL;
 }
 
-json_t *message_parse(const char *line, size_t length, char *ret_why, size_t size)
+/* The parser's own text may quote the line. */
+static const char *why_not(enum json_error_code code)
+{
+	switch ((int)code) {
+	case json_error_duplicate_key:
+		return "a name stands twice in an object";
+	case json_error_invalid_utf8:
+		return "it is not UTF-8";
+	case json_error_numeric_overflow:
+		return "a number has more than 64 bits";
+	default:
+		return "it is not JSON";
+	}
+}
+
+json_t *message_parse(const char *line, size_t length, enum message_code *ret_code,
+	char *ret_why, size_t size)
 {
 	const char *why = count_values(line, length);
 
 	if (why) {
+		*ret_code = MESSAGE_PARSE_ERROR;
 		(void)snprintf(ret_why, size, "%s", why);
 		return NULL;
 	}
@@ -65,14 +82,12 @@ json_t *message_parse(const char *line, size_t length, char *ret_why, size_t siz
 	json_t *value = json_loadb(
 		line, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
 	if (!value) {
-		/* The parser's text may quote the line: only its place is told. */
-		const char *what = json_error_code(&e) == json_error_duplicate_key
-			? "a name stands twice in an object"
-			: json_error_code(&e) == json_error_invalid_utf8 ? "it is not UTF-8"
-									 : "it is not JSON";
-
-		(void)snprintf(ret_why, size, "the line cannot be read: %s (at byte %d)", what,
-			e.position);
+		/* That is JSON, but whose call it is cannot be told. */
+		*ret_code = json_error_code(&e) == json_error_numeric_overflow
+			? MESSAGE_INVALID_REQUEST
+			: MESSAGE_PARSE_ERROR;
+		(void)snprintf(ret_why, size, "the line cannot be read: %s (at byte %d)",
+			why_not(json_error_code(&e)), e.position);
 	}
 	return value;
 }

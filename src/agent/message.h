@@ -49,10 +49,12 @@ struct message {
 
 /*
  * message_parse - the JSON value of a line.
- * @ret_why: a sentence for the client, written where NULL is returned; @size bytes with the NUL.
+ * @ret_code, @ret_why: of the error, the latter a sentence for the client of @size bytes with the NUL; written
+ * where NULL is returned.
  * Returns a new reference, or NULL.
  */
-json_t *message_parse(const char *line, size_t length, char *ret_why, size_t size);
+json_t *message_parse(const char *line, size_t length, enum message_code *ret_code,
+	char *ret_why, size_t size);
 
 /* message_read - what the value says. @ret borrows from @value. */
 void message_read(const json_t *value, struct message *ret);

@@ -257,13 +257,13 @@ static void whole_batch(struct server *s, const json_t *value)
 
 void server_line(struct server *s, const char *line, size_t size, int64_t now_ms)
 {
-	struct message m = { .code = MESSAGE_PARSE_ERROR };
+	struct message m = { .kind = MESSAGE_BAD };
 	char why[200];
 
 	s->now_ms = now_ms;
 	if (message_is_blank(line, size))
 		return;
-	json_t *value = message_parse(line, size, why, sizeof(why));
+	json_t *value = message_parse(line, size, &m.code, why, sizeof(why));
 	if (!value) {
 		m.why = why;
 		return bad_message(s, &m, NULL);

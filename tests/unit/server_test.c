@@ -249,6 +249,13 @@ static void bad_messages(void **state)
 	answers(w, "\xff", "\"code\":-32700");
 	answers(w, "{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"ping\"}",
 		"\"code\":-32700");
+	answers(w, HEAD "\"id\":9223372036854775807,\"method\":\"ping\"}",
+		"{\"jsonrpc\":\"2.0\",\"id\":9223372036854775807,\"result\":{}}\n");
+	answers(w, HEAD "\"id\":9223372036854775808,\"method\":\"ping\"}",
+		"\"id\":null,\"error\":{\"code\":-32600,\"message\":\"the line cannot be read: a "
+		"number has more than 64 bits (at byte");
+	answers(w, HEAD "\"id\":1,\"method\":\"ping\",\"params\":{\"a\":1e999}}",
+		"\"id\":null,\"error\":{\"code\":-32600");
 	answers(w, "[]", "\"code\":-32600");
 	answers(w, "[" HEAD "\"id\":1,\"method\":\"ping\"}]", "\"code\":-32600");
 	answers(w, "7", "\"code\":-32600");
