@@ -67,6 +67,10 @@ static int set_up(const struct begin *b)
 		     : prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (r < 0 || setsid() < 0)
 		return -errno;
+	/* The caller's directory would be one below the mounts of the plan, where nothing is hidden: a keeper
+	 * that is asked to open /proc/self/cwd/NAME would stand in it. */
+	if (chdir("/") < 0)
+		return -errno;
 	(void)umask(0);
 	if (sigemptyset(&child) < 0 || sigaddset(&child, SIGCHLD) < 0)
 		return -errno;

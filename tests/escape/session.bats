@@ -117,6 +117,32 @@ attack_everything() {
 	end_session
 }
 
+# A keeper opens what a client names: /proc/self is the keeper there.
+@test "the directory that the session was started in is no way below its walls" {
+	local place
+
+	mkdir -p "$WS/keys" "$HOME/.ssh"
+	echo 'the secret' >"$WS/keys/key"
+	echo 'the secret' >"$HOME/.ssh/key"
+	echo harmless >"$WS/file"
+	for place in "$WS" "$WS/keys" "$HOME" "$HOME/.ssh"; do
+		cd "$place"
+		begin --workspace "$WS" --hide "$WS/keys"
+		# The control arm: what is not hidden is opened.
+		control open 0 "$WS/file"
+		assert_matches "$output" harmless
+		local name
+		for name in keys/key key .ssh/key; do
+			control open 0 "/proc/self/cwd/$name"
+			refute_matches "$output" 'the secret'
+			control open 0 "/proc/thread-self/cwd/$name"
+			refute_matches "$output" 'the secret'
+		done
+		end_session
+		cd "$WS"
+	done
+}
+
 @test "a command has the three descriptors and no others, in a second execution too" {
 	begin
 	local i
