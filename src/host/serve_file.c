@@ -6,9 +6,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 #include "base/fd.h"
 #include "base/json.h"
@@ -202,10 +204,24 @@ static void classified(struct server *s, struct slot *slot, int errnum, size_t l
 	server_rest_slot(s, slot);
 }
 
+/*
+ * Files of /proc ask who writes (oom_score_adj, autogroup), not who opened: that is a client of the session,
+ * whose rights its tools do not have, and with a link they choose the file.
+ */
+static bool lends_rights(int fd)
+{
+	struct statfs fs;
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || (flags & O_PATH) || (flags & O_ACCMODE) == O_RDONLY)
+		return flags < 0;
+	return fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC;
+}
+
 void server_opened(struct server *s, struct slot *slot, const struct channel_record *answer,
 	int *fd, const char *path, size_t length)
 {
-	const struct control_record opened = {
+	struct control_record opened = {
 		.kind = CONTROL_OPENED, .tag = slot->tag, .number = answer->errnum
 	};
 	int client = slot->client;
@@ -215,5 +231,9 @@ void server_opened(struct server *s, struct slot *slot, const struct channel_rec
 		return;
 	}
 	server_rest_slot(s, slot);
+	if (*fd >= 0 && lends_rights(*fd)) {
+		opened.number = EACCES;
+		fd_close(fd);
+	}
 	server_answer(s, client, &opened, path, length, fd, *fd >= 0 ? 1 : 0);
 }

@@ -143,6 +143,28 @@ attack_everything() {
 	done
 }
 
+@test "a file of /proc is not opened for a client to write to it" {
+	begin
+	# shellcheck disable=SC2016
+	exec_in_background -- sh -c 'ln -s /proc/$$/oom_score_adj "$CARREL_SCRATCH/link" && echo ready && exec sleep 1000'
+	is_ready() { [[ $(<"$T/out") == ready ]]; }
+	wait_for is_ready
+	# The control arms: it is opened to be read, a file of the scratch to be written, and a tool writes to it.
+	control open 0 "$DIR/scratch/link"
+	assert_matches "$output" '^0$|/oom_score_adj'
+	control open 65 "$DIR/scratch/file"
+	assert_matches "$output" '(^|[[:space:]])8$'
+	# shellcheck disable=SC2016
+	inside -- sh -c 'echo 5 >"$CARREL_SCRATCH/link" && cat "$CARREL_SCRATCH/link"'
+	assert_output 5
+	control open 1 "$DIR/scratch/link"
+	assert_matches "$output" '13'
+	refute_matches "$output" '(^|[[:space:]])8$'
+	kill "$EXEC"
+	wait "$EXEC" || true
+	end_session
+}
+
 @test "a command has the three descriptors and no others, in a second execution too" {
 	begin
 	local i
