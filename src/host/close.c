@@ -176,36 +176,44 @@ static void close_items(const struct closer *c)
 	}
 }
 
+/* What still stands is no part of it: that is an error, and told as one. */
 static int report_moves(const struct plan *plan, const struct quarantine_result *found,
 	struct arena *arena, struct report *report)
 {
 	struct report_quarantine *list = arena_array(arena, found->count, sizeof(*list));
+	size_t count = 0;
 
 	for (size_t i = 0; list && i < found->count; i++) {
 		const struct quarantine_move *m = &found->moves[i];
+		const char *in = m->aside ? m->item->root : plan->facts->scratch_base;
+		struct report_quarantine *moved = &list[count];
 
-		list[i].path = arena_format(arena, "%s/%s", m->item->root, m->from);
-		list[i].to = m->to
-			? arena_format(arena, "%s/%s", plan->facts->scratch_base, m->to)
-			: "";
-		if (!list[i].path || !list[i].to)
+		if (m->errnum)
+			continue;
+		moved->path = arena_format(arena, "%s/%s", m->item->root, m->from);
+		moved->to = m->to ? arena_format(arena, "%s/%s", in, m->to) : NULL;
+		moved->aside = m->aside;
+		if (!moved->path || (m->to && !moved->to))
 			return -ENOMEM;
+		count++;
 	}
 	report->quarantined = list;
-	report->quarantined_count = list ? found->count : 0;
+	report->quarantined_count = count;
 	return found->count && !list ? -ENOMEM : 0;
 }
 
 static void tell_moves(const struct report *report)
 {
-	struct error line = { 0 };
-
 	for (size_t i = 0; i < report->quarantined_count; i++) {
-		line.code = ERROR_NONE;
-		int r = error_set(&line, ERROR_TEARDOWN, "close", 0,
-			report->quarantined[i].path,
+		const struct report_quarantine *moved = &report->quarantined[i];
+		struct error line = { 0 };
+		int r = error_set(&line, ERROR_TEARDOWN, "close", 0, moved->path,
 			"quarantined, since the host would obey it");
 
+		if (moved->aside)
+			error_hint(&line,
+				"it could not be moved to the scratch base, and is now %s",
+				moved->to);
 		(void)r; /* said here */
 		(void)say_error(&line);
 	}

@@ -22,10 +22,9 @@
 #include "host/remove.h"
 
 enum {
-	NAME_PLAIN = 200, /* encoded names up to this length stay whole */
-	NAME_CUT = 180,
 	NAME_ATTEMPTS = 1000,
-	LIST_FROM = 16,  /* items below one root that make it worth listing */
+	LIST_FROM = 16, /* items below one root that make it worth listing */
+	ASIDE_NAME = 40,
 	LOCKED_DIRS = 8, /* directories without search permission on the way to one item */
 };
 
@@ -49,38 +48,6 @@ struct passage {
 	struct locked_dir dirs[LOCKED_DIRS];
 	unsigned count;
 };
-
-/* --- names --------------------------------------------------------------------------------- */
-
-void quarantine_name(const char *path, size_t length, char *ret_name)
-{
-	static const char hex[] = "0123456789ABCDEF";
-	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-	size_t at = 0, cut = 0;
-
-	for (size_t i = 0; i < length; i++) {
-		unsigned char c = (unsigned char)path[i];
-		bool plain = c > 0x20 && c < 0x7f && c != '/' && c != '%' && c != '~';
-
-		hash = (hash ^ c) * 0x100000001b3u;
-		if (at <= NAME_CUT)
-			cut = at; /* never in the middle of an escape */
-		if (at > NAME_PLAIN)
-			continue;
-		if (plain) {
-			ret_name[at++] = (char)c;
-			continue;
-		}
-		ret_name[at++] = '%';
-		ret_name[at++] = hex[c >> 4];
-		ret_name[at++] = hex[c & 15];
-	}
-	if (at > NAME_PLAIN) {
-		(void)snprintf(ret_name + cut, 18, "~%016llx", (unsigned long long)hash);
-		return;
-	}
-	ret_name[at] = '\0';
-}
 
 /* --- the quarantine directory -------------------------------------------------------------- */
 
@@ -201,8 +168,51 @@ static int move_as(struct check *c, int from_fd, const char *name, const char *n
 	return result;
 }
 
+/* Under a name that nobody obeys or could foresee, in @to_fd. */
+static int set_aside_in(int from_fd, const char *name, int to_fd, char ret_name[ASIDE_NAME])
+{
+	uint64_t random;
+	int result = fd_random(&random, sizeof(random));
+
+	if (result < 0)
+		return result;
+	(void)snprintf(ret_name, ASIDE_NAME, ".carrel-quarantined-%016llx",
+		(unsigned long long)random);
+	result = rename_unlocked(from_fd, name, to_fd, ret_name);
+	/* A file system that knows no RENAME_NOREPLACE. */
+	if (result == -EINVAL && renameat(from_fd, name, to_fd, ret_name) == 0)
+		result = 0;
+	return result;
+}
+
+/*
+ * Where the base is another file system the tools have a say in whether a copy can be made: they make it too
+ * deep, or larger than the base. What cannot be copied is renamed where it is, which nothing of theirs prevents.
+ */
+static int set_aside(struct check *c, int from_fd, const char *name, struct quarantine_move *m)
+{
+	const char *slash = strrchr(m->from, '/');
+	char aside[ASIDE_NAME];
+	int to_fd = m->item->root_fd;
+	int result = set_aside_in(from_fd, name, to_fd, aside);
+
+	if (result == -EXDEV) { /* a mount below the root */
+		to_fd = from_fd;
+		result = set_aside_in(from_fd, name, to_fd, aside);
+	}
+	if (result < 0)
+		return result;
+	m->aside = true;
+	m->armed = quarantine_disarm(to_fd, aside) < 0;
+	m->to = to_fd == from_fd && slash
+		? arena_format(c->ret->arena, "%.*s/%s", (int)(slash - m->from), m->from, aside)
+		: arena_copy(c->ret->arena, aside, strlen(aside));
+	return m->to ? 0 : -ENOMEM;
+}
+
 /* Moves @name, known as m->from, under the first free name. */
-static int move_entry(struct check *c, int from_fd, const char *name, struct quarantine_move *m)
+static int move_to_base(
+	struct check *c, int from_fd, const char *name, struct quarantine_move *m)
 {
 	char base[256], new_name[256];
 	int result = open_directory(c);
@@ -222,6 +232,13 @@ static int move_entry(struct check *c, int from_fd, const char *name, struct qua
 	if (kept && result != -EEXIST)
 		m->to = arena_format(c->ret->arena, "%s/%s", c->ret->directory, new_name);
 	return result == 0 && kept && !m->to ? -ENOMEM : result;
+}
+
+static int move_entry(struct check *c, int from_fd, const char *name, struct quarantine_move *m)
+{
+	int result = move_to_base(c, from_fd, name, m);
+
+	return result < 0 && set_aside(c, from_fd, name, m) == 0 ? 0 : result;
 }
 
 /* --- looking ------------------------------------------------------------------------------- */
@@ -347,17 +364,22 @@ static ssize_t find_appeared(const struct quarantine_item *item, struct passage 
 	return find_obstacle(item->root_fd, item->path);
 }
 
-/* The user's own file or link is in the way: see existing_prefix_len. */
-static int check_users_own(const struct quarantine_item *item, size_t length)
+/*
+ * Whether what stands at the leading @length bytes is to go: 1, 0 or -errno. In the part that existed only a
+ * link: see existing_prefix_len.
+ */
+static int is_to_go(const struct quarantine_item *item, size_t length)
 {
 	struct stat st;
-	autofd int fd = open_prefix(item->root_fd, item->path, length, 0);
 
+	if (length > item->existing_prefix_len)
+		return 1;
+	autofd int fd = open_prefix(item->root_fd, item->path, length, 0);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	return S_ISLNK(st.st_mode) ? -ELOOP : 0;
+	return S_ISLNK(st.st_mode);
 }
 
 /* Moves the leading @length bytes of the item's path away. */
@@ -401,13 +423,11 @@ static int check_item(struct check *c, const struct quarantine_item *item, struc
 	struct passage passage = { .count = 0 };
 	struct quarantine_move m = { .item = item, .from = item->path };
 	ssize_t found = find_appeared(item, &passage);
-	int result = found < 0 ? (int)found : 0;
-	bool moved = found > 0 && (size_t)found > item->existing_prefix_len;
+	int result = found > 0 ? is_to_go(item, (size_t)found) : (int)found;
+	bool moved = result > 0;
 
 	if (moved)
 		result = move_appeared(c, (size_t)found, &m);
-	else if (found > 0)
-		result = check_users_own(item, (size_t)found);
 	int closed = close_passage(&passage);
 	if (result == 0)
 		result = closed;

@@ -28,9 +28,9 @@ struct quarantine_item {
 	/*
 	 * Bytes of `path` that existed at the start (4 where `.git` did, 0 where nothing did). A
 	 * link or a file in the way *behind* this is itself something that appeared: with
-	 * `.git` -> elsewhere the host's git would obey elsewhere. What is in the way *inside* it
-	 * is the user's own and stays: a file, because nothing can be below it; a link is an
-	 * error, because what is behind it was not looked at.
+	 * `.git` -> elsewhere the host's git would obey elsewhere. So is a link *inside* it: the
+	 * path is canonical, there was none; somebody renamed the directory away, which no mount
+	 * holds. A file that is in the way there stays: nothing can be below it.
 	 */
 	size_t existing_prefix_len;
 };
@@ -41,8 +41,9 @@ struct quarantine_move {
 	const char
 		*from; /* what appeared, relative to the root: `path` or a leading part of it */
 	const char *to; /* relative to the scratch base; NULL where nothing was kept */
-	int errnum;     /* 0: gone from where it was; otherwise it (or a part) still stands */
-	bool copied;    /* the base is another file system: copied and then removed */
+	bool aside; /* it could not be brought there, and was renamed in place: `to` is relative to the root */
+	int errnum;  /* 0: gone from where it was; otherwise it (or a part) still stands */
+	bool copied; /* the base is another file system: copied and then removed */
 	bool armed; /* some files in it kept their execute bits (too deep, too many, refused) */
 	uint64_t dropped; /* devices, FIFOs, sockets: not copied, only removed */
 };
@@ -61,7 +62,8 @@ struct quarantine_result {
  * @ret: `arena` set by the caller, all else filled in, also on failure.
  * Costs one system call for each item that is still absent. Files that are moved lose their
  * execute and set-id bits; one that has names elsewhere as well is replaced by a copy instead,
- * because its mode belongs to the other names too.
+ * because its mode belongs to the other names too. What cannot be brought to the base is renamed to
+ * `.carrel-quarantined-<16 hexadecimal digits>` in its root.
  * Returns 0 when no protected path stands any more, otherwise -errno of the first that does, with
  * @e filled in; all others have been dealt with. -ENOMEM: the arena is full.
  * See: openat2(2), renameat2(2).

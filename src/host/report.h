@@ -70,7 +70,8 @@ enum report_teardown {
 /* A protected path that was absent, appeared during the session, and was moved away. */
 struct report_quarantine {
 	const char *path; /* where it appeared */
-	const char *to;   /* where it is now */
+	const char *to;   /* where it is now; NULL: nothing of it could be kept */
+	bool aside;       /* renamed in place */
 };
 
 /* One of stdout and stderr, where it has a budget or a bound. */

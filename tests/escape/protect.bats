@@ -138,6 +138,34 @@ appears() {
 	appears .envrc 'echo evil >harmless2 && ln harmless2 .envrc'
 }
 
+@test "nor behind a link in place of a directory that was there" {
+	mkdir -p "$WS/.config"
+	session sh -c 'mkdir -p y/fish && echo evil >y/fish/config.fish && mv .config moved && ln -s y .config'
+	# The control arm: it was done, and stays where nothing obeys it.
+	[[ -e $WS/y/fish/config.fish && -d $WS/moved ]] || fail 'not even tried'
+	[[ ! -e $WS/.config/fish/config.fish && ! -L $WS/.config ]] || fail 'fish would read it'
+	assert_status 0
+	assert_matches "$stderr" 'quarantined.*/\.config$'
+	rm -rf "$BASE"/carrel-*
+}
+
+@test "nor where the quarantine is another file system, and they cannot be copied there" {
+	local base deep='cd .git/hooks && for i in $(seq 30); do mkdir d && cd d || exit 1; done; echo tried'
+
+	base=$(mktemp -d /dev/shm/t.XXXXXX)
+	rm -rf "$WS/.git/hooks"
+	[[ $(stat -c %d "$base") != "$(stat -c %d "$WS")" ]] || skip 'all directories are on one file system'
+	TMPDIR=$base session sh -c 'mkdir .git/hooks && echo evil >.git/hooks/pre-commit &&
+		chmod 0755 .git/hooks/pre-commit && echo evil >.envrc && '"$deep"
+	rm -rf "$base"
+	assert_output tried
+	assert_status 0
+	[[ ! -e $WS/.git/hooks && ! -e $WS/.envrc ]] || fail 'the host would obey it'
+	# It is said where it is, and that is not executed.
+	[[ $stderr =~ (/[^[:space:]]*/\.carrel-quarantined-[0-9a-f]{16}) ]] || fail 'not said'
+	[[ -f ${BASH_REMATCH[1]}/pre-commit && ! -x ${BASH_REMATCH[1]}/pre-commit ]] || fail 'not kept'
+}
+
 @test "what is quarantined is reported, with where it is" {
 	SETTINGS=(--report "$T/report")
 	session sh -c 'echo evil >.envrc'

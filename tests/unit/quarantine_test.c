@@ -219,22 +219,18 @@ static void test_file_in_the_way(void **state)
 	assert_text(f->base.fd, m->to, "gitdir: /elsewhere");
 }
 
-/* A link inside what existed is the user's: it stays, and that it was not looked behind is said. */
-static void test_users_link(void **state)
+/* A link inside what existed: the directory was renamed away, and the host would look behind the link. */
+static void test_link_in_what_existed(void **state)
 {
 	struct fixture *f = *state;
-	const struct quarantine_item item = item_of(f, ".vscode/tasks.json", 7);
 
 	make_dir(f->work.fd, "elsewhere");
+	make_file(f->work.fd, "elsewhere/tasks.json", "evil", 0644);
 	assert_int_equal(symlinkat("elsewhere", f->work.fd, ".vscode"), 0);
-	assert_int_equal(check(f, &item, 1), -ELOOP);
-	assert_int_equal(f->error.code, ERROR_TEARDOWN);
-	assert_int_equal(f->result.count, 1);
-	assert_int_equal(f->result.failed, 1);
-	assert_int_equal(f->result.moves[0].errnum, ELOOP);
-	assert_null(f->result.moves[0].to);
-	assert_true(S_ISLNK(stat_of(f->work.fd, ".vscode").st_mode));
-	assert_false(exists(f->base.fd, DIRECTORY));
+	const struct quarantine_move *m = check_one(f, ".vscode/tasks.json", 7, true);
+	assert_string_equal(m->from, ".vscode");
+	assert_true(S_ISLNK(stat_of(f->base.fd, m->to).st_mode));
+	assert_text(f->work.fd, "elsewhere/tasks.json", "evil");
 }
 
 /* --- what must not be touched ------------------------------------------------------------------ */
@@ -341,36 +337,50 @@ static void test_copied_tree(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
-/* Too deep to be copied: the original stays whole, is named, and no half copy is left. */
+/* It stands no more where the host would obey it, and no half copy is left. */
+static void assert_set_aside(struct fixture *f, int status)
+{
+	const struct quarantine_move *m = f->result.moves;
+
+	assert_int_equal(status, 0);
+	assert_int_equal(f->result.failed, 0);
+	assert_false(exists(f->work.fd, m->from));
+	assert_int_equal(m->aside, f->crosses);
+	assert_int_equal(m->errnum, 0);
+	assert_true(exists(f->crosses ? f->work.fd : f->base.fd, m->to));
+	if (f->crosses) {
+		assert_true(strncmp(m->to, ".carrel-quarantined-", 20) == 0);
+		assert_int_equal(count_entries(f->base.fd, DIRECTORY), 0);
+	}
+}
+
+/* Too deep to be copied. A rename knows no depth; that the far end kept its modes is said. */
 static void test_too_deep(void **state)
 {
 	struct fixture *f = *state;
-	const struct quarantine_item items[] = {
-		item_of(f, "deep", 0),
-		item_of(f, ".envrc", 0),
-	};
+	const struct quarantine_item item = item_of(f, ".git/hooks", 4);
 
-	make_chain(f->work.fd, "deep", 60, 0755);
-	make_file(f->work.fd, ".envrc", "x", 0600);
-	int status = check(f, items, 2);
-	assert_int_equal(f->result.count, 2);
-	if (!f->crosses) {
-		/* A rename knows no depth; that the far end kept its modes is said. */
-		assert_int_equal(status, 0);
-		assert_true(f->result.moves[0].armed);
-		return;
-	}
-	assert_int_equal(status, -ELOOP);
-	assert_int_equal(f->result.failed, 1);
-	assert_int_equal(f->result.moves[0].errnum, ELOOP);
-	assert_null(f->result.moves[0].to);
-	assert_true(strstr(f->error.on, "/deep") != NULL);
-	struct remove_result removed;
-	assert_int_equal(remove_tree(f->work.fd, "deep", &removed, NULL), 0);
-	assert_int_equal(removed.removed, 61);
-	/* The other item was dealt with all the same. */
-	assert_int_equal(count_entries(f->base.fd, DIRECTORY), 1);
-	assert_text(f->base.fd, DIRECTORY "/.envrc", "x");
+	make_dir(f->work.fd, ".git");
+	make_chain(f->work.fd, ".git/hooks", 60, 0755);
+	make_file(f->work.fd, ".git/hooks/pre-commit", "evil", 0755);
+	assert_set_aside(f, check(f, &item, 1));
+	assert_true(f->result.moves[0].armed);
+	assert_int_equal(count_entries(f->work.fd, ".git"), 0);
+}
+
+/* What cannot be read cannot be copied: a mode that belongs to two names is not changed. */
+static void test_unreadable(void **state)
+{
+	struct fixture *f = *state;
+	const struct quarantine_item item = item_of(f, ".vscode", 0);
+
+	if (geteuid() == 0)
+		return; /* root reads it */
+	make_dir(f->work.fd, ".vscode");
+	make_file(f->work.fd, ".vscode/tasks.json", "evil", 0644);
+	make_file(f->work.fd, ".vscode/z", "", 0);
+	assert_int_equal(linkat(f->work.fd, ".vscode/z", f->work.fd, "other", 0), 0);
+	assert_set_aside(f, check(f, &item, 1));
 }
 
 static void test_fifo(void **state)
@@ -413,17 +423,21 @@ static void test_planted_directory(void **state)
 	struct fixture *f = *state;
 	const struct quarantine_item item = item_of(f, ".envrc", 0);
 
-	make_file(f->work.fd, ".envrc", "x", 0700);
-	make_dir(f->base.fd, DIRECTORY);
-	assert_int_equal(fchmodat(f->base.fd, DIRECTORY, 0777, 0), 0);
-	assert_int_equal(check(f, &item, 1), -EPERM);
-	assert_int_equal(unlinkat(f->base.fd, DIRECTORY, AT_REMOVEDIR), 0);
-	make_dir(f->base.fd, "victim");
-	assert_int_equal(symlinkat("victim", f->base.fd, DIRECTORY), 0);
-	assert_true(check(f, &item, 1) < 0);
-	assert_int_equal(count_entries(f->base.fd, "victim"), 0);
-	assert_text(f->work.fd, ".envrc", "x");
-	assert_int_equal(f->result.failed, 1);
+	for (int link = 0; link < 2; link++) {
+		make_file(f->work.fd, ".envrc", "x", 0700);
+		make_dir(f->base.fd, link ? "victim" : DIRECTORY);
+		if (link)
+			assert_int_equal(symlinkat("victim", f->base.fd, DIRECTORY), 0);
+		else
+			assert_int_equal(fchmodat(f->base.fd, DIRECTORY, 0777, 0), 0);
+		assert_int_equal(check(f, &item, 1), 0);
+		assert_int_equal(count_entries(f->base.fd, link ? "victim" : DIRECTORY), 0);
+		assert_false(exists(f->work.fd, ".envrc"));
+		assert_true(f->result.moves[0].aside);
+		assert_text(f->work.fd, f->result.moves[0].to, "x");
+		if (!link)
+			assert_int_equal(unlinkat(f->base.fd, DIRECTORY, AT_REMOVEDIR), 0);
+	}
 }
 
 static void assert_name(const char *path, const char *name)
@@ -473,12 +487,13 @@ int main(void)
 		BOTH(test_link_at_the_path),
 		BOTH(test_link_in_the_way),
 		BOTH(test_file_in_the_way),
-		BOTH(test_users_link),
+		BOTH(test_link_in_what_existed),
 		BOTH(test_hard_links),
 		BOTH(test_locked_directories),
 		BOTH(test_read_only_parent),
 		BOTH(test_copied_tree),
 		BOTH(test_too_deep),
+		BOTH(test_unreadable),
 		BOTH(test_fifo),
 		BOTH(test_same_path_twice),
 		BOTH(test_planted_directory),

@@ -136,12 +136,22 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* What could not be brought to the scratch base is renamed where it was. */
+static bool is_set_aside(const char *name)
+{
+	static const char prefix[] = ".carrel-quarantined-";
+
+	return !strncmp(name, prefix, sizeof(prefix) - 1);
+}
+
 static bool is_quarantine(const char *name)
 {
 	static const char suffix[] = ".quarantine";
 	size_t length = strlen(name);
 
-	return length > sizeof(suffix) && !strcmp(name + length - (sizeof(suffix) - 1), suffix);
+	return is_set_aside(name) ||
+		(length > sizeof(suffix) &&
+			!strcmp(name + length - (sizeof(suffix) - 1), suffix));
 }
 
 /* Names of a directory, one per line, "/" behind a directory; sorted. */
@@ -200,6 +210,27 @@ static bool find_quarantined(const struct world *w)
 	return found;
 }
 
+/* Whether something was renamed in the workspace; with @remove it is not there any more. */
+static bool find_set_aside(const struct world *w, bool remove)
+{
+	struct dirent **entries = NULL;
+	char path[WORLD_PATH + 512];
+	bool found = false;
+	int n = scandir(w->workspace, &entries, NULL, by_name);
+
+	for (int i = 0; i < n; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", w->workspace, entries[i]->d_name);
+		if (is_set_aside(entries[i]->d_name)) {
+			found = true;
+			if (remove)
+				(void)unlink(path);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return found;
+}
+
 static bool find_mount(const struct world *w)
 {
 	char *line = NULL;
@@ -231,11 +262,12 @@ void world_look(const struct world *w, struct world_left *left)
 
 	(void)snprintf(report_dir, sizeof(report_dir), "%.400s/report", w->root);
 	list(report_dir, false, left->reports, sizeof(left->reports));
-	list(w->workspace, false, left->workspace, sizeof(left->workspace));
+	list(w->workspace, true, left->workspace, sizeof(left->workspace));
 	list(w->base, true, left->base, sizeof(left->base));
 	read_text(w->report, left->report, sizeof(left->report));
 	look_at_live(w, left);
-	left->quarantined = w->protected_name[0] && find_quarantined(w);
+	left->quarantined =
+		w->protected_name[0] && (find_quarantined(w) || find_set_aside(w, false));
 	left->mounted = find_mount(w);
 }
 
@@ -320,6 +352,7 @@ int world_clean(const struct world *w)
 		w->protected_name[0] ? w->protected_name : "nothing-of-this-name");
 	(void)snprintf(state, sizeof(state), "%.400s/run/carrel", w->root);
 	(void)unlink(w->report);
+	(void)find_set_aside(w, true);
 	if (rmdir(w->base) < 0 || access(protected_path, F_OK) == 0 ||
 		(rmdir(state) < 0 && errno != ENOENT))
 		if (run_plain(w, remove) != 0)
