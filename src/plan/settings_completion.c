@@ -221,7 +221,11 @@ static void bash_verbs(struct output *o)
 		put_second_words(o, i);
 		output_text(o, " --help' -- \"$word\")\n\t\treturn\n\tfi\n");
 	}
-	output_text(o, "\tcase $verb in\n");
+	output_text(o,
+		"\tif [ \"$verb\" = help ]; then\n\t\t[ \"$COMP_CWORD\" -gt 2 ] ||\n"
+		"\t\t\tmapfile -t COMPREPLY < <(compgen -W '");
+	put_verbs(o);
+	output_text(o, " --help' -- \"$word\")\n\t\treturn\n\tfi\n\tcase $verb in\n");
 	for (size_t i = 0; i < VERB_COUNT; i++) {
 		const struct verb_words *v = &verb_words[i];
 
@@ -331,7 +335,9 @@ static void zsh_setting(struct output *o, const struct setting *s)
 /* Second words, and the options of verbs that take no settings; others fall through. */
 static void zsh_verbs(struct output *o)
 {
-	output_text(o, "\tlocal verb=$words[2]\n");
+	output_text(o,
+		"\tlocal verb=$words[2]\n\tif [[ $verb = help ]]; then\n"
+		"\t\t(( CURRENT > 3 )) || compadd -a verbs\n\t\treturn\n\tfi\n");
 	for (size_t i = 0; i < VERB_COUNT; i++) {
 		if (!begins_second_words(i))
 			continue;
@@ -364,10 +370,10 @@ static void print_zsh(struct output *o)
 	output_text(o,
 		"_carrel()\n"
 		"{\n"
-		"\tif (( CURRENT == 2 )); then\n"
-		"\t\tlocal -a verbs=(");
+		"\tlocal -a verbs=(");
 	put_verbs(o);
-	output_text(o, ")\n\t\tcompadd -a verbs\n\t\treturn\n\tfi\n");
+	output_text(o,
+		")\n\tif (( CURRENT == 2 )); then\n\t\tcompadd -a verbs\n\t\treturn\n\tfi\n");
 	zsh_verbs(o);
 	output_text(o, "\tshift words; (( CURRENT-- ))\n\t_arguments -S \\\n");
 	for (size_t i = 0; i < SETTING_COUNT; i++)
@@ -384,6 +390,9 @@ static void print_zsh(struct output *o)
 #define FISH_SETTINGS \
 	"__fish_seen_subcommand_from run start shell plan attest mcp; or begin; " \
 	"__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from show; end"
+
+/* Its second word is a verb, and nothing follows. */
+#define FISH_HELP "set -l words (commandline -opc); test \"$words[2]\" = help"
 
 static void fish_verbs(struct output *o)
 {
@@ -451,6 +460,10 @@ static void print_fish(struct output *o)
 {
 	put_remark(o, "fish");
 	output_text(o, "complete -c carrel -f -n __fish_use_subcommand -a '");
+	put_verbs(o);
+	output_text(o,
+		"'\ncomplete -c carrel -f -n '" FISH_HELP "'\n"
+		"complete -c carrel -f -n '" FISH_HELP "; and test (count $words) -eq 2' -a '");
 	put_verbs(o);
 	output_text(o, "'\n");
 	fish_verbs(o);
