@@ -74,7 +74,7 @@ static void add_option(struct options *o, bool wanted, const char *option)
 			option);
 }
 
-void container_hint(enum container_need need, bool or_degraded, struct error *e)
+void container_hint(enum container_need need, bool live, struct error *e)
 {
 	struct options docker = { "" }, podman;
 
@@ -96,5 +96,7 @@ void container_hint(enum container_need need, bool or_degraded, struct error *e)
 		need == CONTAINER_UID && !container_is_rootless()
 			? ", or root with `--cap-add SYS_ADMIN --cap-add NET_ADMIN`"
 			: "",
-		or_degraded ? ", or accept fewer walls with --degraded" : "");
+		!live || (need == CONTAINER_UID && !masked)
+			? ", or accept fewer walls with --degraded"
+			: "");
 }

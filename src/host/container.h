@@ -27,6 +27,7 @@ bool container_is_rootless(void);
 
 /*
  * container_hint - name the options, for docker and for podman, as the hint of @e in place of the one
- * it has. @or_degraded: fewer walls would do, too. Does nothing outside of a container.
+ * it has. @live: of a live session, which cannot do without namespaces and a /proc of its own, so that
+ * `degraded` is offered only where it helps. Does nothing outside of a container.
  */
-void container_hint(enum container_need need, bool or_degraded, struct error *e);
+void container_hint(enum container_need need, bool live, struct error *e);

@@ -26,7 +26,7 @@ static char sysctl(const char *path)
 	return n > 0 ? text[0] : '\0';
 }
 
-static void hint_namespaces(int errnum, struct error *e)
+static void hint_namespaces(int errnum, bool live, struct error *e)
 {
 	bool none = sysctl("/proc/sys/user/max_user_namespaces") == '0';
 
@@ -41,7 +41,7 @@ static void hint_namespaces(int errnum, struct error *e)
 			"user.max_user_namespaces is 0: as root, "
 			"`sysctl -w user.max_user_namespaces=15000`");
 	else if (container_is_one())
-		container_hint(CONTAINER_NAMESPACES, true, e);
+		container_hint(CONTAINER_NAMESPACES, live, e);
 	else if (sysctl("/proc/sys/kernel/unprivileged_userns_clone") == '0')
 		error_hint(e,
 			"kernel.unprivileged_userns_clone is 0: as root, "
@@ -57,7 +57,7 @@ static void hint_namespaces(int errnum, struct error *e)
 			"seccomp profile that lets clone3, unshare and mount calls through");
 }
 
-int explain_clone(int errnum, struct error *e)
+int explain_clone(int errnum, bool live, struct error *e)
 {
 	if (errnum == EAGAIN || errnum == ENOMEM) {
 		int r = error_set(
@@ -73,7 +73,7 @@ int explain_clone(int errnum, struct error *e)
 	}
 	int r = error_set(e, ERROR_NAMESPACES, "launch", errnum, NULL,
 		"the machine refuses a new user namespace");
-	hint_namespaces(errnum, e);
+	hint_namespaces(errnum, live, e);
 	return r;
 }
 
@@ -101,7 +101,7 @@ static const char *step_text(int step)
 }
 
 /* The commonest refusals in words; errno alone would say "Permission denied" for each. */
-static void hint_op(const struct op *op, int errnum, struct error *e)
+static void hint_op(const struct op *op, int errnum, bool live, struct error *e)
 {
 	if (errnum == ESTALE)
 		error_hint(
@@ -112,20 +112,20 @@ static void hint_op(const struct op *op, int errnum, struct error *e)
 		error_hint(e,
 			"what is bound at a directory above has nothing there to mount it on");
 	else if (op->kind == OP_PROC && container_is_one())
-		container_hint(CONTAINER_PROC, true, e);
+		container_hint(CONTAINER_PROC, live, e);
 	else if (op->kind == OP_PROC && (errnum == EPERM || errnum == EACCES))
 		error_hint(e,
 			"this container masks parts of /proc, and then the kernel refuses a new "
 			"one: run the container with `--security-opt unmask=/proc/*` (podman) or "
 			"`--security-opt systempaths=unconfined` (docker)");
 	else if (op->kind == OP_CLONE && (op->flags & OPF_IDMAP) && errnum == EPERM)
-		container_hint(CONTAINER_UID, true, e); /* nor may the root of a rootless one */
+		container_hint(CONTAINER_UID, live, e); /* nor may the root of a rootless one */
 	else if (op->kind == OP_CLONE && (op->flags & OPF_IDMAP) && errnum == EINVAL)
 		error_hint(e,
 			"its file system has no idmapped mounts: run carrel as an ordinary user, "
 			"or put the directory on ext4, xfs or btrfs (tmpfs since Linux 6.3)");
 	else if (errnum == EPERM || errnum == EACCES)
-		hint_namespaces(errnum, e);
+		hint_namespaces(errnum, live, e);
 }
 
 /* No cgroup could count them, or the operation would not have been tried. */
@@ -167,10 +167,10 @@ int explain_exec(int step, int errnum, const char *name, const char *cwd, const 
 	return missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
-int explain_op(const struct plan *plan, int op, int errnum, struct error *e)
+int explain_op(const struct plan *plan, int op, int errnum, bool live, struct error *e)
 {
 	if (op == STEP_NAMESPACES)
-		return explain_clone(errnum, e);
+		return explain_clone(errnum, live, e);
 	if (op < 0 || (size_t)op >= plan->op_count) {
 		int r = error_set(e, ERROR_APPLY, "launch", errnum,
 			op == STEP_CWD ? plan->cwd : NULL, "%s", step_text(op));
@@ -187,6 +187,6 @@ int explain_op(const struct plan *plan, int op, int errnum, struct error *e)
 	int r = error_set(e, ERROR_APPLY, "launch", errnum, on, "operation %d (%s) failed", op,
 		plan_op_name(failed->kind));
 	e->op = op;
-	hint_op(failed, errnum, e);
+	hint_op(failed, errnum, live, e);
 	return r;
 }

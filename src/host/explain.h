@@ -15,8 +15,8 @@ enum {
 	STATUS_NOT_FOUND = 127,
 };
 
-/* explain_clone - creating the namespaces failed with @errnum. Fills @e, returns -errno. */
-int explain_clone(int errnum, struct error *e);
+/* explain_clone - creating the namespaces of a session, @live or not, failed with @errnum. Fills @e, returns -errno. */
+int explain_clone(int errnum, bool live, struct error *e);
 
 /*
  * explain_exec - the payload failed in @step (box/channel.h) with @errnum. @name: the command; @cwd,
@@ -26,4 +26,4 @@ int explain_exec(int step, int errnum, const char *name, const char *cwd, const 
 	struct error *e);
 
 /* explain_op - operation (or step, box/channel.h) @op failed inside with @errnum. As above. */
-int explain_op(const struct plan *plan, int op, int errnum, struct error *e);
+int explain_op(const struct plan *plan, int op, int errnum, bool live, struct error *e);

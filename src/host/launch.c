@@ -180,7 +180,7 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 	l->channel = pair[0];
 	if (pid < 0) {
 		fd_close(&l->channel);
-		return explain_clone((int)-pid, e);
+		return explain_clone((int)-pid, l->live, e);
 	}
 	l->pidfd = pidfd;
 	l->init = (pid_t)pid;
@@ -207,6 +207,8 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 	struct launch l = { .pidfd = -1,
 		.channel = -1,
 		.scratch = -1,
+		.live = ret->live,
+		.views = { [0 ... TWIN_VIEWS - 1] = -1 },
 		.arena = arena,
 		.flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
 			CLONE_NEWNET };
@@ -248,7 +250,7 @@ static int refuse_live(const struct plan *plan, struct error *e)
 		proc ? plan->facts->refused_proc : plan->facts->refused_namespaces,
 		"a live session cannot be had here, degraded or not");
 
-	container_hint(proc ? CONTAINER_PROC : CONTAINER_NAMESPACES, false, e);
+	container_hint(proc ? CONTAINER_PROC : CONTAINER_NAMESPACES, true, e);
 	return r;
 }
 

@@ -29,7 +29,7 @@ struct launch {
 	struct box *box;     /* in the shared arena, for init */
 	bool dies_as_one, tasks_by_rlimit; /* for launch_init(): as in struct box */
 	mode_t umask;          /* the caller's; ours leaves the owner's bits alone */
-	bool live;             /* for launch_init(): many executions, started by keepers */
+	bool live;             /* the caller's: many executions, started by keepers */
 	int views[TWIN_VIEWS]; /* live: a channel for each tighter view; -1: none */
 	int scratch; /* a scratch that is memory: its root, from init; the caller's; -1: none */
 	struct arena *arena;
@@ -37,7 +37,7 @@ struct launch {
 
 /*
  * launch_begin - start init, which makes the namespaces of an ordinary session.
- * @arena: from prepare_begin(); nothing is in it yet.
+ * @ret: of what it holds, `live` is read. @arena: from prepare_begin(); nothing is in it yet.
  * From now on no umask takes bits from the owner of what this process makes.
  * Returns 0, or -errno with @e (ERROR_NAMESPACES, ERROR_LIMIT); nothing runs then. With ERROR_NAMESPACES
  * launch_init() can still begin a session that asks for none.

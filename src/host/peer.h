@@ -13,8 +13,7 @@
 
 /*
  * peer_is_own - whether the process that connected is one of the caller's own, and no tool in a session.
- * @fd: the connection. @unconfined: sessions have no namespaces on this machine; then a process with
- * no_new_privs is taken for a tool. One that cannot be looked at is none of ours.
+ * @fd: the connection. One that cannot be looked at is none of ours.
  * See: unix(7) SO_PEERCRED, proc(5) NSpid.
  */
-bool peer_is_own(int fd, bool unconfined);
+bool peer_is_own(int fd);

@@ -176,7 +176,7 @@ static int make_plan(struct prepared *p, const char *const *cache_env, struct er
 	/* The first thing that stops an entrypoint: a container's root has no capability to spare. */
 	if (r < 0 && p->facts.uid == 0 && e && e->code == ERROR_LAYER &&
 		!p->policy.degraded.on && !p->policy.require_count)
-		container_hint(CONTAINER_UID, true, e);
+		container_hint(CONTAINER_UID, p->live, e);
 	if (r >= 0)
 		p->plan.shell_argv = p->argv - 1;
 	return r;

@@ -19,6 +19,7 @@ struct prepared {
 	const char *const *argv; /* the command, copied */
 	uint8_t policy_digest
 		[SHA256_SIZE]; /* of the merged policy; where a report is asked for */
+	bool live;             /* the caller's: it is for a live session */
 	bool help;             /* --help was asked for: nothing else is filled in */
 	int next;              /* index in argv of the first word that is no setting */
 };

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
@@ -229,7 +228,7 @@ static int handle_init(struct server *s, unsigned view)
 	if (r > 0 && record.kind == CHANNEL_FAILED) {
 		s->out->op = record.op;
 		s->out->errnum = record.errnum;
-		return explain_op(s->plan, record.op, record.errnum, s->e);
+		return explain_op(s->plan, record.op, record.errnum, true, s->e);
 	}
 	return error_set(s->e, ERROR_PROTOCOL, "supervise", 0, NULL,
 		"init ended before the session did");
@@ -310,7 +309,6 @@ static void raise_descriptor_limit(void)
 
 static int begin(struct server *s)
 {
-	s->unconfined = !s->plan->clone_flags && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (s->epoll < 0 || s->timer < 0)

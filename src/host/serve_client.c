@@ -61,10 +61,9 @@ void server_accept(struct server *s)
 		}
 		return;
 	}
-	int r = peer_is_own(fd, s->unconfined)
-		? place_client(s, fd, &e)
-		: error_set(&e, ERROR_PEER, "session", EPERM, NULL,
-			  "the session is not this process's to use");
+	int r = peer_is_own(fd) ? place_client(s, fd, &e)
+				: error_set(&e, ERROR_PEER, "session", EPERM, NULL,
+					  "the session is not this process's to use");
 	if (r < 0) {
 		refuse_peer(fd, &e);
 		return;

@@ -79,7 +79,6 @@ struct server {
 	struct error *e;
 	enum server_phase phase;
 	int epoll, timer, mounts;
-	bool unconfined;   /* sessions are told from others by no_new_privs alone: peer.h */
 	bool resting;      /* idle, and what is not needed then was given back */
 	bool listening;    /* the listener is in the epoll set */
 	int64_t listen_ns; /* where it is not: when to try again, CLOCK_MONOTONIC */

@@ -234,9 +234,6 @@ static int begin_session(
 	if (r < 0)
 		return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "cannot block signals");
 	caller_block(argc, argv, environment, &block, &block_size);
-	s->launch.live = true;
-	for (unsigned view = 0; view < TWIN_VIEWS; view++)
-		s->launch.views[view] = -1;
 	/* The directory first: it holds the note by which a sweep finds the groups. */
 	if (r >= 0)
 		r = session_create(&s->session, plan, e);
@@ -370,7 +367,11 @@ static int supervise_in_this_process(
 		say_error(&no_memory);
 		return STATUS_CARREL;
 	}
-	s->launch = (struct launch){ .pidfd = -1, .channel = -1, .scratch = -1 };
+	s->launch = (struct launch){ .pidfd = -1,
+		.channel = -1,
+		.scratch = -1,
+		.live = true,
+		.views = { [0 ... TWIN_VIEWS - 1] = -1 } };
 	s->session = (struct session){ .base = -1, .dir = -1, .memory = -1 };
 	s->signals.fd = s->listener = s->die_with = s->state.dir = s->log = -1;
 	s->outcome.op = -1;
@@ -385,8 +386,10 @@ static int supervise_in_this_process(
 	int status = STATUS_CARREL;
 	if (prepare_begin(&s->p, &s->error) < 0)
 		say_error(&s->error);
-	else
+	else {
+		s->p->live = true;
 		status = start_and_serve(s, argc, argv, first, environment);
+	}
 	free(s);
 	return status;
 }

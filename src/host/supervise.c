@@ -355,7 +355,7 @@ static int handle_record(struct supervisor *v, const struct channel_record *reco
 		v->out->op = record->op;
 		v->out->errnum = record->errnum;
 		v->phase = PHASE_OVER;
-		return explain_op(v->plan, record->op, record->errnum, v->e);
+		return explain_op(v->plan, record->op, record->errnum, false, v->e);
 	case CHANNEL_STARTED:
 		if (v->phase == PHASE_SETUP)
 			return -EPROTO;

@@ -205,7 +205,7 @@ static void say_namespace(struct doctor *d, const char *check, int r)
 		return;
 	}
 	findings_add(&d->findings, VERDICT_FAIL, check, NULL, "refused: %s", strerror(-r));
-	(void)!explain_clone(-r, &e);
+	(void)!explain_clone(-r, false, &e);
 	if (e.hint[0])
 		findings_remedy(&d->findings, "%s", e.hint);
 }

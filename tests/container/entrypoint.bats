@@ -145,11 +145,26 @@ inside() {
 }
 
 @test "a live session without its own /proc is refused, degraded too, and the option is named" {
-	run container --user 1000:1000 static carrel session start --degraded
-	assert_status 125
+	local -a degraded
+
+	# refused [OPTION...]: of the container.
+	refused() {
+		run container "$@" static carrel session start "${degraded[@]}"
+		assert_status 125
+		assert_matches "$output" '--security-opt unmask=ALL'
+		[[ $output != *', or accept fewer walls with --degraded'* ]] || fail 'what does not help is offered'
+	}
+	degraded=(--degraded)
+	refused --user 1000:1000
 	assert_matches "$output" 'a live session cannot be had here'
-	assert_matches "$output" '--security-opt unmask=ALL'
-	[[ $output != *'--degraded'* ]] || fail 'what does not help is offered'
+	refused --user 1000:1000 --security-opt "seccomp=$STORE/docker.json"
+	degraded=()
+	refused
+	refused --user 1000:1000
+	refused --user 1000:1000 --security-opt "seccomp=$STORE/docker.json"
+	# A command of its own it can have.
+	run container --user 1000:1000 static carrel run -- true
+	assert_matches "$output" ', or accept fewer walls with --degraded'
 }
 
 @test "degraded without namespaces: status, stop, grace, nothing left, on every image" {
