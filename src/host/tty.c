@@ -265,6 +265,24 @@ static void release_keyboard(struct tty *t)
 	tty_restore(t);
 }
 
+/*
+ * The pty has been closed, and what was written to it may still be on its way: it was made for a
+ * terminal that adds nothing. The keys are the terminal's own again at once (^C must reach us
+ * while something runs on without its terminal), the rest follows behind the last of the output.
+ */
+static void give_back_keys(struct tty *t)
+{
+	struct termios modes = t->saved;
+
+	pump_stop(&t->input);
+	t->keyboard = false;
+	if (!t->raw || !in_foreground(t))
+		return;
+	modes.c_oflag = t->raw_modes.c_oflag;
+	if (tcsetattr(t->terminal, TCSANOW, &modes) == 0)
+		t->raw_modes = modes;
+}
+
 int tty_take_keyboard(struct tty *t)
 {
 	/* Nothing that could be taken: the payload may as well wait in the foreground. */
@@ -354,7 +372,10 @@ static enum tty_event step_input(struct tty *t)
 	if (poll(&pfd, 1, 0) > 0 && (pfd.revents & (POLLHUP | POLLERR)))
 		return hang_up(t);
 	/* Sent to the background between the look and the read (EIO), or the pty is closed. */
-	release_keyboard(t);
+	if (t->output.done)
+		release_keyboard(t);
+	else
+		give_back_keys(t);
 	return TTY_OK;
 }
 
@@ -363,9 +384,13 @@ enum tty_event tty_step(struct tty *t, uint64_t id)
 	if (id == t->id)
 		return t->input.done ? TTY_OK : step_input(t);
 	mirror_output_mode(t);
-	if (t->output.done || pump_step(&t->output) != PUMP_DONE || t->output.error == 0)
+	if (t->output.done || pump_step(&t->output) != PUMP_DONE)
 		return TTY_OK;
-	return hang_up(t);
+	if (t->output.error)
+		return hang_up(t);
+	if (t->in_is_terminal && !t->keyboard)
+		tty_restore(t);
+	return TTY_OK;
 }
 
 int tty_drain(struct tty *t, int64_t deadline_ms, int wake_fd)

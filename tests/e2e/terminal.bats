@@ -55,6 +55,12 @@ at_terminal() {
 	[[ $(<"$WS/got") == 'some text' ]]
 }
 
+@test "what a command writes last comes as it was written, too" {
+	at_terminal '' bash -c 'for ((i = 0; i < 40; i++)); do "$CARREL" run -- seq 3 || exit; done'
+	assert_status 0
+	[[ $output == *$'3\r'* && $output != *$'\r\r'* ]] || fail "$(printf %q "$output")"
+}
+
 @test "the window size is passed on, and follows" {
 	at_terminal 'expect 33 101
 		size 44x99
