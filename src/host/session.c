@@ -26,9 +26,7 @@
 #define KEEP_FILE "keep"
 #define NAME_PREFIX "carrel-"
 #define NAME_LENGTH (sizeof(NAME_PREFIX) - 1 + 20)
-enum {
-	NEW_ABANDONED_S = 60
-}; /* one that is still being made after this long was killed at it */
+enum { MAKE_ROUNDS = 100 }; /* each of them met by a sweep within some µs */
 
 static int scratch_error(const struct session *s, int r, const char *what, struct error *e)
 {
@@ -69,11 +67,8 @@ static int make_entries(int dir, const struct plan *plan)
 	return r;
 }
 
-/*
- * Made and locked under a name that no sweep takes for a session, then renamed: at no moment is
- * there an unlocked directory that looks like a dead session's.
- */
-static int make_locked(struct session *s, const char *new_name)
+/* One attempt of make_locked(): -EAGAIN where a sweep came between. */
+static int try_to_make(struct session *s, const char *new_name)
 {
 	if (mkdirat(s->base, new_name, 0700) < 0)
 		return -errno;
@@ -83,8 +78,25 @@ static int make_locked(struct session *s, const char *new_name)
 		r = -errno;
 	if (r == 0 && renameat(s->base, new_name, s->base, s->name) < 0)
 		r = -errno;
-	if (r < 0)
-		(void)unlinkat(s->base, new_name, AT_REMOVEDIR);
+	if (r == 0)
+		return 0;
+	(void)unlinkat(s->base, new_name, AT_REMOVEDIR);
+	fd_close(&s->dir);
+	return r == -ENOENT || r == -EWOULDBLOCK ? -EAGAIN : r;
+}
+
+/*
+ * Made and locked under a name that no sweep takes for a session, then renamed: at no moment is
+ * there an unlocked directory that looks like a dead session's. Under that name it is empty, and a sweep
+ * that finds it unlocked removes it, as whoever made it may have been killed. Where he was not, he makes
+ * another: what is renamed is what he locked, since nobody else makes any of this name.
+ */
+static int make_locked(struct session *s, const char *new_name)
+{
+	int r = -EAGAIN;
+
+	for (int i = 0; i < MAKE_ROUNDS && r == -EAGAIN; i++)
+		r = try_to_make(s, new_name);
 	return r;
 }
 
@@ -180,7 +192,7 @@ bool session_is_name(const char *name)
 		NAME_LENGTH - prefix;
 }
 
-enum verdict { SWEEP_NOT_OURS, SWEEP_LIVE, SWEEP_KEPT, SWEEP_DEAD };
+enum verdict { SWEEP_NOT_OURS, SWEEP_LIVE, SWEEP_KEPT, SWEEP_DEAD, SWEEP_UNMADE };
 
 static enum verdict judge(int base, const char *name, int *ret_dir)
 {
@@ -192,15 +204,23 @@ static enum verdict judge(int base, const char *name, int *ret_dir)
 	autofd int dir = fd_open_at(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (dir < 0 || fstat(dir, &st) < 0 || st.st_uid != geteuid())
 		return SWEEP_NOT_OURS;
-	if (is_new && st.st_ctime + NEW_ABANDONED_S > time(NULL))
-		return SWEEP_LIVE;
 	/* The lock is held until the removal is over: two sweeps never work on the same tree. */
 	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
 		return SWEEP_LIVE;
-	if (is_kept(dir))
+	if (!is_new && is_kept(dir))
 		return SWEEP_KEPT;
 	*ret_dir = take_fd(&dir);
-	return SWEEP_DEAD;
+	return is_new ? SWEEP_UNMADE : SWEEP_DEAD;
+}
+
+/* What never became a session: empty, or not ours; whoever is making it after all makes another. */
+static void sweep_unmade(int base, const char *name, struct session_sweep *ret, struct error *e)
+{
+	if (unlinkat(base, name, AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTEMPTY)
+		return;
+	(void)error_set(e, ERROR_TEARDOWN, "close", errno, name,
+		"cannot remove a session directory that was being made");
+	ret->failed++;
 }
 
 static void sweep_one(int base, const char *name, bool dry_run, struct session_sweep *ret,
@@ -217,6 +237,10 @@ static void sweep_one(int base, const char *name, bool dry_run, struct session_s
 		return;
 	case SWEEP_KEPT:
 		ret->kept++;
+		return;
+	case SWEEP_UNMADE:
+		if (!dry_run)
+			sweep_unmade(base, name, ret, e);
 		return;
 	case SWEEP_DEAD:
 		break;

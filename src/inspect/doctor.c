@@ -1,8 +1,8 @@
 /*
  * doctor.c - `carrel doctor`: what this machine allows, found by trying.
  *
- * Runs in: carrel-inspect, outside. Leaves nothing: the one directory that it makes is named like a
- * session that is being made, so that even after a SIGKILL the next sweep removes it.
+ * Runs in: carrel-inspect, outside. Leaves nothing: the one directory that it makes is named and locked
+ * like a session's that is being made, so that even after a SIGKILL the next sweep removes it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,12 +23,30 @@
 #include "inspect/doctor.h"
 #include "inspect/inspect.h"
 
-enum { DOCTOR_ARENA = 16 << 20 };
+enum {
+	DOCTOR_ARENA = 16 << 20,
+	MAKE_ROUNDS = 100 /* each of them met by a sweep within some µs */
+};
 
 /* --- what there is to judge ------------------------------------------------------------------- */
 
+/* Locked from its beginning: -EAGAIN where a sweep came between, which takes no other for it. */
+static int hold_directory(const char *path)
+{
+	struct stat st;
+	autofd int dir = fd_open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+
+	if (dir < 0)
+		return dir == -ENOENT ? -EAGAIN : dir;
+	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	if (fstat(dir, &st) < 0)
+		return -errno;
+	return st.st_nlink == 0 ? -EAGAIN : take_fd(&dir);
+}
+
 /* A directory as session.c names those that are being made. */
-static int make_directory(struct doctor *d)
+static int try_to_make(struct doctor *d)
 {
 	static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
 	unsigned char random[20];
@@ -43,8 +62,22 @@ static int make_directory(struct doctor *d)
 		return -ENOMEM;
 	if (mkdir(path, 0700) < 0)
 		return -errno;
-	d->directory = path;
+	d->held = hold_directory(path);
+	if (d->held == -EAGAIN) {
+		(void)rmdir(path); /* the sweep is about to, if it has not yet */
+		return -EAGAIN;
+	}
+	d->directory = path; /* held or not: doctor_scratch says which */
 	return 0;
+}
+
+static int make_directory(struct doctor *d)
+{
+	int r = -EAGAIN;
+
+	for (int i = 0; i < MAKE_ROUNDS && r == -EAGAIN; i++)
+		r = try_to_make(d);
+	return r;
 }
 
 static int plan_with(struct doctor *d, const char *workspace, struct error *e)
@@ -231,6 +264,7 @@ static int examine(struct doctor *d)
 	if (d->directory && rmdir(d->directory) < 0)
 		findings_add(&d->findings, VERDICT_WARN, "scratch-base", d->directory,
 			"cannot be removed: %s", strerror(errno));
+	fd_close(&d->held);
 	int status = inspect_print(&d->findings, d->json);
 	if (status != 0)
 		return status;
@@ -272,6 +306,7 @@ static int doctor_with(const char *const *environment, bool json)
 		free(d);
 		return INSPECT_BROKEN;
 	}
+	d->held = -ENOENT;
 	d->environ = environment;
 	d->json = json;
 	int status = examine(d);

@@ -18,6 +18,7 @@ struct doctor {
 	struct probe probe;
 	const char *base;      /* the scratch base */
 	const char *directory; /* a directory of ours in it, or NULL */
+	int held;              /* that, locked, so that no sweep takes it; or why not: -errno */
 	const char *workspace; /* the caller's, or the directory where its own is refused */
 	bool own_workspace;    /* the second */
 	const char *const *environ;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/capability.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -210,14 +209,11 @@ static void check_mount(struct doctor *d)
 static void check_use(struct doctor *d)
 {
 	struct stat st;
-	autofd int dir = d->directory
-		? fd_open_at(AT_FDCWD, d->directory, O_RDONLY | O_DIRECTORY, 0)
-		: -ENOENT;
-	int r = dir < 0 ? dir : flock(dir, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 
-	if (r < 0) {
+	if (d->held < 0) {
 		findings_add(&d->findings, VERDICT_FAIL, "scratch-base", d->base,
-			"no session directory can be made and locked in it: %s", strerror(-r));
+			"no session directory can be made and locked in it: %s",
+			strerror(-d->held));
 		findings_remedy(
 			&d->findings, "name a directory of your own with --scratch-base");
 		return;

@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
 # Signals sent to the launcher, time-outs, and the death of the launcher itself.
 load ../lib/common
+load ../lib/live
 load ../lib/session
 
 setup() {
-	common_setup
+	live_setup # gc tells of every dead session that the state directory names
 	R=$T/report.json
 }
 
@@ -197,6 +198,48 @@ while True:
 	(($(find "$BASE" -mindepth 1 | wc -l) == 5))
 	[[ -e $WS/precious ]]
 	rm -r "$BASE"/carrel-*
+}
+
+@test "a directory that is still being made: dead where nobody holds it, and then gone at once" {
+	local made=$BASE/.carrel-aaaaaaaaaaaaaaaaaaaa
+
+	mkdir "$made"
+	exec {held}<"$made"
+	flock "$held"
+	carrel gc
+	assert_status 0
+	[[ -d $made ]] || fail 'gc took what is locked'
+	exec {held}<&-
+	carrel gc --dry-run
+	[[ -d $made ]] || fail 'a dry run removed it'
+	touch "$made/mine" # carrel puts nothing into one
+	carrel gc
+	assert_status 0
+	[[ -e $made/mine ]] || fail 'gc took what is not carrel'"'"'s'
+	rm "$made/mine"
+	carrel gc
+	assert_status 0
+	assert_nothing_left
+}
+
+@test "a launch that a sweep took its directory from makes another" {
+	local call
+
+	need strace
+	# After mkdir it is gone, or somebody holds it, or it is gone after all.
+	for call in flock:error=EAGAIN renameat,renameat2:error=ENOENT; do
+		run --separate-stderr strace -qqq -o "$T/trace" -e trace=mkdirat,flock,renameat,renameat2 \
+			-e "inject=$call:when=1" "$CARREL" run -- echo made
+		assert_status 0
+		assert_output made
+		grep -q INJECTED "$T/trace" || fail "nothing was injected: $call"
+		(($(grep -c 'mkdirat(.*"\.carrel-' "$T/trace") == 2)) || fail "not made twice: $(<"$T/trace")"
+		assert_nothing_left
+	done
+	run --separate-stderr strace -qqq -o "$T/trace" -e trace=flock -e 'inject=flock:error=EAGAIN' \
+		"$CARREL" run -- touch "$WS/ran"
+	assert_refused 'cannot make the session directory'
+	[[ ! -e $WS/ran ]]
 }
 
 @test "gc refuses what it does not know" {

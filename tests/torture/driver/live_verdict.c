@@ -212,8 +212,6 @@ static bool check_left(struct live *l)
 	int status = world_gc(l->w, l->left);
 	if (status != 0)
 		return bad(l, "gc ended with status %d", status);
-	if (!strncmp(l->left->base, ".carrel-", 8))
-		return world_park(l->w) == 0 || bad(l, "cannot put a young directory aside");
 	if (l->left->base[0])
 		return bad(l, "left behind by gc: %.200s", l->left->base);
 	return !l->left->state[0] || strstr(l->left->state, "cannot be read") ||

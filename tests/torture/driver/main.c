@@ -29,7 +29,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "live.h"
@@ -44,7 +43,6 @@ enum {
 	POINTS_MAX = 16384,
 	ERRORS_MAX = 8,
 	WORKERS_MAX = 16,
-	YOUNG_S = 61,
 	CANNOT = 2,
 	SKIPPED = 77
 };
@@ -316,18 +314,6 @@ static _Noreturn void work(const struct options *o, unsigned number,
 		r = try_point(&k, &points[i], &shared->outcomes[i]);
 	if (r < 0)
 		(void)fprintf(stderr, "inject: worker %u: %s\n", number, strerror(-r));
-	if (r >= 0 && k.world.parked) {
-		const struct timespec old = { .tv_sec = k.world.parked_s + YOUNG_S };
-
-		/* Their age is what gc goes by. */
-		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &old, NULL);
-		unsigned left = world_gc_parked(&k.world);
-		if (left)
-			printf("VIOLATION: %u of %u half-made directories were left by gc\n",
-				left, k.world.parked);
-		(void)fflush(stdout);
-		r = left ? -ENOTEMPTY : 0;
-	}
 	shared->broken[number] = r < 0;
 	_exit(r < 0);
 }

@@ -212,12 +212,6 @@ static bool check_words(struct judgement *j)
 
 /* --- what is left --------------------------------------------------------------------------- */
 
-static bool is_young(const char *listing)
-{
-	return !strncmp(listing, ".carrel-", 8) &&
-		strchr(listing, '\n') == strrchr(listing, '\n');
-}
-
 static bool check_base(struct judgement *j)
 {
 	if (!j->left->base[0])
@@ -230,8 +224,6 @@ static bool check_base(struct judgement *j)
 	int status = world_gc(j->w, j->left);
 	if (status != 0)
 		return bad(j, "gc ended with status %d", status);
-	if (is_young(j->left->base))
-		return world_park(j->w) == 0 || bad(j, "cannot put a young directory aside");
 	return !j->left->base[0] || bad(j, "left behind by gc: %.200s", j->left->base);
 }
 

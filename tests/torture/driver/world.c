@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static int make_file(const char *directory, const char *name, mode_t mode)
@@ -295,50 +294,14 @@ static int run_plain(const struct world *w, const char *const *argv)
 	return status;
 }
 
-static int gc(const struct world *w, const char *base)
-{
-	const char *const argv[] = { w->carrel, "gc", "--scratch-base", base, NULL };
-	int status = run_plain(w, argv);
-
-	return status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 int world_gc(const struct world *w, struct world_left *left)
 {
-	int status = gc(w, w->base);
+	const char *const argv[] = { w->carrel, "gc", "--scratch-base", w->base, NULL };
+	int status = run_plain(w, argv);
 
 	list(w->base, true, left->base, sizeof(left->base));
 	look_at_live(w, left);
-	return status;
-}
-
-int world_park(struct world *w)
-{
-	char to[WORLD_PATH];
-
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with a valid clock */
-	w->parked_s = now.tv_sec;
-	(void)snprintf(to, sizeof(to), "%.400s/parked-%u", w->root, w->parked++);
-	if (rename(w->base, to) < 0 || mkdir(w->base, 0755) < 0)
-		return -errno;
-	return 0;
-}
-
-unsigned world_gc_parked(const struct world *w)
-{
-	unsigned bad = 0;
-
-	for (unsigned i = 0; i < w->parked; i++) {
-		char base[WORLD_PATH], inside[4096];
-
-		(void)snprintf(base, sizeof(base), "%.400s/parked-%u", w->root, i);
-		int status = gc(w, base);
-		list(base, true, inside, sizeof(inside));
-		bad += status != 0 || inside[0];
-	}
-	return bad;
+	return status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 int world_clean(const struct world *w)

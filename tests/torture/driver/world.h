@@ -19,8 +19,6 @@ struct world {
 	char report[WORLD_PATH];
 	char env_home[WORLD_PATH + 8], env_runtime[WORLD_PATH + 32];
 	const char *argv[WORLD_ARGS], *envp[8];
-	unsigned parked;  /* directories that gc may take for young; see world_park() */
-	int64_t parked_s; /* when the last of them was, CLOCK_MONOTONIC */
 };
 
 /* What one run left, beside its status. Texts are NUL-terminated and cut. */
@@ -49,15 +47,6 @@ void world_look(const struct world *w, struct world_left *left);
 
 /* world_gc - run `carrel gc` on the scratch base and list that again. Its exit status. */
 int world_gc(const struct world *w, struct world_left *left);
-
-/*
- * world_park - put the scratch base aside, with a directory in it that was killed so young that
- * gc still leaves it for somebody who is making it, and begin a new one. 0 or -errno.
- */
-int world_park(struct world *w);
-
-/* world_gc_parked - run gc on all that was parked; how many are not empty then. */
-unsigned world_gc_parked(const struct world *w);
 
 /* world_clean - whatever is left, for the next run. 0 or -errno. */
 int world_clean(const struct world *w);
