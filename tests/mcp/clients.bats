@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
 # carrel mcp and real clients, from npm: the official SDK of both eras, and the inspector.
 load ../lib/common
+load ../lib/live
 
 setup() {
-	common_setup
+	live_setup
 	NPM=${CARREL_SOURCE%/source}/npm
 	[[ ! -r $NPM/missing ]] || skip "no npm packages here: $(<"$NPM/missing")"
 	need node

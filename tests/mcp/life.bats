@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # carrel mcp: the session lives as long as the client is connected, and no call outlives it.
 load ../lib/common
+load ../lib/live
 
 python() {
 	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$CARREL_SOURCE/tests/mcp run --separate-stderr \

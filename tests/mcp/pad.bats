@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
 # carrel pad: the scratchpad of a session, from outside.
 load ../lib/common
+load ../lib/live
 
 setup() {
-	common_setup
+	live_setup
 	"$CARREL" session start --json >"$T/session" 3>&- 4>&-
 	ID=$(field "$T/session" .session)
 	export CARREL_SESSION=$ID

@@ -2,6 +2,7 @@
 # carrel mcp, line by line: both eras of the protocol, everything that is no message, clients that
 # do not behave.
 load ../lib/common
+load ../lib/live
 
 # python: a script on stdin that has `from raw import *`.
 python() {

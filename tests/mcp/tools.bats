@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The tools of carrel mcp stay within the walls of the session.
 load ../lib/common
+load ../lib/live
 
 python() {
 	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$CARREL_SOURCE/tests/mcp run --separate-stderr \
