@@ -6,10 +6,12 @@
 #
 # In a container: the workspace is /srv/ws ($WS of the test), /out is $OUT, and /home/u is the home.
 
-# podman_ ARGUMENT...: podman with a storage of our own. runc, as crun refuses hybrid cgroups.
+# podman_ ARGUMENT...: podman with a storage of our own, and locks: otherwise all podmans of a user share one
+# piece of memory, and who comes while the first of them makes it fails. runc, as crun refuses hybrid cgroups.
 podman_() {
-	XDG_RUNTIME_DIR=$STORE/xdg TMPDIR=$STORE/tmp HOME=$STORE podman --root "$STORE/root" \
-		--runroot "$STORE/run" --tmpdir "$STORE/tmp" --storage-driver vfs \
+	CONTAINERS_CONF=$STORE/containers.conf XDG_RUNTIME_DIR=$STORE/xdg TMPDIR=$STORE/tmp \
+		HOME=$STORE podman --root "$STORE/root" --runroot "$STORE/run" \
+		--tmpdir "$STORE/tmp" --storage-driver vfs \
 		--cgroup-manager=cgroupfs --events-backend=none --runtime runc "$@"
 }
 
@@ -75,6 +77,7 @@ set_up_containers() {
 	STORE=$(mktemp -d "${COMMON_DIR:-/var/tmp}/c.XXXXXX")
 	export STORE
 	mkdir -m 0700 "$STORE/xdg" "$STORE/tmp"
+	printf '[engine]\nlock_type = "file"\n' >"$STORE/containers.conf"
 	for name in podman runc busybox tar; do
 		PATH=$PATH:/usr/sbin:/sbin command -v "$name" >/dev/null ||
 			echo "no $name on this machine" >"$STORE/skip"

@@ -169,12 +169,13 @@ inside() {
 
 @test "degraded without namespaces: status, stop, grace, nothing left, on every image" {
 	local -a docker=(--user 1000:1000 --security-opt "seccomp=$STORE/docker.json")
+	local bomber=$((2000 + $$ % 60000)) # of no other container, nor of another checkout's
 
 	run container "${docker[@]}" static carrel run --profile container --degraded -- true
 	[[ $output != *'no Landlock'* ]] || skip 'no Landlock in this kernel'
 	for image in slim busybox static; do
 		# The bomb takes every process that its uid may have: a uid of its own.
-		PROCESSES=500 run container "${docker[@]}" --user 2000:2000 "$image" intruder alone \
+		PROCESSES=500 run container "${docker[@]}" --user "$bomber:$bomber" "$image" intruder alone \
 			carrel run --profile container --degraded -- intruder bomb
 		assert_status 0
 		assert_matches "$output" 'left 0'

@@ -72,6 +72,16 @@ dev() {
 	! grep -q '^cmake' "$T/log"
 }
 
+@test "lists that cannot be fetched are no reason to stop, where they are there" {
+	[[ -r /etc/debian_version ]] || skip 'no Debian'
+	fake_packages scdoc
+	fake apt-get '[[ $1 != update ]]'
+	dev deps build
+	assert_status 0
+	assert_matches "$stderr" 'apt-get update failed'
+	assert_matches "$(cat "$T/log")" 'apt-get install .* scdoc'
+}
+
 @test "elsewhere the missing packages are named, and it stops" {
 	dev run -- true
 	assert_status 1

@@ -296,8 +296,8 @@ hidden_in_home() {
 	need_root
 	[[ -w /sys/fs/cgroup/cgroup.procs || -d /sys/fs/cgroup/unified ]] ||
 		skip 'no cgroup v2 delegated'
-	broke attack_files mkdir /sys/fs/cgroup/carrel-escape
-	held attack_files mkdir /sys/fs/cgroup/carrel-escape
+	broke attack_files mkdir "/sys/fs/cgroup/carrel-escape-$$"
+	held attack_files mkdir "/sys/fs/cgroup/carrel-escape-$$"
 	held attack_files open-write /sys/fs/cgroup/cgroup.procs
 	while IFS= read -r file; do
 		held attack_files open-write "$file"

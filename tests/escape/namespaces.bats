@@ -131,7 +131,7 @@ load escape
 }
 
 @test "the host's shared memory, queues and names are not there" {
-	local key=$((RANDOM + 70000)) name
+	local key=$(($$ + 70000)) name # no other test that runs has this pid
 
 	broke attack_tasks plant-shm "$key" "$T/bin/attack_tasks" find-shm "$key"
 	run --separate-stderr attack_tasks plant-shm "$key" "$CARREL" run -- attack_tasks find-shm "$key"

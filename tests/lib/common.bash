@@ -169,7 +169,8 @@ assert_kept_reports() {
 # Whose process is it? Parents die and uids change, and as an ordinary user the environment of
 # init cannot be read (it is not dumpable). But limits are inherited through everything and
 # /proc/PID/limits is readable by all: each test lowers its hard limit for POSIX message queues
-# to a number of its own, and what has that number is the test's.
+# to a number of its own, and what has that number is the test's. No other that runs at the same time has
+# the pid of the test's shell.
 
 mark_processes() {
 	local most
@@ -177,7 +178,7 @@ mark_processes() {
 	most=$(ulimit -Hq)
 	[[ $most != unlimited ]] || most=819200
 	((most > 2000)) || fail "the limit for message queues is $most: too low to tell tests apart"
-	MARK=$((most / 8 + (RANDOM << 15 | RANDOM) % (most * 3 / 4)))
+	MARK=$((most / 8 * 7 - $$ % (most / 4 * 3)))
 	ulimit -q "$MARK"
 }
 
