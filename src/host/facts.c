@@ -16,6 +16,7 @@
 
 #include "base/fd.h"
 #include "box/sys.h"
+#include "host/home.h"
 #include "host/identity.h"
 #include "host/resolve.h"
 #include "plan/path.h"
@@ -223,13 +224,16 @@ static int find_runtime_dir(struct facts *f, struct resolver *res)
 	return 0;
 }
 
-static int find_home_and_cwd(struct facts *f, struct resolver *res)
+static int find_home_and_cwd(struct facts *f, struct resolver *res, struct error *e)
 {
 	char *cwd = arena_alloc(res->arena, PATH_MAX);
-	const char *home = facts_env(f->environ, "HOME");
 	struct resolved found;
+	const char *home;
+	int r = home_find(&home, res->arena, f->environ, e);
 
-	if (home && home[0] == '/' && resolve_path(res, home, 0, &found) == 0 && found.exists)
+	if (r < 0)
+		return r;
+	if (home && resolve_path(res, home, 0, &found) == 0 && found.exists)
 		f->home = found.path;
 	/* A directory that was deleted or lies outside of this root reads as no path or "(unreachable)". */
 	if (!cwd)
@@ -261,11 +265,12 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 	f.landlock_abi = abi > 0 ? abi : 0;
 	int r = make_name(&f, a);
 	if (r >= 0)
-		r = find_home_and_cwd(&f, &res);
+		r = find_home_and_cwd(&f, &res, e);
 	if (r < 0) {
 		resolve_done(&res);
-		return error_set(
-			e, ERROR_INTERNAL, "facts", -r, NULL, "cannot begin a session");
+		return e && e->code ? r
+				    : error_set(e, ERROR_INTERNAL, "facts", -r, NULL,
+					      "cannot begin a session");
 	}
 	if (!identity) {
 		r = identity_choose(&chosen, e);
@@ -299,13 +304,14 @@ static const char *xdg(struct arena *a, const char *const *environment, const ch
 	return home && below ? arena_join(a, home, '/', below) : NULL;
 }
 
-void facts_names(struct policy_names *ret, struct arena *a, const struct facts *facts,
-	const char *const *environment)
+int facts_names(struct policy_names *ret, struct arena *a, const struct facts *facts,
+	const char *const *environment, struct error *e)
 {
-	const char *home = facts_env(environment, "HOME");
+	const char *home;
+	int r = home_find(&home, a, environment, e);
 
-	if (home && home[0] != '/')
-		home = NULL;
+	if (r < 0)
+		return r;
 	*ret = (struct policy_names){
 		.home = home,
 		.workspace = facts ? facts->workspace : NULL,
@@ -316,4 +322,5 @@ void facts_names(struct policy_names *ret, struct arena *a, const struct facts *
 		.xdg_state_home = xdg(a, environment, "XDG_STATE_HOME", home, ".local/state"),
 		.xdg_runtime_dir = xdg(a, environment, "XDG_RUNTIME_DIR", NULL, NULL),
 	};
+	return 0;
 }

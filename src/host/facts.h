@@ -24,9 +24,10 @@ MUST_CHECK int facts_caller(struct facts *ret, struct arena *a, const struct pol
 /*
  * facts_names - the names that policies may use, from the facts and the caller's environment.
  * Before facts_caller() only those that do not depend on the session are there.
+ * Returns 0, or -errno with @e where home_find() fails.
  */
-void facts_names(struct policy_names *ret, struct arena *a, const struct facts *facts,
-	const char *const *environment);
+MUST_CHECK int facts_names(struct policy_names *ret, struct arena *a, const struct facts *facts,
+	const char *const *environment, struct error *e);
 
 /*
  * facts_paths - resolve every path rule, what git needs, and the places every session shapes.

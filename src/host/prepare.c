@@ -296,8 +296,9 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 	};
 
 	policy_init(&p->policy, &p->arena);
-	facts_names(&names, &p->arena, NULL, environment);
-	int r = read_layers(p, argc, argv, first, environment, &res, flags, flag_count, e);
+	int r = facts_names(&names, &p->arena, NULL, environment, e);
+	if (r >= 0)
+		r = read_layers(p, argc, argv, first, environment, &res, flags, flag_count, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	digest_policy(p);
@@ -308,10 +309,10 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 		r = know_caller(p, identity, environment, e);
 	if (r >= 0)
 		r = check_loaded(&loader, &p->facts, e);
-	if (r < 0)
-		return r;
-	facts_names(&names, &p->arena, &p->facts, environment);
-	r = policy_expand(&p->policy, &names, e);
+	if (r >= 0)
+		r = facts_names(&names, &p->arena, &p->facts, environment, e);
+	if (r >= 0)
+		r = policy_expand(&p->policy, &names, e);
 	return r < 0 ? r : make_plan(p, until == PREPARE_DRY ? NULL : environment, e);
 }
 

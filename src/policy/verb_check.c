@@ -37,18 +37,21 @@ struct check {
 };
 
 /* The names that no machine needs to have for a file to be right. */
-static void make_names(struct check *c)
+static int make_names(struct check *c, struct error *e)
 {
 	const struct facts facts = {
 		.workspace = "/workspace",
 		.scratch_dir = "/tmp/carrel-SESSION/scratch",
 	};
 
-	facts_names(&c->names, c->files.arena, &facts, (const char *const *)environ);
+	int r = facts_names(&c->names, c->files.arena, &facts, (const char *const *)environ, e);
+	if (r < 0)
+		return r;
 	if (!c->names.home)
 		c->names.home = "/home";
 	if (!c->names.xdg_runtime_dir)
 		c->names.xdg_runtime_dir = "/run/user/0";
+	return 0;
 }
 
 /* Calls and conditions of `syscall` lines: only the compiler knows their names. */
@@ -160,8 +163,8 @@ static int check_in(struct arena *arena, const char *path, enum layer layer, str
 		.load = policy_file_load,
 		.context = &c->files,
 	};
-	make_names(c);
-	return check_file(c, path, e);
+	int r = make_names(c, e);
+	return r < 0 ? r : check_file(c, path, e);
 }
 
 static int check_files(int argc, char **argv, enum layer layer, struct error *e)

@@ -54,8 +54,8 @@ static int judge_locks(struct prepared *p, struct error *e)
 	};
 	struct policy_names names;
 
-	facts_names(&names, &p->arena, &facts, (const char *const *)environ);
-	return policy_expand(&p->policy, &names, e);
+	int r = facts_names(&names, &p->arena, &facts, (const char *const *)environ, e);
+	return r < 0 ? r : policy_expand(&p->policy, &names, e);
 }
 
 static int show_policy(struct prepared *p, bool json, const char *rest)

@@ -81,15 +81,46 @@ works_in() {
 	mkdir "$T/h2" "$T/h2/.ssh"
 	echo key >"$T/h2/.ssh/id"
 	ln -s h2 "$T/hl"
-	HOME=$T/hl carrel run -- sh -c 'cat ~/.ssh/id'
-	[[ $status != 0 && $output != *key* ]] || fail 'the key is seen through a link'
-	HOME=$T/hl carrel run -- cat "$T/h2/.ssh/id"
+	# $T itself is not shown. Elsewhere in it, such a file is seen.
+	HOME=$T carrel run --read "$T/h2" -- cat "$T/h2/.ssh/id"
+	[[ $output == key ]]
+	HOME=$T/hl carrel run --read "$T/h2" -- cat "$T/h2/.ssh/id"
 	[[ $status != 0 && $output != *key* ]] || fail 'the key is seen past a link'
+	HOME=$T/hl carrel run --read "$T/h2" --bind "$T/h2:$T/hl" -- sh -c 'cat ~/.ssh/id'
+	[[ $status != 0 && $output != *key* ]] || fail 'the key is seen through a link'
 	for home in "$T/none" relative ''; do
 		HOME=$home carrel run -- true
 		assert_status 0
 	done
 	(unset HOME && "$CARREL" run -- true)
+}
+
+@test "where HOME says nothing, the account's home is the home" {
+	local account
+
+	account=$(getent passwd "$(id -u)" | cut -d : -f 6)
+	echo 'env WHERE=$HOME' >"$T/policy"
+	for home in relative ''; do
+		HOME=$home carrel run --policy "$T/policy" -- sh -c 'echo "$WHERE"'
+		[[ $output == "$account" ]] || fail "HOME=$home: $output"
+	done
+	(unset HOME && "$CARREL" run --policy "$T/policy" -- sh -c 'echo "$WHERE"') >"$T/out"
+	[[ $(<"$T/out") == "$account" ]]
+}
+
+@test "keys in the account's home are hidden where HOME is not set" {
+	need_root
+	mkdir -p "$T/account/.ssh"
+	echo key >"$T/account/.ssh/id"
+	echo "root:x:0:0:root:$T/account:/bin/sh" >"$T/passwd"
+	unshare --mount bash -c '
+		mount --bind "$1/passwd" /etc/passwd || exit 77
+		HOME=$1 "$CARREL" run --read "$1/account" -- cat "$1/account/.ssh/id" >"$1/control"
+		unset HOME
+		"$CARREL" run --read "$1/account" -- cat "$1/account/.ssh/id" 2>/dev/null' \
+		bash "$T" >"$T/out" && fail 'the command succeeded'
+	[[ $(<"$T/control") == key ]] || fail 'elsewhere such a file is not seen either'
+	[[ ! -s $T/out ]]
 }
 
 @test "relative paths: against the current directory, or that of the policy file" {
