@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "box/channel.h"
@@ -142,6 +143,38 @@ static int explain_tasks(int op, struct error *e)
 	return r;
 }
 
+/* The length of the first directory of @path that has such a program outside, at **@ret_dir. */
+static size_t find_outside(const char *name, const char *path, const char **ret_dir)
+{
+	while (*path) {
+		size_t length = strcspn(path, ":");
+		char file[1024];
+		struct stat st;
+		int n = snprintf(file, sizeof(file), "%.*s/%s", (int)length, path, name);
+
+		if (*path == '/' && n > 0 && (size_t)n < sizeof(file) && stat(file, &st) == 0 &&
+			S_ISREG(st.st_mode) && (st.st_mode & 0111)) {
+			*ret_dir = path;
+			return length;
+		}
+		path += length + (path[length] == ':');
+	}
+	return 0;
+}
+
+/* What is seen outside and not inside is a matter of the policy, not of PATH. */
+static void hint_missing(const char *name, const char *path_env, struct error *e)
+{
+	const char *dir;
+	size_t length = find_outside(name, path_env, &dir);
+
+	if (length)
+		error_hint(e, "it is in %.*s, which is not shown: `--read %.*s`", (int)length,
+			dir, (int)length, dir);
+	else
+		error_hint(e, "PATH inside is %s", *path_env ? path_env : "empty");
+}
+
 int explain_exec(int step, int errnum, const char *name, const char *cwd, const char *path_env,
 	struct error *e)
 {
@@ -163,7 +196,7 @@ int explain_exec(int step, int errnum, const char *name, const char *cwd, const 
 		error_hint(
 			e, "it is there: what its first line, or its ELF header, names is not");
 	else if (missing && *name && path_env && !strchr(name, '/'))
-		error_hint(e, "PATH inside is %s", *path_env ? path_env : "empty");
+		hint_missing(name, path_env, e);
 	return missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 

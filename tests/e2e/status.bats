@@ -70,6 +70,16 @@ missing() {
 	assert_matches "$stderr" 'hint: PATH inside is /usr/bin:/bin'
 }
 
+@test "a command that is only outside: the hint says where, and is right" {
+	mkdir "$T/bin"
+	printf '#!/bin/sh\necho ran\n' >"$T/bin/no-such-command-inside"
+	chmod +x "$T/bin/no-such-command-inside"
+	PATH=/usr/bin:$T/bin:/bin missing -- no-such-command-inside
+	assert_matches "$stderr" "hint: it is in $T/bin, which is not shown: .--read $T/bin"
+	PATH=/usr/bin:$T/bin:/bin carrel run --read "$T/bin" -- no-such-command-inside
+	assert_output ran
+}
+
 @test "a file that cannot be executed: 126, not started" {
 	echo 'echo ran' >"$WS/plain"
 	mkdir "$WS/dir"
