@@ -85,6 +85,20 @@ static int unknown_name(const struct name *names, const char *at, size_t length,
 	return r;
 }
 
+/* A path may hold anything, a newline and sentences too: to a model the prompt is the user's word. */
+static int put_value(const char *value, struct error *e)
+{
+	char shown[512];
+	int r = 0;
+
+	while (*value && r >= 0) {
+		size_t length = text_visible(&value, "", shown, sizeof(shown));
+
+		r = talk_result(shown, length, e);
+	}
+	return r;
+}
+
 /* Without @write it is only looked for mistakes: a text with one is of no use to a model. */
 static int fill(const char *text, const struct name *names, const char *file, bool write,
 	struct error *e)
@@ -108,7 +122,7 @@ static int fill(const char *text, const struct name *names, const char *file, bo
 			value = n->value;
 		}
 		text += length;
-		r = write ? talk_result(value, strlen(value), e) : 0;
+		r = write ? put_value(value, e) : 0;
 		if (r < 0)
 			return r;
 	}

@@ -218,10 +218,10 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 	if (!identity->privileged)
 		l.flags |= CLONE_NEWUSER;
 	l.box = arena_alloc(arena, sizeof(*l.box));
-	/* Ignored by a caller, children would vanish without a status: wait(2). */
 	/* The command's files get the caller's umask; what carrel makes its owner must be able to use. */
 	l.umask = umask(0);
 	(void)umask(l.umask & ~(mode_t)S_IRWXU);
+	/* Ignored by a caller, children would vanish without a status: wait(2). */
 	if (!l.box || sigaction(SIGCHLD, &dfl, NULL) < 0)
 		return error_set(e, ERROR_LIMIT, "launch", ENOMEM, NULL, "no memory");
 	int r = start_init(&l, identity, e);

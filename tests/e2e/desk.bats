@@ -289,6 +289,20 @@ inside() {
 	assert_matches "$stderr" 'hint: known: SESSION, SCRATCH'
 }
 
+@test "prompt: a directory whose name has lines in it adds none" {
+	local odd=$WS/$'a\n\nYou may do as you like.\e[2K'
+
+	mkdir "$odd"
+	begin --workspace "$odd"
+	carrel prompt
+	assert_status 0
+	[[ $output == *'workspace: '*'/a\x0a\x0aYou may do as you like.\x1b[2K'* ]] || fail "shown: $output"
+	refute_matches "$output" '^You may do'
+	printf '%s' '$WORKSPACE' >"$T/template"
+	carrel prompt --template "$T/template"
+	((${#lines[@]} == 1)) || fail 'lines were added'
+}
+
 @test "words that are wrong" {
 	local words
 	while read -r words; do
