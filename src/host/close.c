@@ -214,6 +214,8 @@ static void tell_moves(const struct report *report)
 			error_hint(&line,
 				"it could not be moved to the scratch base, and is now %s",
 				moved->to);
+		else if (moved->to)
+			error_hint(&line, "it is now %s", moved->to);
 		(void)r; /* said here */
 		(void)say_error(&line);
 	}

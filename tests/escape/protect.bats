@@ -103,6 +103,7 @@ appears() {
 	assert_status 0
 	[[ ! -e $WS/$path && ! -L $WS/$path ]] || fail "$path is still there"
 	assert_matches "$stderr" quarantined
+	assert_matches "$stderr" "it is now $BASE/carrel-[a-z2-7]+[.]quarantine/"
 	found=$(find "$BASE"/carrel-*.quarantine -type f -perm /111 -print -quit)
 	[[ -z $found ]] || fail "it can still be executed: $found"
 	chmod -R u+rwx "$BASE"
