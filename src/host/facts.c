@@ -314,6 +314,7 @@ int facts_names(struct policy_names *ret, struct arena *a, const struct facts *f
 		return r;
 	*ret = (struct policy_names){
 		.home = home,
+		.account_home = facts ? home_of_account(a, home) : NULL,
 		.workspace = facts ? facts->workspace : NULL,
 		.scratch = facts ? facts->scratch_dir : NULL,
 		.xdg_config_home = xdg(a, environment, "XDG_CONFIG_HOME", home, ".config"),

@@ -82,3 +82,13 @@ int home_find(
 	*ret = home;
 	return 0;
 }
+
+const char *home_of_account(struct arena *a, const char *home)
+{
+	const char *account = NULL;
+	int r = look_up(a, &account);
+
+	if (r < 0 || !account || !account[strspn(account, "/")])
+		return NULL;
+	return home && !strcmp(home, account) ? NULL : account;
+}

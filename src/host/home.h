@@ -19,3 +19,9 @@
  */
 MUST_CHECK int home_find(
 	const char **ret, struct arena *a, const char *const *environment, struct error *e);
+
+/*
+ * home_of_account - what the account has in /etc/passwd where that is another directory than @home: in @a. NULL where it
+ * is the same or "/", or cannot be looked up, as for accounts that another service knows.
+ */
+const char *home_of_account(struct arena *a, const char *home);

@@ -332,6 +332,8 @@ static int expand_all(struct policy *p, const struct policy_names *names, struct
 {
 	size_t kept = 0;
 
+	if (policy_hide_elsewhere(p, names) < 0)
+		return policy_full(e);
 	for (size_t i = 0; i < p->path_count; i++) {
 		int r = expand_rule(p, &p->paths[i], names, e);
 

@@ -192,7 +192,9 @@ struct policy {
 
 /* What the small named set of variables stands for. All absolute; NULL = not available. */
 struct policy_names {
-	const char *home;      /* ~ and $HOME */
+	const char *home; /* ~ and $HOME */
+	const char *
+		account_home; /* where it is another one: what is hidden in ~ is hidden there, too */
 	const char *workspace; /* $WORKSPACE, resolved */
 	const char *scratch;   /* $SCRATCH */
 	const char *xdg_config_home, *xdg_cache_home, *xdg_data_home, *xdg_state_home,
@@ -290,7 +292,8 @@ MUST_CHECK int policy_finish(struct policy *p, const char *default_profile,
 
 /*
  * policy_expand - put the names in and judge the locks. @names: all absolute; a line that needs one
- * that is NULL is an error, unless it is optional, hide or protect: then the line is dropped.
+ * that is NULL is an error, unless it is optional, hide or protect: then the line is dropped. A hide line
+ * with ~ in front holds for all places that it may be about: see policy_hide_elsewhere().
  * Returns 0, or -errno with @e: ERROR_POLICY, ERROR_USAGE, ERROR_LOCKED.
  */
 MUST_CHECK int policy_expand(

@@ -140,6 +140,13 @@ MUST_CHECK int template_value(
 	const struct policy_place *at, const char *word, const char **ret_template);
 
 /*
+ * policy_hide_elsewhere - each `hide ~/X` once more for the account's home, and `hide ~/.config/X` for
+ * $XDG_CONFIG_HOME (and so on) where these are other places. Before the names are put in. 0 or -ENOMEM.
+ * See: https://specifications.freedesktop.org/basedir-spec/latest/
+ */
+MUST_CHECK int policy_hide_elsewhere(struct policy *p, const struct policy_names *names);
+
+/*
  * template_expand - template to plain text in the arena.
  * @path: clean the result up as a path; @glob: keep it a pattern, and quote what names stand for.
  * *ret_missing: the name that is not available (then -ENOENT and no error is set). -ENOMEM: full.

@@ -108,19 +108,39 @@ works_in() {
 	[[ $(<"$T/out") == "$account" ]]
 }
 
-@test "keys in the account's home are hidden where HOME is not set" {
+@test "keys in the account's home are hidden where HOME is not set, or another" {
+	local other
+
 	need_root
-	mkdir -p "$T/account/.ssh"
-	echo key >"$T/account/.ssh/id"
-	echo "root:x:0:0:root:$T/account:/bin/sh" >"$T/passwd"
-	unshare --mount bash -c '
-		mount --bind "$1/passwd" /etc/passwd || exit 77
-		HOME=$1 "$CARREL" run --read "$1/account" -- cat "$1/account/.ssh/id" >"$1/control"
-		unset HOME
-		"$CARREL" run --read "$1/account" -- cat "$1/account/.ssh/id" 2>/dev/null' \
-		bash "$T" >"$T/out" && fail 'the command succeeded'
-	[[ $(<"$T/control") == key ]] || fail 'elsewhere such a file is not seen either'
+	mkdir -p "$T/account/.ssh" "$T/account/.config/gh"
+	echo key | tee "$T/account/.ssh/id" >"$T/account/.config/gh/hosts.yml"
+	ln -s account "$T/link"
+	# as FILE CONTENT: `cat`s of the keys, where the account is what the file says.
+	as() {
+		echo "$1" >"$T/passwd"
+		unshare --mount bash -c 'mount --bind "$1/passwd" /etc/passwd || exit 77
+			"$CARREL" run --read "$1/account" -- sh -c "cat $1/account/.ssh/id; cat $1/account/.config/gh/hosts.yml"' \
+			bash "$T" 2>/dev/null || true
+	}
+	HOME=$T as "other:x:4242:0::$T/account:/bin/sh" >"$T/control"
+	[[ $(<"$T/control") == $'key\nkey' ]] || fail 'elsewhere such a file is not seen either'
+	for other in "$T" "$T/link" "$T/account" "$T/account/" ''; do
+		HOME=$other as "root:x:0:0:root:$T/account:/bin/sh" >"$T/out"
+		[[ ! -s $T/out ]] || fail "HOME=$other: $(<"$T/out")"
+	done
+	(unset HOME && as "root:x:0:0:root:$T/account:/bin/sh") >"$T/out"
 	[[ ! -s $T/out ]]
+}
+
+@test "keys where an XDG variable says are hidden" {
+	mkdir -p "$T/c/gh" "$T/c/other" "$T/s/bash"
+	echo key | tee "$T/c/gh/key" "$T/s/bash/key" >"$T/c/other/key"
+	export XDG_CONFIG_HOME=$T/c XDG_STATE_HOME=$T/s
+	carrel run --read "$T/c" --read "$T/s" -- sh -c "cat $T/c/other/key; cat $T/c/gh/key $T/s/bash/key"
+	assert_output key
+	XDG_CONFIG_HOME=$HOME/.config XDG_STATE_HOME=$HOME/.local/state carrel run --read "$T/c" \
+		--read "$T/s" -- cat "$T/c/gh/key" "$T/s/bash/key"
+	assert_output $'key\nkey'
 }
 
 @test "relative paths: against the current directory, or that of the policy file" {

@@ -465,6 +465,50 @@ static void test_odd_home(void **state)
 	stop(&f);
 }
 
+/* What is hidden in the home is hidden where else the program may keep it; nothing else moves. */
+static void test_elsewhere(void **state)
+{
+	static const struct policy_names moved = {
+		.home = "/h",
+		.account_home = "/a*$b",
+		.xdg_config_home = "/c",
+		.xdg_cache_home = "/h/.cache",
+		.xdg_data_home = "/h/.local/share2",
+		.xdg_state_home = "/h/.local",
+		.workspace = "/w",
+		.scratch = "/s",
+	};
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	f.resolver.names = &moved;
+	add_text(&f, LAYER_USER, "/p/policy",
+		"hide ~/.ssh\nhide ~/.config/x*\nhide ~/.cache/y\nhide ~/.local/share/z\n"
+		"hide ~/.local/state/s\nhide ~\nhide ~/.configs\nread ~/r\nhide /o\n");
+	f.result = policy_finish(&f.policy, "open", &f.resolver, &f.e);
+	assert_fine(&f);
+	f.result = policy_expand(&f.policy, &moved, &f.e);
+	assert_fine(&f);
+	static const char *const expected[] = { "/h/.ssh", "/a*$b/.ssh", "/h/.config/x*",
+		"/a\\*$b/.config/x*", "/c/x*", "/h/.cache/y", "/a*$b/.cache/y",
+		"/h/.local/share/z", "/a*$b/.local/share/z", "/h/.local/share2/z",
+		"/h/.local/state/s", "/a*$b/.local/state/s", "/h/.local/s", "/h", "/h/.configs",
+		"/a*$b/.configs", "/h/r", "/o" };
+	size_t count = sizeof(expected) / sizeof(expected[0]), at = 0;
+	for (size_t i = 0; i < f.policy.path_count; i++) {
+		const struct path_rule *rule = &f.policy.paths[i];
+
+		if (rule->source.layer != LAYER_USER)
+			continue;
+		assert_true(at < count);
+		assert_string_equal(rule->path, expected[at]);
+		at++;
+	}
+	assert_int_equal(at, count);
+	stop(&f);
+}
+
 /* --- printing --------------------------------------------------------------------------------- */
 
 static const char everything[] =
@@ -802,6 +846,7 @@ int main(void)
 		cmocka_unit_test(test_cycles),
 		cmocka_unit_test(test_missing_names),
 		cmocka_unit_test(test_odd_home),
+		cmocka_unit_test(test_elsewhere),
 		cmocka_unit_test(test_print),
 		cmocka_unit_test(test_digest_bytes),
 		cmocka_unit_test(test_json),
