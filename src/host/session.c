@@ -207,6 +207,9 @@ static enum verdict judge(int base, const char *name, int *ret_dir)
 	/* The lock is held until the removal is over: two sweeps never work on the same tree. */
 	if (flock(dir, LOCK_EX | LOCK_NB) < 0)
 		return SWEEP_LIVE;
+	/* Its session has removed it meanwhile, and let the lock go. */
+	if (fstat(dir, &st) < 0 || st.st_nlink == 0)
+		return SWEEP_NOT_OURS;
 	if (!is_new && is_kept(dir))
 		return SWEEP_KEPT;
 	*ret_dir = take_fd(&dir);

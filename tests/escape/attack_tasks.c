@@ -18,6 +18,7 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "attack.h"
 
@@ -128,9 +129,11 @@ static bool runs(pid_t pid)
 	return state && state[1] && !strchr("ZXTt", state[2]);
 }
 
-/* Every signal there is. */
+/* Every signal there is. A child of ours obeys when it gets a processor. */
 static int end_process(char *const *arg)
 {
+	const struct timespec moment = { .tv_nsec = 10000000 };
+	int moments = strcmp(arg[0], "child") != 0 ? 20 : 6000;
 	pid_t pid = target_of(arg[0]);
 
 	for (int s = 1; s <= 64; s++) {
@@ -138,8 +141,8 @@ static int end_process(char *const *arg)
 		if (!runs(pid))
 			return 0;
 	}
-	for (int i = 0; i < 50 && runs(pid); i++)
-		(void)sched_yield();
+	for (; moments > 0 && runs(pid); moments--)
+		(void)nanosleep(&moment, NULL);
 	return runs(pid) ? ATTACK_HELD : 0;
 }
 
