@@ -111,6 +111,49 @@ dev() {
 	assert_matches "$stderr" 'broken'
 }
 
+# suite FAILED...: a ctest that says these have failed; a line for each time that it is called.
+suite() {
+	fake_packages
+	fake cmake
+	fake useradd
+	printf '%s\n' "$@" >"$T/failed"
+	fake ctest "count=\$($(command -v grep) -c '^ctest' '$T/log')" 'echo "run $count"' \
+		"$(command -v mkdir) -p Testing/Temporary" \
+		"cat '$T/failed' >Testing/Temporary/LastTestsFailed.log" \
+		"((count > $T_FAILS)) || exit 8"
+}
+
+@test "test: of a whole run few that failed are run once more, alone, and named" {
+	[[ -r /etc/debian_version ]] || skip 'no Debian'
+	T_FAILS=1 suite '3:unit/a@root' '17:e2e/b@user'
+	dev test
+	assert_status 0
+	assert_output $'run 1\nrun 2'
+	assert_matches "$stderr" 'once more, alone: unit/a@root e2e/b@user'
+	assert_matches "$(cat "$T/log")" 'ctest .*--rerun-failed -j 1'
+}
+
+@test "test: what fails twice has failed; so have many, what was asked for, and what did not run" {
+	[[ -r /etc/debian_version ]] || skip 'no Debian'
+	T_FAILS=2 suite '3:unit/a@root'
+	dev test
+	assert_status 8
+	assert_output $'run 1\nrun 2'
+	T_FAILS=1 suite 1:a 2:b 3:c 4:d
+	rm "$T/log"
+	dev test
+	assert_status 8
+	assert_output 'run 1'
+	T_FAILS=1 suite 1:a
+	rm "$T/log"
+	dev test -R a
+	assert_status 8
+	assert_output 'run 1'
+	fake ctest 'exit 7'
+	dev test
+	assert_status 7
+}
+
 @test "CI runs the suite with CI set and no stdin" {
 	mkdir -p "$T/ci/.ci"
 	cp "$CARREL_SOURCE/.ci/run" "$T/ci/.ci/run"
