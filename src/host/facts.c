@@ -307,14 +307,16 @@ static const char *xdg(struct arena *a, const char *const *environment, const ch
 int facts_names(struct policy_names *ret, struct arena *a, const struct facts *facts,
 	const char *const *environment, struct error *e)
 {
-	const char *home;
+	const char *home, *account = NULL;
 	int r = home_find(&home, a, environment, e);
 
+	if (r >= 0 && facts)
+		r = home_of_account(&account, a, home, e);
 	if (r < 0)
 		return r;
 	*ret = (struct policy_names){
 		.home = home,
-		.account_home = facts ? home_of_account(a, home) : NULL,
+		.account_home = account,
 		.workspace = facts ? facts->workspace : NULL,
 		.scratch = facts ? facts->scratch_dir : NULL,
 		.xdg_config_home = xdg(a, environment, "XDG_CONFIG_HOME", home, ".config"),

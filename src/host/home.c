@@ -9,13 +9,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/auxv.h>
 
 #include "base/fd.h"
 #include "host/facts.h"
 
 #define ACCOUNTS "/etc/passwd"
-enum { ACCOUNTS_MAX = 2 << 20, FIELD_UID = 2, FIELD_HOME = 5 };
+enum { ACCOUNTS_MAX = 8 << 20, FIELD_UID = 2, FIELD_HOME = 5 };
 
 /* Field @n of the line at @line, of *@ret_size bytes; NULL where there are not so many. */
 static const char *field(const char *line, unsigned n, size_t *ret_size)
@@ -34,7 +34,7 @@ static int find_account(const char *accounts, struct arena *a, const char **ret_
 {
 	char uid[16];
 	size_t size;
-	size_t length = (size_t)snprintf(uid, sizeof(uid), "%u", (unsigned)getuid());
+	size_t length = (size_t)snprintf(uid, sizeof(uid), "%u", (unsigned)getauxval(AT_UID));
 
 	for (const char *line = accounts; *line;) {
 		const char *found = field(line, FIELD_UID, &size);
@@ -64,6 +64,14 @@ static int look_up(struct arena *a, const char **ret_home)
 	return n < 0 ? (int)n : find_account(accounts, a, ret_home);
 }
 
+static int fail(int r, struct error *e)
+{
+	r = error_set(e, ERROR_INTERNAL, "facts", -r, ACCOUNTS,
+		"the account's home cannot be looked up");
+	error_hint(e, "keys and credentials in it are to be hidden, wherever HOME is");
+	return r;
+}
+
 int home_find(
 	const char **ret, struct arena *a, const char *const *environment, struct error *e)
 {
@@ -72,23 +80,22 @@ int home_find(
 	if (!home || home[0] != '/') {
 		home = NULL;
 		int r = look_up(a, &home);
-		if (r < 0) {
-			r = error_set(e, ERROR_INTERNAL, "facts", -r, ACCOUNTS,
-				"HOME is not set, and the account's home cannot be looked up");
-			error_hint(e, "set HOME: what is to be hidden is found by it");
-			return r;
-		}
+		if (r < 0)
+			return fail(r, e);
 	}
 	*ret = home;
 	return 0;
 }
 
-const char *home_of_account(struct arena *a, const char *home)
+int home_of_account(const char **ret, struct arena *a, const char *home, struct error *e)
 {
 	const char *account = NULL;
 	int r = look_up(a, &account);
 
-	if (r < 0 || !account || !account[strspn(account, "/")])
-		return NULL;
-	return home && !strcmp(home, account) ? NULL : account;
+	if (r < 0)
+		return fail(r, e);
+	bool other = account && account[strspn(account, "/")] &&
+		(!home || strcmp(home, account) != 0);
+	*ret = other ? account : NULL;
+	return 0;
 }

@@ -21,7 +21,9 @@ MUST_CHECK int home_find(
 	const char **ret, struct arena *a, const char *const *environment, struct error *e);
 
 /*
- * home_of_account - what the account has in /etc/passwd where that is another directory than @home: in @a. NULL where it
- * is the same or "/", or cannot be looked up, as for accounts that another service knows.
+ * home_of_account - what the account has in /etc/passwd where that is another directory than @home.
+ * *@ret: in @a; NULL where it is the same or "/", or where /etc/passwd does not know the account.
+ * Returns 0, or -errno with @e as home_find().
  */
-const char *home_of_account(struct arena *a, const char *home);
+MUST_CHECK int home_of_account(
+	const char **ret, struct arena *a, const char *home, struct error *e);
