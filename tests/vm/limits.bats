@@ -303,8 +303,9 @@ leave() {
 	[[ $(groups_of_sessions) == "$BEFORE" ]]
 }
 
-# Neither is over a limit of its own: both have the session's. The kernel chooses one of them.
-@test "two executions that fill a live session's memory together: one dies of it, and nobody else" {
+# Neither is over a limit of its own: both have the session's. The kernel chooses one of them, and now and then the
+# other as well, before it has counted what the first gave back.
+@test "two executions that fill a live session's memory together: they die of it, and nobody else" {
 	export XDG_RUNTIME_DIR=$T/run
 	mkdir -m 0700 "$XDG_RUNTIME_DIR"
 	start_and_wait run --memory 64M -- sh -c "$(waits ready); ./bomb memory 20"
@@ -335,7 +336,7 @@ leave() {
 			jq -e '.limit == null and .limits.oom_kills == 0' "$T/$which"
 		fi
 	done
-	((died == 1)) || fail "$died of the two died"
+	((died > 0)) || fail 'none of the two died'
 	((status_of_third == 0)) || fail 'one that had no part in it died'
 	jq -e '.limit == null' "$T/third"
 	carrel exec -s "$id" -- ./bomb memory 10

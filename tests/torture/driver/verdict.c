@@ -245,8 +245,7 @@ static bool check_workspace(struct judgement *j)
 		j->status != 0)
 		return true;
 	/* A command that began, and was killed with its session before it had cleared up its own file. */
-	(void)snprintf(
-		expected, sizeof(expected), "made-by-the-command\n%s", j->good->workspace);
+	(void)snprintf(expected, sizeof(expected), WORLD_MADE "\n%s", j->good->workspace);
 	if (!name[0] && !strcmp(j->left->workspace, expected) && j->r->command_started &&
 		(j->launcher_shot || j->status == STATUS_CARREL))
 		return true;

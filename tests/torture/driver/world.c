@@ -307,14 +307,17 @@ int world_gc(const struct world *w, struct world_left *left)
 int world_clean(const struct world *w)
 {
 	char protected_path[WORLD_PATH + 64];
-	char state[WORLD_PATH];
+	char state[WORLD_PATH], made[WORLD_PATH + 64];
 	const char *const remove[] = { "/bin/rm", "-rf", "--", w->base, protected_path, state,
 		NULL };
 
 	(void)snprintf(protected_path, sizeof(protected_path), "%s/%s", w->workspace,
 		w->protected_name[0] ? w->protected_name : "nothing-of-this-name");
 	(void)snprintf(state, sizeof(state), "%.400s/run/carrel", w->root);
+	/* Of a command that was killed before it could: the next may be killed before it begins. */
+	(void)snprintf(made, sizeof(made), "%s/" WORLD_MADE, w->workspace);
 	(void)unlink(w->report);
+	(void)unlink(made);
 	(void)find_set_aside(w, true);
 	if (rmdir(w->base) < 0 || access(protected_path, F_OK) == 0 ||
 		(rmdir(state) < 0 && errno != ENOENT))

@@ -21,6 +21,8 @@ struct world {
 	const char *argv[WORLD_ARGS], *envp[8];
 };
 
+#define WORLD_MADE "made-by-the-command" /* in the workspace, by the marker, for a moment */
+
 /* What one run left, beside its status. Texts are NUL-terminated and cut. */
 struct world_left {
 	char output[WORLD_TEXT];   /* the command's */
