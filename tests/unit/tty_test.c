@@ -797,6 +797,14 @@ static size_t take(int fd, char *ret_data, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
+/* A desk whose user reads when the test says so, and never waits. */
+static void desk_open_unread(struct desk *d)
+{
+	desk_open(d, true, true, true, TTY_AUTO);
+	assert_int_equal(fcntl(d->user, F_SETFL, O_RDWR | O_NONBLOCK), 0);
+	assert_int_equal(desk_start(d), 1);
+}
+
 /* The rest arrives, in however many turns; all of it ends with END. */
 static void drain(struct desk *d, char *got, size_t size, size_t want)
 {
@@ -821,9 +829,7 @@ static void test_drain(void **state)
 
 	(void)state;
 	assert_non_null(got);
-	desk_open(&d, true, true, true, TTY_AUTO);
-	assert_int_equal(fcntl(d.user, F_SETFL, O_RDWR | O_NONBLOCK), 0);
-	assert_int_equal(desk_start(&d), 1);
+	desk_open_unread(&d);
 	struct init i = init_start(&d, true, payload_flood);
 	/* A user that reads slowly: the screen is full most of the time. */
 	struct epoll_event event;
@@ -877,9 +883,7 @@ static void test_drain_waits(void **state)
 
 	(void)state;
 	assert_non_null(got);
-	desk_open(&d, true, true, true, TTY_AUTO);
-	assert_int_equal(fcntl(d.user, F_SETFL, O_RDWR | O_NONBLOCK), 0);
-	assert_int_equal(desk_start(&d), 1);
+	desk_open_unread(&d);
 	size_t filled = fill_screen(&d);
 	assert_true(filled > 0 && filled < 90000);
 	struct init i = init_start(&d, true, payload_last_words);
