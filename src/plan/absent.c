@@ -13,18 +13,21 @@
 /* The node whose file system is seen at @path. */
 static const struct node *find_seen(const struct builder *b, const char *path)
 {
-	const struct node *seen = NULL;
+	const struct tree *t = &b->tree;
+	size_t i = tree_find(t, path);
 
-	/* Sorted: of all that the path lies in, the last one is the nearest. */
-	for (size_t i = 0; i < b->tree.count; i++) {
-		const struct node *n = &b->tree.nodes[i];
+	/* Where no node stands at the path, the one before it stands on all that the path lies in. */
+	if (i == t->count || strcmp(t->nodes[i].path, path) != 0)
+		i = i ? i - 1 : NODE_NO_UP;
+	for (; i != NODE_NO_UP; i = t->nodes[i].up) {
+		const struct node *n = &t->nodes[i];
 
 		/* What protects the path itself is not what it lies in. */
 		if (n->kind != NODE_LINK && n->kind != NODE_PROTECT && !n->redundant &&
 			path_below(n->path, path))
-			seen = n;
+			return n;
 	}
-	return seen;
+	return NULL;
 }
 
 static bool lets_host_change(const struct node *n)

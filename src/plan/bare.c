@@ -199,17 +199,8 @@ static int allow(struct allower *a, struct op op)
 /* The first node at @path or below it, from the sorted ones; NULL: none. */
 static const struct node *first_below(const struct allower *a, const char *path)
 {
-	size_t low = 0, high = a->tree->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (path_compare(a->tree->nodes[middle].path, path) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct node *n = low < a->tree->count ? &a->tree->nodes[low] : NULL;
+	size_t first = tree_find(a->tree, path);
+	const struct node *n = first < a->tree->count ? &a->tree->nodes[first] : NULL;
 
 	return n && path_below(path, n->path) ? n : NULL;
 }

@@ -10,9 +10,24 @@
 
 #include "plan/path.h"
 
+/* NAME=VALUE. How long the name is is found out once: each is compared with many. */
+struct env_entry {
+	const char *text;
+	size_t length; /* of the name */
+};
+
+/* What a rule is about: nearly always one name. */
+struct env_glob {
+	const char *text;
+	size_t length;
+	bool is_pattern;
+};
+
 struct env_list {
-	const char **entries; /* NAME=VALUE */
+	struct env_entry *entries;
 	size_t count;
+	const struct env_entry *caller; /* what of the caller's has a name */
+	size_t caller_count;
 	struct arena *arena;
 	struct error *e;
 };
@@ -55,29 +70,46 @@ static bool name_matches(const char *glob, const char *name, size_t length)
 	return !*glob;
 }
 
-/* TMPDIR is in the scratch unless a line names it itself: who writes a pattern does not mean that. */
-static bool rule_matches(const char *glob, const char *name, size_t length)
+static bool is_named(const struct env_entry *entry, const char *name, size_t length)
 {
-	bool whole = length == strlen("TMPDIR") && !strncmp(name, "TMPDIR", length);
+	return entry->length == length && !memcmp(entry->text, name, length);
+}
 
-	return whole ? !strcmp(glob, "TMPDIR") : name_matches(glob, name, length);
+static struct env_glob glob_of(const struct env_rule *rule)
+{
+	size_t length = strlen(rule->name);
+
+	return (struct env_glob){ rule->name, length, memchr(rule->name, '*', length) };
+}
+
+/* TMPDIR is in the scratch unless a line names it itself: who writes a pattern does not mean that. */
+static bool glob_matches(const struct env_glob *glob, const struct env_entry *entry)
+{
+	if (!glob->is_pattern)
+		return is_named(entry, glob->text, glob->length);
+	return !is_named(entry, "TMPDIR", strlen("TMPDIR")) &&
+		name_matches(glob->text, entry->text, entry->length);
+}
+
+static int env_full(struct env_list *l, const char *name)
+{
+	return error_set(
+		l->e, ERROR_LIMIT, "plan", ENOMEM, name, "the environment does not fit");
 }
 
 static int list_put(struct env_list *l, const char *entry, size_t length)
 {
 	for (size_t i = 0; i < l->count; i++)
-		if (same_name(l->entries[i], entry, length)) {
-			l->entries[i] = entry;
+		if (is_named(&l->entries[i], entry, length)) {
+			l->entries[i].text = entry;
 			return 0;
 		}
-	/* One more than the count stays free for the NULL at the end. */
-	const char **entries =
-		arena_push(l->arena, (void *)l->entries, l->count + 1, sizeof(*entries));
+	struct env_entry *entries =
+		arena_push(l->arena, l->entries, l->count, sizeof(*entries));
 	if (!entries)
-		return error_set(l->e, ERROR_LIMIT, "plan", ENOMEM, NULL,
-			"the environment does not fit");
+		return env_full(l, NULL);
 	l->entries = entries;
-	l->entries[l->count++] = entry;
+	l->entries[l->count++] = (struct env_entry){ entry, length };
 	return 0;
 }
 
@@ -85,34 +117,49 @@ static int list_set(struct env_list *l, const char *name, const char *value)
 {
 	const char *entry = arena_join(l->arena, name, '=', value);
 
-	return entry ? list_put(l, entry, strlen(name))
-		     : error_set(l->e, ERROR_LIMIT, "plan", ENOMEM, name,
-			       "the environment does not fit");
+	return entry ? list_put(l, entry, strlen(name)) : env_full(l, name);
 }
 
-static void list_remove(struct env_list *l, const char *glob)
+static void list_remove(struct env_list *l, const struct env_glob *glob)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < l->count; i++)
-		if (!rule_matches(glob, l->entries[i], name_length(l->entries[i])))
+		if (!glob_matches(glob, &l->entries[i]))
 			l->entries[kept++] = l->entries[i];
 	l->count = kept;
 }
 
-static int take_from_caller(struct env_list *l, const struct facts *facts, const char *glob)
+static int look_at_caller(struct env_list *l, const char *const *environment)
 {
-	for (size_t i = 0; facts->environ && facts->environ[i]; i++) {
-		size_t length = name_length(facts->environ[i]);
+	size_t room = 0, count = 0;
 
-		if (!length || !rule_matches(glob, facts->environ[i], length))
+	while (environment && environment[room])
+		room++;
+	struct env_entry *caller = arena_array(l->arena, room, sizeof(*caller));
+	if (!caller)
+		return env_full(l, NULL);
+	for (size_t i = 0; i < room; i++) {
+		const struct env_entry entry = { environment[i], name_length(environment[i]) };
+
+		if (entry.length)
+			caller[count++] = entry;
+	}
+	l->caller = caller;
+	l->caller_count = count;
+	return 0;
+}
+
+static int take_from_caller(struct env_list *l, const struct env_glob *glob)
+{
+	for (size_t i = 0; i < l->caller_count; i++) {
+		const struct env_entry *entry = &l->caller[i];
+
+		if (!glob_matches(glob, entry))
 			continue;
 		/* A copy: init wipes the caller's own block before anything runs inside. */
-		const char *copy =
-			arena_copy(l->arena, facts->environ[i], strlen(facts->environ[i]));
-		int r = copy ? list_put(l, copy, length)
-			     : error_set(l->e, ERROR_LIMIT, "plan", ENOMEM, NULL,
-				       "the environment does not fit");
+		const char *copy = arena_copy(l->arena, entry->text, strlen(entry->text));
+		int r = copy ? list_put(l, copy, entry->length) : env_full(l, NULL);
 		if (r < 0)
 			return r;
 	}
@@ -126,13 +173,14 @@ static int apply_rules(struct env_list *l, const struct plan *plan)
 
 	for (size_t i = 0; i < policy->env_count && r >= 0; i++) {
 		const struct env_rule *rule = &policy->envs[i];
+		const struct env_glob glob = glob_of(rule);
 
 		if (rule->unset)
-			list_remove(l, rule->name);
+			list_remove(l, &glob);
 		else if (rule->value)
 			r = list_set(l, rule->name, rule->value);
 		else
-			r = take_from_caller(l, plan->facts, rule->name);
+			r = take_from_caller(l, &glob);
 	}
 	return r;
 }
@@ -141,7 +189,7 @@ static int apply_rules(struct env_list *l, const struct plan *plan)
 static bool has_own_tmpdir(const struct env_list *l, const struct policy *policy)
 {
 	for (size_t i = 0; i < l->count; i++)
-		if (same_name(l->entries[i], "TMPDIR", strlen("TMPDIR")))
+		if (is_named(&l->entries[i], "TMPDIR", strlen("TMPDIR")))
 			return true;
 	for (size_t i = 0; i < policy->env_count; i++)
 		if (policy->envs[i].unset && !strcmp(policy->envs[i].name, "TMPDIR"))
@@ -162,8 +210,7 @@ static int apply_own(struct env_list *l, const struct plan *plan)
 	const char *tmp = arena_format(l->arena, "%s/scratch/tmp", facts->session_dir);
 
 	if (!results || !tmp)
-		return error_set(l->e, ERROR_LIMIT, "plan", ENOMEM, NULL,
-			"the environment does not fit");
+		return env_full(l, NULL);
 	const char *const own[][2] = {
 		{ "CARREL_SESSION", facts->session_name + strlen("carrel-") },
 		{ "CARREL_WORKSPACE", facts->workspace },
@@ -200,13 +247,19 @@ int plan_environment(struct plan *plan, struct error *e)
 	struct env_list l = { .arena = plan->arena, .e = e };
 
 	choose_cwd(plan);
-	int r = apply_rules(&l, plan);
+	int r = look_at_caller(&l, plan->facts->environ);
+	if (r >= 0)
+		r = apply_rules(&l, plan);
 	if (r >= 0)
 		r = apply_own(&l, plan);
 	if (r < 0)
 		return r;
-	l.entries[l.count] = NULL;
-	plan->envp = l.entries;
+	const char **envp = arena_array(l.arena, l.count + 1, sizeof(*envp));
+	if (!envp)
+		return env_full(&l, NULL);
+	for (size_t i = 0; i < l.count; i++)
+		envp[i] = l.entries[i].text;
+	plan->envp = envp;
 	plan->env_count = l.count;
 	const char *path = plan_find_env(plan, "PATH");
 	plan->path_env = path ? path : "/usr/local/bin:/usr/bin:/bin";
@@ -246,13 +299,15 @@ const struct env_rule *plan_env_rule(const struct plan *plan, const char *entry)
 	const struct policy *policy = plan->policy;
 	const char *const *caller = plan->facts->environ;
 	size_t length = name_length(entry);
+	const struct env_entry named = { entry, length };
 
 	if (is_own(plan, entry, length))
 		return NULL;
 	for (size_t i = policy->env_count; i > 0; i--) {
 		const struct env_rule *rule = &policy->envs[i - 1];
+		const struct env_glob glob = glob_of(rule);
 
-		if (rule->unset || !rule_matches(rule->name, entry, length))
+		if (rule->unset || !glob_matches(&glob, &named))
 			continue;
 		if (rule->value)
 			return rule;

@@ -23,13 +23,14 @@ int path_compare(const char *a, const char *b)
 
 const char *path_below(const char *dir, const char *path)
 {
-	size_t n = strlen(dir);
+	size_t n = 0;
 
-	if (n == 1 && dir[0] == '/')
-		return path[0] == '/' ? path + 1 : NULL;
-	if (strncmp(dir, path, n) != 0)
+	/* Most paths differ from most directories in their first bytes. */
+	while (dir[n] && dir[n] == path[n])
+		n++;
+	if (dir[n])
 		return NULL;
-	if (path[n] == '\0')
+	if (path[n] == '\0' || (n == 1 && dir[0] == '/'))
 		return path + n;
 	return path[n] == '/' ? path + n + 1 : NULL;
 }

@@ -323,6 +323,21 @@ static int add_pins(struct tree *t, struct error *e)
 	return r;
 }
 
+size_t tree_find(const struct tree *tree, const char *path)
+{
+	size_t low = 0, high = tree->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (path_compare(tree->nodes[middle].path, path) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 const struct node *tree_up(const struct tree *tree, const struct node *n)
 {
 	while (n->up != NODE_NO_UP) {
