@@ -80,6 +80,18 @@ void *arena_push(struct arena *a, void *items, size_t count, size_t size)
 	return grown;
 }
 
+char *arena_rest(const struct arena *a, size_t *ret_size)
+{
+	*ret_size = a->size - a->used;
+	return a->base + a->used;
+}
+
+char *arena_keep(struct arena *a, size_t kept, size_t written)
+{
+	memset(a->base + a->used + kept, 0, written - kept);
+	return arena_alloc(a, kept);
+}
+
 char *arena_copy(struct arena *a, const char *text, size_t length)
 {
 	char *p = length == SIZE_MAX ? NULL : arena_alloc(a, length + 1);
@@ -107,17 +119,14 @@ char *arena_join(struct arena *a, const char *left, char between, const char *ri
 char *arena_format(struct arena *a, const char *format, ...)
 {
 	va_list args;
+	size_t room;
+	char *p = arena_rest(a, &room);
 
 	va_start(args, format);
-	int length = vsnprintf(NULL, 0, format, args);
+	int length = vsnprintf(p, room, format, args);
 	va_end(args);
-	if (length < 0)
-		return NULL;
-	char *p = arena_alloc(a, (size_t)length + 1);
-	if (!p)
-		return NULL;
-	va_start(args, format);
-	(void)vsnprintf(p, (size_t)length + 1, format, args);
-	va_end(args);
-	return p;
+	if (length >= 0 && (size_t)length < room)
+		return arena_keep(a, (size_t)length + 1, (size_t)length + 1);
+	(void)arena_keep(a, 0, room);
+	return NULL;
 }

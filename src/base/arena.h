@@ -42,6 +42,15 @@ void *arena_array(struct arena *a, size_t count, size_t size);
  */
 void *arena_push(struct arena *a, void *items, size_t count, size_t size);
 
+/*
+ * arena_rest - all that is left, zeroed, for what has a length that is not known beforehand: it is
+ * written from the start, and then arena_keep() is called before anything else is taken.
+ */
+char *arena_rest(const struct arena *a, size_t *ret_size);
+
+/* arena_keep - take the first @kept bytes of the @written ones for good; the others are zeroed again. */
+char *arena_keep(struct arena *a, size_t kept, size_t written);
+
 /* arena_copy / arena_join / arena_format - text in the arena, NUL-terminated, or NULL when full. */
 char *arena_copy(struct arena *a, const char *text, size_t length);
 char *arena_join(struct arena *a, const char *left, char between, const char *right);

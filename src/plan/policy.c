@@ -225,7 +225,7 @@ static int expand_path(struct policy *p, const char **text, bool glob,
 
 	if (r < 0)
 		return r;
-	if (strlen(plain) >= PATH_MAX)
+	if (r >= PATH_MAX)
 		return -ENAMETOOLONG;
 	*text = plain;
 	return 0;

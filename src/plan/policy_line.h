@@ -150,6 +150,7 @@ MUST_CHECK int policy_hide_elsewhere(struct policy *p, const struct policy_names
  * template_expand - template to plain text in the arena.
  * @path: clean the result up as a path; @glob: keep it a pattern, and quote what names stand for.
  * *ret_missing: the name that is not available (then -ENOENT and no error is set). -ENOMEM: full.
+ * Returns the length of the plain text.
  */
 MUST_CHECK int template_expand(struct policy *p, const char *template,
 	const struct policy_names *names, bool path, bool glob, const char **ret_plain,

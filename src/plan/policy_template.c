@@ -38,21 +38,30 @@ static const struct name_member known_names[] = {
 	"$HOME $WORKSPACE $SCRATCH $XDG_CONFIG_HOME $XDG_CACHE_HOME $XDG_DATA_HOME " \
 	"$XDG_STATE_HOME $XDG_RUNTIME_DIR"
 
-/* A text that is being made in memory that is known to be large enough. */
+/* A text that is being made. A byte is left for the NUL at its end. */
 struct out {
 	char *text;
 	size_t used;
+	size_t size;
+	bool full; /* something had no room any more */
 };
-
-static void put(struct out *o, char c)
-{
-	o->text[o->used++] = c;
-}
 
 static void put_text(struct out *o, const char *text, size_t length)
 {
+	if (length >= o->size - o->used) {
+		o->full = true;
+		return;
+	}
 	memcpy(o->text + o->used, text, length);
 	o->used += length;
+}
+
+static void put(struct out *o, char c)
+{
+	if (o->size - o->used > 1)
+		o->text[o->used++] = c;
+	else
+		o->full = true;
 }
 
 /* The leading bytes of @word that stand for themselves and need no backslash. */
@@ -91,19 +100,21 @@ static const struct name_member *find_name(const char *name, size_t length)
 	return NULL;
 }
 
+static bool is_odd(const char *at)
+{
+	return at[0] == '/' &&
+		(!at[1] || at[1] == '/' || (at[1] == '.' && (at[2] == '/' || !at[2])));
+}
+
 /* "//", "/./", a "/" or "/." at the end. ".." stays: only the kernel knows where it leads. */
 static size_t clean_path(char *path)
 {
-	const char *odd = path;
+	char *to = path;
 
 	/* Nearly always there is nothing to clean. */
-	while ((odd = strchr(odd, '/')) && odd[1] && odd[1] != '/' &&
-		!(odd[1] == '.' && (odd[2] == '/' || !odd[2])))
-		odd++;
-	if (!odd)
-		return strlen(path);
-	char *to = path + (odd - path);
-	for (const char *from = odd; *from;) {
+	while (*to && !is_odd(to))
+		to++;
+	for (const char *from = to; *from;) {
 		if (from[0] == '/' && (from[1] == '/' || (from[1] == '\0' && to != path))) {
 			from++;
 		} else if (from[0] == '/' && from[1] == '.' && (from[2] == '/' || !from[2])) {
@@ -136,8 +147,9 @@ char *word_plain(struct policy *p, const char *word)
 
 const char *word_from_argument(struct policy *p, const char *text, const char *special)
 {
-	struct out o = { .text = policy_work(p, 0, 2 * strlen(text) + 1) };
+	struct out o = { .size = 2 * strlen(text) + 1 };
 
+	o.text = policy_work(p, 0, o.size);
 	if (!o.text)
 		return NULL;
 	for (const char *at = text; *at; at++) {
@@ -151,7 +163,7 @@ const char *word_from_argument(struct policy *p, const char *text, const char *s
 			put(&o, '\\');
 		put(&o, *at);
 	}
-	put(&o, '\0');
+	o.text[o.used] = '\0';
 	return o.text;
 }
 
@@ -267,13 +279,13 @@ static int start_out(
 {
 	size_t size = 2 * (strlen(word) + (dir ? strlen(dir) : 0)) + 16;
 
-	*o = (struct out){ .text = policy_work(at->p, 1, size) };
+	*o = (struct out){ .text = policy_work(at->p, 1, size), .size = size };
 	return o->text ? 0 : policy_full(at->e);
 }
 
 static int keep_out(const struct policy_place *at, struct out *o, const char **ret)
 {
-	const char *copy = arena_copy(at->p->arena, o->text, o->used);
+	const char *copy = o->full ? NULL : arena_copy(at->p->arena, o->text, o->used);
 
 	if (!copy)
 		return policy_full(at->e);
@@ -367,31 +379,6 @@ static size_t plain_run(const char *text)
 	return length;
 }
 
-/* How long the plain text can get. */
-static int expanded_size(const char *template, const struct policy_names *names,
-	size_t *ret_size, const char **ret_missing)
-{
-	size_t size = 2 * strlen(template) + 2;
-
-	for (template += plain_run(template); *template; template += plain_run(template)) {
-		if (*template == '\\') {
-			template += template[1] ? 2 : 1;
-			continue;
-		}
-		const struct name_member *n = read_variable(&template);
-		if (!n)
-			return -EINVAL;
-		const char *value = name_value(names, n);
-		if (!value) {
-			*ret_missing = n->name;
-			return -ENOENT;
-		}
-		size += 2 * strlen(value);
-	}
-	*ret_size = size;
-	return 0;
-}
-
 /* In a pattern every byte that could be special and is not stands behind a backslash. */
 static void put_plain(struct out *o, char c, bool glob)
 {
@@ -400,42 +387,51 @@ static void put_plain(struct out *o, char c, bool glob)
 	put(o, c);
 }
 
-int template_expand(struct policy *p, const char *template, const struct policy_names *names,
-	bool path, bool glob, const char **ret_plain, const char **ret_missing)
+/* The plain text of @template in @o. 0, -EINVAL (no such name) or -ENOENT (*ret_missing). */
+static int put_expanded(struct out *o, const char *template, const struct policy_names *names,
+	bool glob, const char **ret_missing)
 {
-	size_t size;
-	int r = expanded_size(template, names, &size, ret_missing);
-
-	if (r < 0)
-		return r;
-	struct out o = { .text = policy_work(p, 1, size) };
-	if (!o.text)
-		return -ENOMEM;
-	while (*template) {
+	while (*template && !o->full) {
 		if (*template == '$') {
-			const char *value = name_value(names, read_variable(&template));
+			const struct name_member *n = read_variable(&template);
+			const char *value = n ? name_value(names, n) : NULL;
 
+			if (!n)
+				return -EINVAL;
+			if (!value) {
+				*ret_missing = n->name;
+				return -ENOENT;
+			}
 			if (!glob)
-				put_text(&o, value, strlen(value));
+				put_text(o, value, strlen(value));
 			else
 				for (; *value; value++)
-					put_plain(&o, *value, glob);
+					put_plain(o, *value, glob);
 		} else if (*template == '\\' && template[1]) {
-			put_plain(&o, template[1], glob);
+			put_plain(o, template[1], glob);
 			template += 2;
 		} else {
 			size_t run = plain_run(template);
 
-			put_text(&o, template, run ? run : 1);
+			put_text(o, template, run ? run : 1);
 			template += run ? run : 1;
 		}
 	}
-	o.text[o.used] = '\0';
-	if (path)
-		o.used = clean_path(o.text);
-	const char *plain = arena_copy(p->arena, o.text, o.used);
-	if (!plain)
-		return -ENOMEM;
-	*ret_plain = plain;
 	return 0;
+}
+
+int template_expand(struct policy *p, const char *template, const struct policy_names *names,
+	bool path, bool glob, const char **ret_plain, const char **ret_missing)
+{
+	struct out o = { 0 };
+
+	o.text = arena_rest(p->arena, &o.size);
+	int r = put_expanded(&o, template, names, glob, ret_missing);
+	if (r < 0 || o.full) {
+		(void)arena_keep(p->arena, 0, o.used);
+		return r < 0 ? r : -ENOMEM;
+	}
+	size_t length = path ? clean_path(o.text) : o.used;
+	*ret_plain = arena_keep(p->arena, length + 1, o.used + 1);
+	return (int)length;
 }
