@@ -28,6 +28,7 @@
 #include "host/container.h"
 #include "host/explain.h"
 #include "host/orphans.h"
+#include "host/placement.h"
 #include "host/strangers.h"
 
 enum { HOLDER_STACK = 16 * 1024 };
@@ -184,6 +185,7 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 	}
 	l->pidfd = pidfd;
 	l->init = (pid_t)pid;
+	placement_part(l->init);
 	if (!(l->flags & CLONE_NEWUSER))
 		return 0;
 	int r = launch_write_maps(l->init, true, id->uid, id->uid, id->gid, id->gid);

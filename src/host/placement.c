@@ -1,0 +1,117 @@
+/*
+ * placement.c - see placement.h.
+ *
+ * Runs in: the launcher. No heap.
+ */
+#include "host/placement.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+enum {
+	STAT_BYTES = 1024,
+	STATE_FIELD = 3,      /* of /proc/PID/stat, the one behind the name */
+	PROCESSOR_FIELD = 39, /* proc(5) */
+	RUNNING_FIELD = 4,    /* of /proc/loadavg: 2/123 */
+	BITS = sizeof(unsigned long) * CHAR_BIT,
+};
+
+/* 8,192 processors, the most that Linux is built for. */
+struct mask {
+	unsigned long words[8192 / BITS];
+	size_t size; /* bytes that the kernel uses */
+};
+
+static int number(const char *text)
+{
+	char *end;
+
+	errno = 0;
+	long value = strtol(text, &end, 10);
+	return end == text || errno || value < 0 || value > INT_MAX ? -1 : (int)value;
+}
+
+/* The field @last, counted from @first, which @text begins with. */
+static int field(const char *text, int first, int last)
+{
+	for (; text && first < last; first++) {
+		text = strchr(text, ' ');
+		text += text != NULL;
+	}
+	return text ? number(text) : -1;
+}
+
+int placement_running(const char *loadavg)
+{
+	return field(loadavg, 1, RUNNING_FIELD);
+}
+
+int placement_processor(const char *stat)
+{
+	/* The name may have any byte in it; nothing behind it has a bracket. */
+	const char *name = strrchr(stat, ')');
+
+	return name && name[1] == ' ' ? field(name + 2, STATE_FIELD, PROCESSOR_FIELD) : -1;
+}
+
+/* @ret_text: STAT_BYTES. */
+static bool read_text(const char *path, char *ret_text)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, ret_text, STAT_BYTES - 1);
+
+	fd_close(&fd);
+	ret_text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+static bool waits_here(pid_t child, int here)
+{
+	char path[32], text[STAT_BYTES];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)child);
+	return read_text(path, text) && placement_processor(text) == here;
+}
+
+static bool has_room(const struct mask *m)
+{
+	char text[STAT_BYTES];
+	int count = 0;
+
+	for (size_t i = 0; i < m->size / sizeof(m->words[0]); i++)
+		count += __builtin_popcountl(m->words[i]);
+	/* We and the child are among those who run. */
+	int running =
+		count > 1 && read_text("/proc/loadavg", text) ? placement_running(text) : -1;
+	return running > 0 && running <= count;
+}
+
+void placement_part(pid_t child)
+{
+	struct mask own = { .size = 0 }, others;
+	int here = sched_getcpu();
+
+	/* The C library refuses to say it. */
+	long class = syscall(SYS_sched_getscheduler, 0);
+	if (here < 0 || class < 0 || (class & ~SCHED_RESET_ON_FORK) != SCHED_OTHER)
+		return;
+	long size = syscall(SYS_sched_getaffinity, 0, sizeof(own.words), own.words);
+	if (size <= 0 || (size_t)here / BITS >= (size_t)size / sizeof(own.words[0]))
+		return;
+	own.size = (size_t)size;
+	if (!has_room(&own) || !waits_here(child, here))
+		return;
+	others = own;
+	others.words[(size_t)here / BITS] &= ~(1UL << ((size_t)here % BITS));
+	if (syscall(SYS_sched_setaffinity, 0, own.size, others.words) == 0)
+		(void)syscall(SYS_sched_setaffinity, 0, own.size, own.words);
+}

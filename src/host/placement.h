@@ -1,0 +1,29 @@
+/*
+ * placement.h - on which processor the launcher works.
+ *
+ * Runs in: the launcher.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/*
+ * placement_part - go on on another processor than @child, just forked, where it waits for this one
+ * and another is free. The scheduler does that on a machine of its own; in a virtual machine a
+ * processor that rests counts as one that the host has taken away, and whoever is forked stays behind
+ * its parent (available_idle_cpu() of the kernel). The caller moves and not the child: what was once
+ * given a mask keeps it, and the command would, when the session's cpuset grows. The caller's own mask
+ * is what it was when this returns. Nothing is done where /proc does not tell, where as many are
+ * running as there are processors, or in a real-time class.
+ * See: sched_setaffinity(2), proc(5).
+ */
+void placement_part(pid_t child);
+
+/*
+ * placement_running, placement_processor - the runnable processes in the text of /proc/loadavg; the
+ * processor that a process was last on, in that of its /proc/PID/stat. -1 where it is not such a text.
+ */
+int placement_running(const char *loadavg);
+int placement_processor(const char *stat);

@@ -1,0 +1,171 @@
+/*
+ * placement_test.c - what placement.c reads of /proc, and that a process keeps its mask.
+ *
+ * Runs in: the unit tests.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "host/placement.h"
+
+static void running_is_the_fourth_field(void **state)
+{
+	(void)state;
+	assert_int_equal(placement_running("0.00 0.46 2.11 1/102 15162\n"), 1);
+	assert_int_equal(placement_running("130.25 97.01 45.93 257/4031 99999\n"), 257);
+	assert_int_equal(placement_running("0.00 0.46 2.11"), -1);
+	assert_int_equal(placement_running("0.00 0.46 2.11 x/102 1"), -1);
+	assert_int_equal(placement_running("0.00 0.46 2.11 -1/102 1"), -1);
+	assert_int_equal(placement_running("0.00 0.46 2.11 99999999999999999999/1 1"), -1);
+	assert_int_equal(placement_running(""), -1);
+}
+
+/* As proc(5) has them: 52 fields, the 39th is the processor. */
+#define BEHIND \
+	" S 4 5 6 7 -1 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 " \
+	"34 35 36 37 17 %s 40 41 42 43 44 45 46 47 48 49 50 51 52\n"
+
+static int processor_behind(const char *name, const char *processor)
+{
+	char text[512], end[256];
+
+	(void)snprintf(end, sizeof(end), BEHIND, processor);
+	(void)snprintf(text, sizeof(text), "4711 (%s)%s", name, end);
+	return placement_processor(text);
+}
+
+static void processor_is_the_39th_field(void **state)
+{
+	(void)state;
+	assert_int_equal(processor_behind("carrel", "5"), 5);
+	assert_int_equal(processor_behind("a b) S 1 (c", "127"), 127);
+	assert_int_equal(processor_behind(") R 1 2 3", "0"), 0);
+	assert_int_equal(processor_behind("carrel", "x"), -1);
+	assert_int_equal(placement_processor("4711 (carrel) S 1 2 3\n"), -1);
+	assert_int_equal(placement_processor("4711 (carrel)"), -1);
+	assert_int_equal(placement_processor(""), -1);
+}
+
+/* A child that waits for the processor @on, and for no other. The caller's mask is @own again. */
+static pid_t fork_on(size_t on, const cpu_set_t *own)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(on, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		for (;;)
+			(void)sched_yield();
+	assert_int_equal(sched_setaffinity(0, sizeof(*own), own), 0);
+	return child;
+}
+
+static void end(pid_t child)
+{
+	int status;
+
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+static size_t first_of(const cpu_set_t *own)
+{
+	size_t first = 0;
+
+	while (!CPU_ISSET(first, own))
+		first++;
+	return first;
+}
+
+static void the_machine_says_where_a_child_is(void **state)
+{
+	char path[32], text[1024];
+	cpu_set_t own;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(own), &own), 0);
+	size_t first = first_of(&own);
+	pid_t child = fork_on(first, &own);
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)child);
+	FILE *file = fopen(path, "re");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(placement_processor(text), first);
+	end(child);
+}
+
+static void masks_stay_as_they_were(void **state)
+{
+	cpu_set_t before, after, childs;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	for (int i = 0; i < 50; i++) {
+		pid_t child = fork();
+
+		assert_true(child >= 0);
+		if (child == 0)
+			for (;;)
+				(void)pause();
+		placement_part(child);
+		assert_int_equal(sched_getaffinity(child, sizeof(childs), &childs), 0);
+		end(child);
+		assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
+		assert_memory_equal(&before, &after, sizeof(after));
+		assert_memory_equal(&before, &childs, sizeof(childs));
+	}
+}
+
+/* Where somebody else takes the other processors at each of a thousand times, it is not shown. */
+static void who_forked_goes_elsewhere(void **state)
+{
+	cpu_set_t own;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(own), &own), 0);
+	if (CPU_COUNT(&own) < 2) {
+		print_message("one processor: nowhere to go\n");
+		skip();
+	}
+	size_t first = first_of(&own);
+	for (int i = 0; i < 1000; i++) {
+		pid_t child = fork_on(first, &own);
+		bool was_here = sched_getcpu() == (int)first;
+
+		placement_part(child);
+		bool is_here = sched_getcpu() == (int)first;
+		end(child);
+		if (was_here && !is_here)
+			return;
+	}
+	print_message("the other processors are always busy\n");
+	skip();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(running_is_the_fourth_field),
+		cmocka_unit_test(processor_is_the_39th_field),
+		cmocka_unit_test(the_machine_says_where_a_child_is),
+		cmocka_unit_test(masks_stay_as_they_were),
+		cmocka_unit_test(who_forked_goes_elsewhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
