@@ -351,7 +351,7 @@ static int run_execution(struct exec *x)
 	if (r >= 0)
 		r = execution_run(&x->running, &x->session, &x->wish, &x->end, &x->error);
 	if (x->end.ended || r >= 0)
-		status = execution_status(&x->end, x->wish.argv[0], x->wish.cwd, &x->error);
+		status = execution_status(&x->end, &x->session, &x->wish, &x->error);
 	if (r < 0 && status == 0)
 		status = STATUS_CARREL;
 	/* What was saved stays as long as the session does. */

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -409,10 +410,27 @@ int execution_run(struct execution *x, const struct client_session *session,
 	return r;
 }
 
-int execution_status(
-	const struct execution_end *end, const char *name, const char *cwd, struct error *e)
+/* As box/command.c has it: the execution's own, or the session's. */
+static int explain_unstarted(const struct control_record *how, const struct client_session *s,
+	const struct execution_wish *wish, struct error *e)
+{
+	char *session_path = client_path_env(s);
+	const char *path = session_path;
+
+	for (const char *const *env = wish->envp; env && *env; env++)
+		if (!strncmp(*env, "PATH=", 5))
+			path = *env + 5;
+	int status = explain_exec(
+		(int)how->flag, how->number, wish->argv[0], wish->cwd, path, true, e);
+	free(session_path);
+	return status;
+}
+
+int execution_status(const struct execution_end *end, const struct client_session *session,
+	const struct execution_wish *wish, struct error *e)
 {
 	const struct control_record *how = &end->how;
+	const char *name = wish->argv[0];
 	bool full = how->limit == CONTROL_LIMIT_MEMORY;
 	int r;
 
@@ -421,7 +439,7 @@ int execution_status(
 	if (how->limit == CONTROL_LIMIT_TIMEOUT)
 		return 124;
 	if (how->started == STARTED_NO && how->number)
-		return explain_exec((int)how->flag, how->number, name, cwd, NULL, e);
+		return explain_unstarted(how, session, wish, e);
 	if (how->started == STARTED_NO) {
 		r = error_set(e, ERROR_PROTOCOL, "session", 0, name,
 			"the command was killed before it began");

@@ -61,7 +61,7 @@ MUST_CHECK int execution_run(struct execution *x, const struct client_session *s
 
 /*
  * execution_status - the exit status for it; with @e where the command could not be started.
- * @name: the command's first word. @cwd: that was asked for, or NULL.
+ * @session, @wish: what was asked, of whom.
  */
-int execution_status(
-	const struct execution_end *end, const char *name, const char *cwd, struct error *e);
+int execution_status(const struct execution_end *end, const struct client_session *session,
+	const struct execution_wish *wish, struct error *e);

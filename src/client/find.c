@@ -170,6 +170,19 @@ int client_output(const struct client_session *s, struct stdio_output *ret, stru
 	return 0;
 }
 
+char *client_path_env(const struct client_session *s)
+{
+	struct stat st;
+	autofd int fd = fd_open_at(s->dir, "path", O_RDONLY | O_NOFOLLOW, 0);
+	char *text = fd >= 0 && fstat(fd, &st) == 0 ? malloc((size_t)st.st_size + 1) : NULL;
+
+	if (text && fd_read_file(fd, text, (size_t)st.st_size) < 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
 int client_ask(const struct client_session *s, const struct control_record *request,
 	const void *body, size_t size, struct control_message *answer, struct error *e)
 {

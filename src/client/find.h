@@ -62,6 +62,12 @@ MUST_CHECK int client_output(
 	const struct client_session *s, struct stdio_output *ret, struct error *e);
 
 /*
+ * client_path_env - PATH as the session gives it to commands, the caller's to free. NULL where that cannot be
+ * learnt (any more): it is for a hint.
+ */
+char *client_path_env(const struct client_session *s);
+
+/*
  * client_ask - one request without descriptors, and its one answer; waits for it.
  * @answer: filled in; its descriptors are the caller's. Returns 0; or -errno with @e: the session's own
  * refusal, or ERROR_SESSION where it ended instead of answering.

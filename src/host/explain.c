@@ -163,20 +163,20 @@ static size_t find_outside(const char *name, const char *path, const char **ret_
 }
 
 /* What is seen outside and not inside is a matter of the policy, not of PATH. */
-static void hint_missing(const char *name, const char *path_env, struct error *e)
+static void hint_missing(const char *name, const char *path_env, bool live, struct error *e)
 {
 	const char *dir;
 	size_t length = find_outside(name, path_env, &dir);
 
 	if (length)
-		error_hint(e, "it is in %.*s, which is not shown: `--read %.*s`", (int)length,
-			dir, (int)length, dir);
+		error_hint(e, "it is in %.*s, which is not shown: `%s--read %.*s`", (int)length,
+			dir, live ? "carrel session start " : "", (int)length, dir);
 	else
 		error_hint(e, "PATH inside is %s", *path_env ? path_env : "empty");
 }
 
 int explain_exec(int step, int errnum, const char *name, const char *cwd, const char *path_env,
-	struct error *e)
+	bool live, struct error *e)
 {
 	bool missing = errnum == ENOENT || errnum == ENOTDIR;
 	int r;
@@ -196,7 +196,7 @@ int explain_exec(int step, int errnum, const char *name, const char *cwd, const 
 		error_hint(
 			e, "it is there: what its first line, or its ELF header, names is not");
 	else if (missing && *name && path_env && !strchr(name, '/'))
-		hint_missing(name, path_env, e);
+		hint_missing(name, path_env, live, e);
 	return missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 

@@ -20,10 +20,11 @@ int explain_clone(int errnum, bool live, struct error *e);
 
 /*
  * explain_exec - the payload failed in @step (box/channel.h) with @errnum. @name: the command; @cwd,
- * @path_env: where it was to start and be looked for, or NULL. Fills @e, returns the exit status.
+ * @path_env: where it was to start and be looked for, or NULL; @live: by a session that goes on. Fills @e,
+ * returns the exit status.
  */
 int explain_exec(int step, int errnum, const char *name, const char *cwd, const char *path_env,
-	struct error *e);
+	bool live, struct error *e);
 
 /* explain_op - operation (or step, box/channel.h) @op failed inside with @errnum. As above. */
 int explain_op(const struct plan *plan, int op, int errnum, bool live, struct error *e);

@@ -240,7 +240,7 @@ static int exit_status(struct run *run, int r)
 						   : WEXITSTATUS(o->wait_status);
 	if (r >= 0 && o->ready && o->started == STARTED_NO && o->errnum)
 		return explain_exec(o->op, o->errnum, run->p->argv[0], run->p->plan.cwd,
-			run->p->plan.path_env, &run->error);
+			run->p->plan.path_env, false, &run->error);
 	return r < 0 ? STATUS_CARREL : explain_end_before_start(run);
 }
 

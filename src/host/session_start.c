@@ -186,21 +186,32 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 	return r;
 }
 
-/* What an execution has where it asks for nothing; its client owns the pipes, and reads this. */
-static int note_output(struct start *s)
+static int note(struct start *s, const char *name, const char *text)
+{
+	autofd int fd = fd_open_at(
+		s->session.dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+	int r = fd < 0 ? fd : fd_write_all(fd, text, strlen(text));
+
+	return r < 0
+		? error_set(&s->error, ERROR_SCRATCH, "session", -r, s->p->facts.session_dir,
+			  "cannot note the %s of executions", name)
+		: 0;
+}
+
+/*
+ * What an execution has where it asks for nothing, for its client: that owns the pipes, and says where a
+ * command was looked for in vain.
+ */
+static int note_defaults(struct start *s)
 {
 	const struct policy *p = &s->p->policy;
 	char text[96];
-	int n = snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %d\n",
+
+	(void)snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %d\n",
 		p->output_budget.set ? p->output_budget.value : BUDGET_NONE,
 		p->output_max.set ? p->output_max.value : UINT64_MAX, p->merge_output.on);
-	autofd int fd = fd_open_at(
-		s->session.dir, "output", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-	int r = fd < 0 ? fd : fd_write_all(fd, text, (size_t)n);
-
-	return r < 0 ? error_set(&s->error, ERROR_SCRATCH, "session", -r,
-			       s->p->facts.session_dir, "cannot note the outputs' bounds")
-		     : 0;
+	int r = note(s, "output", text);
+	return r < 0 ? r : note(s, "path", s->p->plan.path_env);
 }
 
 /* For clients, which have no plan: where artifacts may go. */
@@ -259,7 +270,7 @@ static int begin_session(
 		r = error_set(e, ERROR_SCRATCH, "session", errno, plan->facts->session_dir,
 			"cannot note the workspace");
 	if (r >= 0)
-		r = note_output(s);
+		r = note_defaults(s);
 	if (r < 0)
 		return r;
 	s->listener = state_listen(&s->state, plan->facts->session_name + strlen("carrel-"),

@@ -239,6 +239,31 @@ sleepers() {
 	end_session
 }
 
+@test "a command that is only outside: the hint says where, and is right" {
+	mkdir "$T/bin"
+	printf '#!/bin/sh\necho ran\n' >"$T/bin/no-such-command-inside"
+	chmod +x "$T/bin/no-such-command-inside"
+	PATH=/usr/bin:$T/bin:/bin begin
+	inside -- no-such-command-inside
+	assert_status 127
+	assert_matches "$stderr" "hint: it is in $T/bin, which is not shown: .carrel session start --read $T/bin"
+	# PATH is the session's, and not the client's, or the execution's own.
+	inside --env PATH=/usr/bin:/bin -- no-such-command-inside
+	assert_status 127
+	assert_matches "$stderr" 'hint: PATH inside is /usr/bin:/bin$'
+	inside -- "$T/bin/no-such-command-inside"
+	assert_status 127
+	refute_matches "$stderr" hint:
+	end_session
+	PATH=/usr/bin:/bin begin --read "$T/bin"
+	inside -- no-such-command-inside
+	assert_status 127
+	assert_matches "$stderr" 'hint: PATH inside is /usr/bin:/bin$'
+	inside --env "PATH=$T/bin:/usr/bin:/bin" -- no-such-command-inside
+	assert_output ran
+	end_session
+}
+
 @test "an execution is scheduled as the session's starter is" {
 	cp "$CARREL_SOURCE/tests/lib/scheduling.py" "$WS/"
 	begin
