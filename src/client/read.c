@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -50,13 +53,53 @@ static int choose_slice(const struct client_option *o, struct slice *ret, struct
 		     : 0;
 }
 
+/*
+ * What the policy hides looks empty, or absent. -EACCES with @e where it is that: the answer for people is
+ * "hidden  --  WHY (RULE)".
+ */
+static int check_hidden(
+	const struct client_session *s, const char *whole, const char *path, struct error *e)
+{
+	static const char word[] = "hidden ";
+	const struct control_record request = { .kind = CONTROL_CLASSIFY, .flag = 1 };
+	struct control_message *answer = malloc(sizeof(*answer));
+	char on[sizeof(e->on)];
+	int r = answer ? client_ask(s, &request, whole, strlen(whole) + 1, answer, NULL)
+		       : -ENOMEM;
+	const char *why = r < 0 || strncmp(answer->body, word, sizeof(word) - 1) != 0
+		? NULL
+		: strstr(answer->body, "--  ");
+
+	if (why) {
+		(void)snprintf(on, sizeof(on), "%s: %s", path, why + 4);
+		*e = (struct error){ 0 };
+		r = error_set(e, ERROR_PATH, "session", 0, on, "the session cannot read this");
+	}
+	free(answer);
+	return why ? r : 0;
+}
+
+static int open_shown(
+	const struct client_session *s, const char *whole, const char *path, struct error *e)
+{
+	struct stat st;
+	autofd int fd = client_open_file(s, whole, O_RDONLY, 0, NULL, 0, e);
+
+	if (fd >= 0 && fstat(fd, &st) < 0)
+		return -errno;
+	if (fd >= 0 && (!S_ISREG(st.st_mode) || st.st_size > 0))
+		return take_fd(&fd);
+	int r = check_hidden(s, whole, path, e);
+	return r < 0 ? r : take_fd(&fd);
+}
+
 static int print_slice(const struct client_session *s, const char *path,
 	const struct slice *slice, struct error *e)
 {
 	struct slice_found found;
 	uint64_t bytes = 0;
 	char *whole = client_absolute(path, e);
-	autofd int fd = whole ? client_open_file(s, whole, O_RDONLY, 0, NULL, 0, e) : -EINVAL;
+	autofd int fd = whole ? open_shown(s, whole, path, e) : -EINVAL;
 
 	free(whole);
 	if (fd < 0)

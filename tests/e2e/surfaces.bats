@@ -149,3 +149,31 @@ refused() {
 	refused
 	end_session
 }
+
+@test "read says what the policy hides, and by which line; what is empty is no error" {
+	local path
+
+	mkdir "$WS/dir"
+	echo secret | tee "$WS/dir/key" "$WS/dir/shown" >"$WS/alone"
+	: >"$WS/empty"
+	ln -s alone "$WS/link"
+	printf 'hide %s\nhide %s\nread %s\n' "$WS/alone" "$WS/dir" "$WS/dir/shown" >"$T/policy"
+	begin --policy "$T/policy"
+	for path in alone:1 link:1 dir/key:2 dir/nothing:2; do
+		carrel read "${path%:*}"
+		refused
+		assert_matches "$stderr" "cannot read this: ${path%:*}: hidden \($T/policy:${path#*:}\)\$"
+		(($(wc -l <<<"$stderr") == 1))
+	done
+	carrel read alone --lines 5:
+	refused
+	carrel read dir/shown
+	assert_output secret
+	carrel read empty
+	assert_status 0
+	assert_output ''
+	carrel read nothing
+	refused
+	refute_matches "$stderr" hidden
+	end_session
+}
