@@ -6,7 +6,6 @@
 #pragma once
 
 #include <stddef.h>
-#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -20,20 +19,20 @@ struct policy_loader {
 };
 
 /*
- * policy_file_trust - whether nobody but those whose policy it is can change what lies at @path (a
- * policy, or its directory): on LAYER_SYSTEM root, on LAYER_USER root and the caller; on other layers
- * the file was named by who can name any. What is not there can be trusted. @st: what was found there.
- * Where root is nobody's id (user_namespaces(7)), its files belong to the owner of "/".
- * 0, or -errno with @e (ERROR_POLICY).
+ * policy_file_trust - whether nobody but those whose policy it is can change what @path leads to: on
+ * LAYER_SYSTEM root, on LAYER_USER root and the caller; on other layers the file was named by who can name
+ * any. All that leads there is asked about, up to "/": links, the directories that they are in, those above
+ * the file. What is not there can be trusted. Where root is nobody's id (user_namespaces(7)), its files
+ * belong to the owner of "/".
+ * @path: absolute. 0, or -errno with @e (ERROR_POLICY).
  */
 MUST_CHECK int policy_file_trust(
-	enum layer layer, const char *path, const struct stat *st, struct error *e);
+	struct arena *a, enum layer layer, const char *path, struct error *e);
 
 /*
  * policy_file_load - the `load` of a struct policy_resolver; @context: a struct policy_loader.
- * A regular file of at most POLICY_SIZE_MAX bytes, by whatever links it is named, that can be trusted
- * and lies in a directory that can. Returns 0 or
- * -errno with @e (ERROR_POLICY).
+ * A regular file of at most POLICY_SIZE_MAX bytes, by whatever links it is named, that can be trusted.
+ * Returns 0 or -errno with @e (ERROR_POLICY).
  */
 MUST_CHECK int policy_file_load(
 	void *context, const char *path, struct policy_file *ret, struct error *e);

@@ -51,18 +51,15 @@ static int add_layer(struct prepared *p, enum layer layer, const char *path,
 	struct policy_loader *loader = res->context;
 	struct policy_file file;
 	struct stat st;
+	int r = 0;
 
 	/* Who can write in there could also have removed it. */
-	if (layer == LAYER_SYSTEM && stat(SYSTEM_POLICY_DIR, &st) == 0) {
-		int r = policy_file_trust(layer, SYSTEM_POLICY_DIR, &st, e);
-
-		if (r < 0)
-			return r;
-	}
-	if (is_absent(layer, path))
-		return 0;
+	if (layer == LAYER_SYSTEM && stat(SYSTEM_POLICY_DIR, &st) == 0)
+		r = policy_file_trust(loader->arena, layer, SYSTEM_POLICY_DIR, e);
+	if (r < 0 || is_absent(layer, path))
+		return r;
 	loader->layer = layer;
-	int r = policy_file_load(loader, path, &file, e);
+	r = policy_file_load(loader, path, &file, e);
 	/* What the user's policy names may be anybody's, as on the command line. */
 	if (layer == LAYER_USER)
 		loader->layer = LAYER_FILE;

@@ -92,6 +92,30 @@ with_system() {
 		assert_refused 'what belongs to uid 65534 is not obeyed as a policy: /etc/carrel'
 		[[ ! -e $WS/ran ]]
 	done
+	# The way there, from the root on, of links too.
+	for make in 'chmod 0777 /etc; echo quiet >policy' 'chmod 0777 /etc' 'chmod 0775 /etc; echo quiet >policy'; do
+		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
+		assert_refused $'what others can write is not obeyed as a policy: /etc\n.*hint: .* by way of it; chmod'
+		[[ ! -e $WS/ran ]]
+	done
+	mkdir -p "$T/open/way/in" "$T/way/in"
+	for make in 'echo quiet >"$T/open/way/in/policy"; ln -s "$T/open/way/in/policy" policy' \
+		'echo quiet >"$T/way/in/policy"; ln -sfn "$T/way/in" "$T/open/link"; ln -s "$T/open/link/policy" policy' \
+		'echo "policy $T/open/way/in/more" >policy; echo quiet >"$T/open/way/in/more"'; do
+		chmod 0755 "$T/open"
+		in_etc "$make" "$CARREL" run -- true
+		assert_status 0
+		chmod 0777 "$T/open"
+		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
+		assert_refused "what others can write is not obeyed as a policy: $T/open"$'\n.*hint: .* by way of it; chmod'
+		[[ ! -e $WS/ran ]]
+	done
+	for make in 'chown 65534 /etc; echo quiet >policy' 'ln -s "$T/way/in/policy" policy; chown -h 65534 policy' \
+		'ln -s "$T/way/in/policy" policy; chown 65534 "$T/way"'; do
+		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
+		assert_refused "what belongs to uid 65534 is not obeyed as a policy: (/etc|/etc/carrel/policy|$T/way)"$'\n'
+		[[ ! -e $WS/ran ]]
+	done
 	in_etc 'echo quiet >policy; chmod 0666 policy' "$CARREL" policy check /etc/carrel/policy
 	assert_matches "$stderr" 'what others can write'
 	# And what only root can change is.
@@ -112,7 +136,7 @@ with_system() {
 }
 
 @test "a policy of the user's that others can change is not obeyed" {
-	local mode
+	local mode way
 
 	echo 'env LAYER=user' >"$USER_POLICY"
 	for mode in 0646 0602; do
@@ -129,6 +153,27 @@ with_system() {
 	carrel run -- true
 	assert_refused "what others can write is not obeyed as a policy: ${USER_POLICY%/*}"
 	chmod 0755 "${USER_POLICY%/*}"
+	# What is above, and where links lead and lie. In a sticky directory names are their owners'.
+	mkdir -p "$T/open/link" "$T/way"
+	mv "$T/config" "$T/way"
+	ln -s "$T/way/config" "$T/open/link/config"
+	for way in "$T/way/config" "$T/open/link/config"; do
+		export XDG_CONFIG_HOME=$way
+		chmod 1777 "$T/way" "$T/open"
+		seen
+		assert_output user
+		chmod 0777 "$T/way"
+		carrel run -- true
+		assert_refused "what others can write is not obeyed as a policy: $T/way"$'\n.*hint: .*/policy is found by way of it'
+	done
+	chmod 0755 "$T/way"
+	chmod 0777 "$T/open"
+	carrel run -- true
+	assert_refused "what others can write is not obeyed as a policy: $T/open"$'\n'
+	mv "$T/way/config" "$T"
+	export XDG_CONFIG_HOME=$T/config
+	seen
+	assert_output user
 	# One that is named may be anybody's.
 	echo 'env LAYER=file' >"$T/named"
 	chmod 0666 "$T/named"
