@@ -21,19 +21,22 @@ static bool is_surely_absent(const struct known_dir *d, const char *name)
 	return name_set_lacks(&d->names, name, strlen(name));
 }
 
-/* The one that is @path's leading @length bytes, or one above it that is not there; or NULL. */
+/* Whether @d is @path's leading @length bytes, or one above it that is not there. */
+static bool answers(const struct known_dir *d, const char *path, size_t length)
+{
+	bool missing = d->fd == -ENOENT || d->fd == -ENOTDIR;
+	bool above = missing && d->length < length && path[d->length] == '/';
+
+	return (d->length == length || above) && memcmp(d->path, path, d->length) == 0;
+}
+
 static struct known_dir *find(struct known_dirs *k, const char *path, size_t length)
 {
-	for (size_t i = 0; i < k->count; i++) {
-		struct known_dir *d = &k->dirs[i];
-		bool missing = d->fd == -ENOENT || d->fd == -ENOTDIR;
-
-		if (d->length == length
-				? memcmp(d->path, path, length) == 0
-				: missing && d->length < length && path[d->length] == '/' &&
-					memcmp(d->path, path, d->length) == 0)
-			return d;
-	}
+	if (k->count && answers(&k->dirs[k->last], path, length))
+		return &k->dirs[k->last];
+	for (size_t i = 0; i < k->count; i++)
+		if (answers(&k->dirs[i], path, length))
+			return &k->dirs[i];
 	return NULL;
 }
 
@@ -114,20 +117,26 @@ static struct known_dir *enter(struct known_dirs *k, const char *path, size_t le
 	return d ? d : add(k, path, length, fd, 0);
 }
 
-int known_dirs_stat(
-	struct known_dirs *k, const char *path, struct stat *ret, size_t *ret_existing)
+int known_dirs_stat(struct known_dirs *k, const char *path, size_t parent, struct stat *ret,
+	size_t *ret_existing)
 {
-	size_t length = path_parent_length(path);
-	const char *name = path + (length > 1 ? length + 1 : 1);
-	struct known_dir *d = enter(k, path, length);
+	const char *name = path + (parent > 1 ? parent + 1 : 1);
+	struct known_dir *d = enter(k, path, parent);
 
+	/* Ours may be those that are too many. */
+	if (d->fd == -EMFILE) {
+		known_dirs_close(k);
+		d = enter(k, path, parent);
+	}
+
+	k->last = (size_t)(d - k->dirs);
 	if (d->fd < 0) {
 		*ret_existing = d->existing;
 		return d->fd;
 	}
 	if (++d->asked == LIST_AFTER)
 		name_set_read(&d->names, k->arena, d->fd);
-	*ret_existing = length;
+	*ret_existing = parent;
 	if (is_surely_absent(d, name))
 		return -ENOENT;
 	return fstatat(d->fd, name, ret, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
@@ -138,6 +147,5 @@ void known_dirs_close(struct known_dirs *k)
 	for (size_t i = 0; i < k->count; i++)
 		if (k->dirs[i].fd >= 0)
 			fd_close(&k->dirs[i].fd);
-	k->count = 0;
-	k->next = 0;
+	k->count = k->next = k->last = 0;
 }

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "host/name_set.h"
 
-enum { KNOWN_DIRS_MAX = 24, KNOWN_PATH_MAX = 2048 };
+enum { KNOWN_DIRS_MAX = 48, KNOWN_PATH_MAX = 2048 };
 
 struct known_dir {
 	const char *path; /* borrowed: its leading `length` bytes */
@@ -33,16 +33,18 @@ struct known_dirs {
 	struct known_dir dirs[KNOWN_DIRS_MAX];
 	size_t count;
 	size_t next; /* the one that gives way when all are taken */
+	size_t last; /* the one that was asked last: those of a list follow one another */
 };
 
 /*
  * known_dirs_stat - lstat(2) of @path, none of whose directories may be a symbolic link.
- * @path: absolute, without "//", "." and ".."; kept. @ret_existing: where it does not exist, how many of
+ * @path: absolute, without "//", "." and ".."; kept. @parent: the length of the directory it is
+ * looked for in. @ret_existing: where it does not exist, how many of
  * its leading bytes do. Shorter than KNOWN_PATH_MAX. Returns 0, -ENOENT or -ENOTDIR (@ret_existing is set), -ELOOP (a link on the way)
  * or another -errno.
  */
-MUST_CHECK int known_dirs_stat(
-	struct known_dirs *k, const char *path, struct stat *ret, size_t *ret_existing);
+MUST_CHECK int known_dirs_stat(struct known_dirs *k, const char *path, size_t parent,
+	struct stat *ret, size_t *ret_existing);
 
 /* known_dirs_close - close what was opened. It can be used again. */
 void known_dirs_close(struct known_dirs *k);

@@ -331,9 +331,12 @@ int launch_session(struct launch *l, struct error *e)
 		r = channel_send(l->channel, &record, fds, count);
 	close_all(fds, count);
 	reap_holders(l);
-	return r >= 0 || r == -EPIPE
-		? 0
-		: error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "%s", what);
+	if (r >= 0 || r == -EPIPE)
+		return 0;
+	r = error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "%s", what);
+	if (r == -EMFILE)
+		error_hint(e, "raise `ulimit -n`");
+	return r;
 }
 
 /* Without a pid namespace what init left behind is ours now. */

@@ -38,21 +38,33 @@ static int stat_exact(const char *path, bool follow_last, struct stat *ret)
 	return fstat(fd, ret) < 0 ? -errno : 0;
 }
 
-/* Absolute, without "//", "." and ".." components and without a '/' at the end. */
-static bool is_plain(const char *path)
+static bool is_odd(const char *name, size_t length)
 {
+	return length == 0 || (name[0] == '.' && length == 1) ||
+		(name[0] == '.' && name[1] == '.' && length == 2);
+}
+
+/*
+ * Absolute, without "//", "." and ".." components and without a '/' at the end. @ret_parent: the length
+ * of the directory it lies in. Returns its length, 0 where it is written otherwise.
+ */
+static size_t plain_length(const char *path, size_t *ret_parent)
+{
+	size_t begin = 1, end = 1;
+
 	if (path[0] != '/')
-		return false;
-	if (!path[1])
-		return true;
-	for (const char *c = path; *c; c++) {
-		if (*c != '/')
+		return 0;
+	for (; path[end]; end++) {
+		if (path[end] != '/')
 			continue;
-		size_t n = strcspn(c + 1, "/");
-		if (n == 0 || (n == 1 && c[1] == '.') || (n == 2 && c[1] == '.' && c[2] == '.'))
-			return false;
+		if (is_odd(path + begin, end - begin))
+			return 0;
+		begin = end + 1;
 	}
-	return true;
+	if (end > 1 && is_odd(path + begin, end - begin))
+		return 0;
+	*ret_parent = begin > 1 ? begin - 1 : 1;
+	return end;
 }
 
 static int note_link(struct resolve_walk *w, size_t target_length)
@@ -217,16 +229,17 @@ static int look(struct resolver *resolver, const char *asked, bool follow, struc
 
 	if (!dirs)
 		return -ENOMEM;
-	if (!is_plain(asked))
+	size_t parent, length = plain_length(asked, &parent);
+	if (!length)
 		return -ELOOP;
-	if (!asked[1] || strlen(asked) >= KNOWN_PATH_MAX)
+	if (length == 1 || length >= KNOWN_PATH_MAX)
 		return stat_exact(asked, follow, &ret->st);
 	int r;
 	if (asked == resolver->looked_at) {
 		r = resolver->seen_result;
 		*ret = resolver->seen;
 	} else {
-		r = known_dirs_stat(dirs, asked, &ret->st, &ret->existing);
+		r = known_dirs_stat(dirs, asked, parent, &ret->st, &ret->existing);
 	}
 	return r == 0 && follow && S_ISLNK(ret->st.st_mode) ? -ELOOP : r;
 }
