@@ -31,6 +31,20 @@ const char *facts_env(const char *const *environment, const char *name)
 	return NULL;
 }
 
+const char *facts_cwd(struct arena *a)
+{
+	size_t room;
+	char *cwd = arena_rest(a, &room);
+
+	if (room < PATH_MAX || !getcwd(cwd, PATH_MAX))
+		return NULL;
+	size_t size = strlen(cwd) + 1;
+	bool is_path = cwd[0] == '/';
+
+	(void)arena_keep(a, is_path ? size : 0, size);
+	return is_path ? cwd : NULL;
+}
+
 int facts_landlock(void)
 {
 	long abi =
@@ -226,7 +240,6 @@ static int find_runtime_dir(struct facts *f, struct resolver *res)
 
 static int find_home_and_cwd(struct facts *f, struct resolver *res, struct error *e)
 {
-	char *cwd = arena_alloc(res->arena, PATH_MAX);
 	struct resolved found;
 	const char *home;
 	int r = home_find(&home, res->arena, f->environ, e);
@@ -235,11 +248,7 @@ static int find_home_and_cwd(struct facts *f, struct resolver *res, struct error
 		return r;
 	if (home && resolve_path(res, home, 0, &found) == 0 && found.exists)
 		f->home = found.path;
-	/* A directory that was deleted or lies outside of this root reads as no path or "(unreachable)". */
-	if (!cwd)
-		return -ENOMEM;
-	if (getcwd(cwd, PATH_MAX) && cwd[0] == '/')
-		f->cwd = cwd;
+	f->cwd = facts_cwd(res->arena);
 	return 0;
 }
 

@@ -40,5 +40,11 @@ MUST_CHECK int facts_paths(
 /* facts_landlock - the ABI of Landlock that this kernel offers, or -errno: ENOSYS, EOPNOTSUPP. */
 int facts_landlock(void);
 
+/*
+ * facts_cwd - the working directory, in the arena; NULL where it was deleted or lies outside of this
+ * root, which reads as no path or "(unreachable)".
+ */
+const char *facts_cwd(struct arena *a);
+
 /* facts_env - the value of NAME in an environment block, or NULL. */
 const char *facts_env(const char *const *environment, const char *name);

@@ -29,8 +29,8 @@ static const char *field(const char *line, unsigned n, size_t *ret_size)
 	return line;
 }
 
-/* Read here: getpwuid(3) would bring stdio and a client of nscd into the launcher. */
-static int find_account(const char *accounts, struct arena *a, const char **ret_home)
+/* The caller's home in the lines of @accounts, of *@ret_size bytes; NULL: there is none. */
+static const char *find_account(const char *accounts, size_t *ret_size)
 {
 	char uid[16];
 	size_t size;
@@ -40,28 +40,40 @@ static int find_account(const char *accounts, struct arena *a, const char **ret_
 		const char *found = field(line, FIELD_UID, &size);
 
 		if (found && size == length && !memcmp(found, uid, length)) {
-			const char *home = field(line, FIELD_HOME, &size);
+			const char *home = field(line, FIELD_HOME, ret_size);
 
-			if (!home || home[0] != '/')
-				return 0;
-			*ret_home = arena_copy(a, home, size);
-			return *ret_home ? 0 : -ENOMEM;
+			return home && home[0] == '/' ? home : NULL;
 		}
 		line += strcspn(line, "\n");
 		line += *line == '\n';
 	}
-	return 0;
+	return NULL;
 }
 
+/* Read here: getpwuid(3) would bring stdio and a client of nscd into the launcher. */
 static int look_up(struct arena *a, const char **ret_home)
 {
 	autofd int fd = fd_open_at(AT_FDCWD, ACCOUNTS, O_RDONLY, 0);
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	char *accounts = arena_alloc(a, ACCOUNTS_MAX + 1);
-	ssize_t n = accounts ? fd_read_file(fd, accounts, ACCOUNTS_MAX) : -ENOMEM;
-	return n < 0 ? (int)n : find_account(accounts, a, ret_home);
+	size_t room, size = 0;
+	char *accounts = arena_rest(a, &room);
+	if (room <= ACCOUNTS_MAX)
+		return -ENOMEM;
+	ssize_t n = fd_read_file(fd, accounts, ACCOUNTS_MAX);
+	if (n < 0) {
+		(void)arena_keep(a, 0, ACCOUNTS_MAX + 1);
+		return (int)n;
+	}
+	const char *home = find_account(accounts, &size);
+	if (home) {
+		memmove(accounts, home, size);
+		accounts[size] = '\0';
+		*ret_home = accounts;
+	}
+	(void)arena_keep(a, home ? size + 1 : 0, (size_t)n + 1);
+	return 0;
 }
 
 static int fail(int r, struct error *e)

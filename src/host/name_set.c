@@ -88,14 +88,17 @@ void name_set_read(struct name_set *ret, struct arena *arena, int dir)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > LIST_BYTES || !lists_all(fd))
 		return;
-	char *entries = arena_alloc(arena, LIST_BYTES);
-	long n = entries ? syscall(SYS_getdents64, fd, entries, LIST_BYTES) : -1;
+	size_t room;
+	char *entries = arena_rest(arena, &room);
+	long n = room < LIST_BYTES ? -1 : syscall(SYS_getdents64, fd, entries, LIST_BYTES);
 	if (n <= 0)
 		return;
 	/* An entry has 24 bytes at least, so the hashes fit over what has been read. */
 	uint32_t *hashes = (void *)entries;
 	size_t count = hash_entries(entries, (size_t)n, hashes);
-	if (syscall(SYS_getdents64, fd, more, sizeof(more)) == 0)
+	bool whole = syscall(SYS_getdents64, fd, more, sizeof(more)) == 0;
+	(void)arena_keep(arena, whole ? count * sizeof(*hashes) : 0, (size_t)n);
+	if (whole)
 		*ret = (struct name_set){ hashes, count };
 }
 

@@ -278,9 +278,8 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 {
 	struct policy_loader loader = { .arena = &p->arena };
 	struct policy_names names;
-	char *cwd = arena_alloc(&p->arena, PATH_MAX);
 	const struct policy_resolver res = {
-		.cwd = cwd && getcwd(cwd, PATH_MAX) && cwd[0] == '/' ? cwd : NULL,
+		.cwd = facts_cwd(&p->arena),
 		.names = &names,
 		.texts = embedded_texts,
 		.text_count = embedded_text_count,

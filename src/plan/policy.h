@@ -116,6 +116,11 @@ enum workspace_mode { WORKSPACE_DIRECT, WORKSPACE_RO, WORKSPACE_OVERLAY };
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 enum net_mode { NET_NONE, NET_HOST };
 
+struct policy_work {
+	char *text;
+	size_t size;
+};
+
 struct policy {
 	struct text_value profile;
 
@@ -185,9 +190,9 @@ struct policy {
 	const struct policy_line
 		*shipped; /* the profile's lines, where it was read at build time */
 	size_t shipped_count;
-	struct policy *locked; /* profile and system policy alone; NULL without locks */
-	char *work[2];         /* scratch memory of the parser */
-	bool expanded;         /* policy_expand() was done */
+	struct policy *locked;      /* profile and system policy alone; NULL without locks */
+	struct policy_work work[2]; /* scratch memory of the parser */
+	bool expanded;              /* policy_expand() was done */
 };
 
 /* What the small named set of variables stands for. All absolute; NULL = not available. */

@@ -13,7 +13,7 @@
 
 #include "plan/policy_line.h"
 
-#define WORK_SIZE ((size_t)40 * 1024)
+#define WORK_LEAST ((size_t)256)
 
 static bool is_command_line(const struct source *source)
 {
@@ -45,11 +45,15 @@ int policy_full(struct error *e)
 
 char *policy_work(struct policy *p, int which, size_t size)
 {
-	if (size > WORK_SIZE)
-		return arena_alloc(p->arena, size);
-	if (!p->work[which])
-		p->work[which] = arena_alloc(p->arena, WORK_SIZE);
-	return p->work[which];
+	struct policy_work *w = &p->work[which];
+
+	if (size > w->size) {
+		w->size = size < 2 * w->size + WORK_LEAST ? 2 * w->size + WORK_LEAST : size;
+		w->text = arena_alloc(p->arena, w->size);
+	}
+	if (!w->text)
+		w->size = 0;
+	return w->text;
 }
 
 void policy_format_source(
@@ -162,7 +166,7 @@ static int grow_lines(struct policy *p)
 {
 	if (p->line_count < p->line_room)
 		return 0;
-	size_t room = p->line_room ? 2 * p->line_room : 512;
+	size_t room = p->line_room ? 2 * p->line_room : 32;
 	struct policy_line *lines = arena_array(p->arena, room, sizeof(*lines));
 	uint16_t *table = arena_array(p->arena, 2 * room, sizeof(*table));
 
