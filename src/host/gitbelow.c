@@ -61,8 +61,7 @@ static void walk_list(
 	unsigned char type;
 	unsigned seen = 0;
 	int result;
-	autofd int fd =
-		gitpath_open(AT_FDCWD, at->path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+	autofd int fd = gitfind_open(f, at->path);
 
 	f->list.fd = fd;
 	f->list.at = f->list.length = 0;
@@ -197,9 +196,46 @@ void gitfind_listed(struct finder *f, const char *worktree)
 	}
 	if (result != 0)
 		gitfind_note(f, file, "not read to its end");
-	if (strcmp(worktree, f->workspace) != 0)
+	if (gitfind_beneath(worktree, f->workspace))
 		gitfind_protect(f, file, fd == -ELOOP ? DT_LNK : DT_REG,
 			"git clones what it lists, where it says");
+}
+
+void gitfind_above(struct finder *f)
+{
+	const char *end = strrchr(f->workspace, '/');
+
+	for (; end && end > f->workspace;
+		end = memrchr(f->workspace, '/', (size_t)(end - f->workspace))) {
+		const char *path =
+			arena_copy(f->arena, f->workspace, (size_t)(end - f->workspace));
+		const char *dot_git = path ? gitfind_join(f, path, ".git") : NULL;
+
+		if (!dot_git) {
+			f->full = true;
+			return;
+		}
+		int type = gitpath_type(AT_FDCWD, dot_git);
+
+		if (type <= 0)
+			continue;
+		const char *text = dot_git;
+
+		if (type == DT_REG) {
+			if (gitfind_gitfile(f, path) < 0)
+				return;
+			text = f->text;
+		}
+		autofd int base = gitpath_open(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
+		autofd int fd =
+			base < 0 ? base : gitpath_open(base, text, O_PATH | O_DIRECTORY, 0);
+
+		f->above = fd < 0 ? NULL : gitfind_canonical(f, fd);
+		f->above_worktree = path;
+		if (f->above)
+			gitfind_listed(f, path);
+		return;
+	}
 }
 
 /* --- linked worktrees -------------------------------------------------------------------------

@@ -127,8 +127,7 @@ static void one_child(struct finder *f, const char *path, int type)
 	at_top(f, path, type);
 	if (type == DT_REG)
 		return;
-	autofd int fd =
-		gitpath_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+	autofd int fd = gitfind_open(f, path);
 
 	if (fd < 0 || gitfind_names(f, fd, &n) < 0)
 		gitfind_note(f, path, "cannot be listed");
@@ -156,6 +155,8 @@ static void at_workspace(struct finder *f, const struct git_names *n)
 	}
 	if (type != DT_REG)
 		guard_bare(f, f->workspace, n);
+	if (type == 0)
+		gitfind_above(f);
 }
 
 struct child {
@@ -263,9 +264,9 @@ static int find_all(struct finder *f)
 	return f->full ? -ENOMEM : 0;
 }
 
-static int open_workspace(const char *path)
+static int open_workspace(struct finder *f, const char *path)
 {
-	int fd = gitpath_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+	int fd = gitfind_open(f, path);
 
 	/* Without read permission the names that matter can still be asked for one by one. */
 	if (fd == -EACCES)
@@ -281,7 +282,7 @@ int gitfind_all(
 	f->workspace_length = strlen(workspace);
 	f->caller = caller;
 	f->budget = DIRECTORIES_MAX;
-	f->workspace_fd = open_workspace(workspace);
+	f->workspace_fd = open_workspace(f, workspace);
 	if (f->workspace_fd < 0)
 		return error_set(e, ERROR_WORKSPACE, "facts", -f->workspace_fd, workspace,
 			"cannot look at the workspace");

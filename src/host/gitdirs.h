@@ -64,10 +64,12 @@ MUST_CHECK int gitdirs_find(struct arena *a, const char *workspace, uid_t caller
  * gitdirs_review - what the session left that no mount could prevent, and that makes git on the
  * host run or overwrite something: to be called when all its processes are dead, before
  * quarantine. Absent protected paths that appeared are the caller's to look at.
- * It finds: GITDIR_WATCH violated; symbolic links made in a git directory (git writes through
- * COMMIT_EDITMSG, FETCH_HEAD, logs/...); "exec" in the todo list of an unfinished rebase; a new
- * worktree's commondir that leads elsewhere and its config.worktree; repositories that the
- * index makes submodules although they are none (`git status` obeys their configuration).
+ * It finds: GITDIR_WATCH violated; symbolic links made in a git directory where git writes
+ * (COMMIT_EDITMSG, FETCH_HEAD, logs/...); what an unfinished rebase, cherry-pick or am would run or
+ * write; a new worktree's commondir that leads elsewhere and its config.worktree; repositories that
+ * an index makes submodules although they are none (`git status` obeys their configuration), in one
+ * another too. It changes one thing: a git directory that the session made unreadable gets its
+ * owner's rights back, since git can do without listing it.
  * @since: CLOCK_REALTIME when the session started; what is older is not its work.
  * @start, @start_count: what gitdirs_find() returned then.
  * @ret_rules, @ret_count: only GITDIR_QUARANTINE and GITDIR_NOTE. A path may lie below another.

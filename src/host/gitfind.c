@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "host/beneath.h"
 
 #define LISTING_MAX 1024
 
@@ -93,6 +94,24 @@ void gitfind_item(struct finder *f, const char *path, enum git_role role, const 
 	}
 	f->items = items;
 	items[f->item_count++] = (struct git_item){ path, role, worktree, false, false };
+}
+
+int gitfind_open(struct finder *f, const char *path)
+{
+	struct stat st;
+	int fd = gitpath_open(
+		AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+
+	if (fd != -EACCES || !f->since)
+		return fd;
+	autofd int place = gitpath_open(
+		AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+
+	if (place < 0 || fstat(place, &st) < 0 || st.st_uid != f->caller ||
+		!gitfind_is_after(&st.st_ctim, f->since) ||
+		beneath_chmod(place, (st.st_mode & 07777) | 0700) < 0)
+		return -EACCES;
+	return gitpath_open(place, ".", O_RDONLY | O_DIRECTORY, RESOLVE_BENEATH);
 }
 
 bool gitfind_beneath(const char *path, const char *directory)

@@ -57,6 +57,8 @@ struct finder {
 	size_t workspace_length;
 	int workspace_fd; /* borrowed */
 	uid_t caller;
+	const char *above; /* git directory of the repository that the workspace is a part of */
+	const char *above_worktree;
 	const char *granted; /* writable outside the workspace, or NULL */
 	struct gitdir_rule *rules;
 	size_t rule_count;
@@ -64,6 +66,8 @@ struct finder {
 	size_t item_count;
 	unsigned budget; /* directories that may still be looked at */
 	bool full;       /* the arena is; nothing found counts any more */
+	const struct timespec
+		*since; /* of the review: when the session started. Otherwise NULL */
 	struct gitpath_list list;
 	struct gitconfig config;
 	char path[PATH_MAX];
@@ -75,6 +79,19 @@ void gitfind_rule(struct finder *f, enum gitdir_kind kind, const char *path, boo
 	const char *why);
 void gitfind_note(struct finder *f, const char *path, const char *why);
 const char *gitfind_join(struct finder *f, const char *directory, const char *name);
+
+/*
+ * gitfind_open - the directory @path (canonical), to be listed. In the review, one that the session
+ * made unreadable is the caller's again: git can do without listing. A descriptor or -errno.
+ */
+MUST_CHECK int gitfind_open(struct finder *f, const char *path);
+
+/* gitfind_is_after - is @time at or after @since? */
+static inline bool gitfind_is_after(const struct timespec *time, const struct timespec *since)
+{
+	return time->tv_sec > since->tv_sec ||
+		(time->tv_sec == since->tv_sec && time->tv_nsec >= since->tv_nsec);
+}
 
 /* gitfind_item - look at this git directory later, once. @path and @worktree: in the arena. */
 void gitfind_item(struct finder *f, const char *path, enum git_role role, const char *worktree);
@@ -141,6 +158,12 @@ const char *gitfind_module_worktree(
 
 /* gitfind_listed - protect what .gitmodules of @worktree lists (gitbelow.c). */
 void gitfind_listed(struct finder *f, const char *worktree);
+
+/*
+ * gitfind_above - the nearest repository that has the workspace as a directory of its work tree:
+ * f->above; the submodules that it lists there are protected (gitbelow.c).
+ */
+void gitfind_above(struct finder *f);
 
 /* gitfind_worktrees - the rules for what is in the directory @worktrees (gitbelow.c). */
 void gitfind_worktrees(struct finder *f, const char *worktrees);

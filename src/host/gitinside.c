@@ -261,8 +261,7 @@ void gitfind_directory(struct finder *f, size_t index)
 
 	if (item.role == ROLE_OTHER)
 		return;
-	autofd int fd = gitpath_open(
-		AT_FDCWD, item.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+	autofd int fd = gitfind_open(f, item.path);
 
 	if (fd == -ENOENT)
 		gitfind_absent(f, item.path);

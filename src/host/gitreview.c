@@ -10,48 +10,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/gitfind.h"
-#include "host/gitindex.h"
+#include "host/gitreview.h"
 
-#define ENTRIES_MAX 4096
-#define LOG_DIRECTORIES_MAX 512
-#define LIST_MAX (1u << 20)
 #define GITLINKS_MAX 4096
 #define CLOCK_SLACK_NS 20000000 /* file times are as coarse as the kernel's tick */
-
-struct review {
-	struct finder *f;
-	struct timespec since;
-	const struct gitdir_rule *start;
-	size_t start_count;
-	struct gitindex index;
-	char *todo; /* LIST_MAX + 1 bytes once one had to be read */
-};
-
-static void quarantine(struct review *r, const char *path, const char *why)
-{
-	gitfind_rule(r->f, GITDIR_QUARANTINE, path, true, why);
-}
-
-/* is_new - did the session make or touch it? The change time is the kernel's, not the tools'. */
-static bool is_new(const struct review *r, const struct stat *st)
-{
-	return st->st_ctim.tv_sec > r->since.tv_sec ||
-		(st->st_ctim.tv_sec == r->since.tv_sec &&
-			st->st_ctim.tv_nsec >= r->since.tv_nsec);
-}
-
-static bool is_new_at(const struct review *r, int dirfd, const char *name)
-{
-	struct stat st;
-
-	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && is_new(r, &st);
-}
 
 /* was_held - was @directory/@name, or what is it below, read-only in the session? */
 static bool was_held(const struct review *r, const char *directory, const char *name)
@@ -69,6 +37,41 @@ static bool was_held(const struct review *r, const char *directory, const char *
 	return false;
 }
 
+/* was_absent - was there no @name in the workspace when the session started? */
+static bool was_absent(const struct review *r, const char *name)
+{
+	size_t length = r->f->workspace_length;
+
+	for (size_t i = 0; i < r->start_count; i++) {
+		const struct gitdir_rule *rule = &r->start[i];
+
+		if (!rule->exists && strncmp(rule->path, r->f->workspace, length) == 0 &&
+			rule->path[length] == '/' && strcmp(rule->path + length + 1, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* is_closed - was @path, or the directory that it is in, read-only as a whole? */
+static bool is_closed(const struct review *r, const char *path)
+{
+	size_t length = (size_t)(strrchr(path, '/') - path);
+	bool closed = false;
+
+	for (size_t i = 0; i < r->start_count; i++) {
+		const struct gitdir_rule *rule = &r->start[i];
+		bool same = strcmp(rule->path, path) == 0;
+
+		if (same && rule->kind == GITDIR_WRITE)
+			return false;
+		closed |= rule->kind == GITDIR_PROTECT && rule->exists &&
+			(same ||
+				(strlen(rule->path) == length &&
+					memcmp(rule->path, path, length) == 0));
+	}
+	return closed;
+}
+
 static void review_watched(struct review *r, const struct gitdir_rule *rule)
 {
 	struct finder *f = r->f;
@@ -84,129 +87,36 @@ static void review_watched(struct review *r, const struct gitdir_rule *rule)
 			return;
 	}
 	if (type != 0)
-		quarantine(r, rule->path, rule->why);
-}
-
-/* --- an unfinished rebase ---------------------------------------------------------------------
- */
-
-/* is_tame - a line of a todo list that makes git run nothing. Unknown words are not tame. */
-static bool is_tame(const char *line, size_t length)
-{
-	static const char *const tame[] = { "pick", "p", "reword", "r", "edit", "e", "squash",
-		"s", "fixup", "f", "break", "b", "drop", "d", "label", "l", "reset", "t",
-		"merge", "m", "update-ref", "u", "noop" };
-	size_t start = 0, end;
-
-	while (start < length && strchr(" \t\r\v\f", line[start]))
-		start++;
-	if (start == length || line[start] == '#')
-		return true;
-	for (end = start; end < length && !strchr(" \t\r\v\f", line[end]);)
-		end++;
-	for (size_t i = 0; i < sizeof(tame) / sizeof(*tame); i++)
-		if (strlen(tame[i]) == end - start &&
-			memcmp(tame[i], line + start, end - start) == 0)
-			return true;
-	return false;
-}
-
-static bool is_tame_file(struct review *r, int fd, const char *path)
-{
-	if (!r->todo)
-		r->todo = arena_alloc(r->f->arena, LIST_MAX + 1);
-	char *text = r->todo;
-	ssize_t length = text ? gitpath_read(fd, path, text, LIST_MAX) : -ENOMEM;
-
-	if (length < 0)
-		return false;
-	for (char *line = text, *end = text + length; line < end;) {
-		char *stop = memchr(line, '\n', (size_t)(end - line));
-
-		if (!is_tame(line, (size_t)((stop ? stop : end) - line)))
-			return false;
-		line = stop ? stop + 1 : end;
-	}
-	return true;
-}
-
-static void review_rebase(struct review *r, int fd, const char *path)
-{
-	static const char todo[] = "rebase-merge/git-rebase-todo";
-
-	if (is_new_at(r, fd, todo) && !is_tame_file(r, fd, todo))
-		quarantine(r, gitfind_join(r->f, path, todo),
-			"git rebase --continue would run what it says");
-}
-
-/* --- symbolic links ---------------------------------------------------------------------------
- */
-
-static const char link_why[] = "git would write through this link";
-
-struct log_directories {
-	const char **paths;
-	size_t count;
-};
-
-static void add_logs(struct review *r, struct log_directories *logs, const char *path)
-{
-	if (logs->count == LOG_DIRECTORIES_MAX) {
-		gitfind_note(r->f, path, "more reflogs than are looked at");
-		return;
-	}
-	const char **grown =
-		path ? arena_push(r->f->arena, logs->paths, logs->count, sizeof(*grown)) : NULL;
-
-	if (!grown) {
-		r->f->full = true;
-		return;
-	}
-	logs->paths = grown;
-	grown[logs->count++] = path;
-}
-
-/* review_links - new links in @path; its directories into @ret_below, where one is given. */
-static void review_links(struct review *r, const char *path, struct log_directories *ret_below)
-{
-	struct finder *f = r->f;
-	const char *name;
-	unsigned char type;
-	unsigned seen = 0;
-	int result;
-	autofd int fd = gitpath_open(
-		AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
-
-	if (fd < 0)
-		return;
-	f->list.fd = fd;
-	f->list.at = f->list.length = 0;
-	while ((result = gitpath_next(&f->list, &name, &type)) > 0) {
-		if (type == DT_LNK && is_new_at(r, fd, name))
-			quarantine(r, gitfind_join(f, path, name), link_why);
-		if (type == DT_DIR && ret_below)
-			add_logs(r, ret_below, gitfind_join(f, path, name));
-		if (++seen > ENTRIES_MAX || f->full)
-			break;
-	}
-	if (result != 0)
-		gitfind_note(f, path, "not looked at to its end");
-}
-
-static void review_logs(struct review *r, const char *path)
-{
-	struct log_directories logs = { 0 };
-
-	add_logs(r, &logs, gitfind_join(r->f, path, "logs"));
-	for (size_t i = 0; i < logs.count && !r->f->full; i++)
-		review_links(r, logs.paths[i], &logs);
+		review_quarantine(r, rule->path, rule->why);
 }
 
 /* --- repositories that the index makes submodules ----------------------------------------------
  */
 
-/* review_gitlink - the index says that @name in @worktree is a submodule. */
-static void review_gitlink(struct review *r, const char *worktree, const char *name)
+/* is_untouched - @dot_git is what it was, and so is each directory between it and the workspace. */
+static bool is_untouched(const struct review *r, const char *dot_git)
+{
+	struct finder *f = r->f;
+	char *path = f->path;
+	int length =
+		snprintf(path, sizeof(f->path), "%s/config", dot_git + f->workspace_length + 1);
+
+	if (length < 0 || (size_t)length >= sizeof(f->path))
+		return false;
+	if (review_is_new_at(r, f->workspace_fd, path))
+		return false;
+	for (char *end; (end = strrchr(path, '/'));) {
+		*end = '\0';
+		if (review_is_new_at(r, f->workspace_fd, path))
+			return false;
+	}
+	return true;
+}
+
+/* review_gitlink - the index says that @name in @worktree is a submodule. @new_only: what the session
+ * did not touch is none of its business. */
+static void review_gitlink(
+	struct review *r, const char *worktree, const char *name, bool new_only)
 {
 	static const char why[] = "git status would obey this repository: the index names it";
 	static const char *const obeyed[] = { "config", "config.worktree", "hooks",
@@ -215,7 +125,8 @@ static void review_gitlink(struct review *r, const char *worktree, const char *n
 	const char *path = gitfind_join(f, worktree, name);
 	const char *dot_git = path ? gitfind_join(f, path, ".git") : NULL;
 
-	if (!dot_git || !gitfind_beneath(path, f->workspace))
+	if (!dot_git || !gitfind_beneath(path, f->workspace) ||
+		(new_only && is_untouched(r, dot_git)))
 		return;
 	autofd int fd = gitpath_open(f->workspace_fd, path + f->workspace_length + 1,
 		O_PATH | O_DIRECTORY, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
@@ -224,14 +135,39 @@ static void review_gitlink(struct review *r, const char *worktree, const char *n
 	if (type == 0 || was_held(r, path, ".git") || was_held(r, dot_git, "config"))
 		return;
 	if (type != DT_DIR) {
-		quarantine(r, dot_git, why);
+		review_quarantine(r, dot_git, why);
 		return;
 	}
 	autofd int git = gitpath_open(fd, ".git", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
 
+	/* Without a configuration it is still a repository, with an index of its own. */
+	gitfind_item(f, dot_git, ROLE_MAIN, path);
 	for (size_t i = 0; git >= 0 && i < sizeof(obeyed) / sizeof(*obeyed); i++)
 		if (gitpath_type(git, obeyed[i]) != 0)
-			quarantine(r, gitfind_join(f, dot_git, obeyed[i]), why);
+			review_quarantine(r, gitfind_join(f, dot_git, obeyed[i]), why);
+}
+
+/* review_gitlinks - those of the index @fd. 0 or -errno where they cannot be told. */
+static int review_gitlinks(
+	struct review *r, int fd, size_t hash_size, const char *worktree, bool new_only)
+{
+	struct finder *f = r->f;
+	unsigned found = 0;
+	int result = gitindex_start(&r->index, fd, hash_size);
+
+	while (result >= 0 && (result = gitindex_next(&r->index)) > 0) {
+		size_t used = f->arena->used, rules = f->rule_count, items = f->item_count;
+
+		if (++found > GITLINKS_MAX || used > f->arena->size / 2)
+			return -E2BIG;
+		review_gitlink(r, worktree, r->index.name, new_only);
+		if (f->rule_count == rules && f->item_count == items) {
+			/* Nothing of it is kept; what the arena gives out is zeroed. */
+			memset(f->arena->base + used, 0, f->arena->used - used);
+			f->arena->used = used;
+		}
+	}
+	return result;
 }
 
 /*
@@ -241,32 +177,14 @@ static void review_gitlink(struct review *r, const char *worktree, const char *n
 static void review_index(
 	struct review *r, int dirfd, const char *name, const struct git_item *item)
 {
-	struct finder *f = r->f;
 	struct stat st;
-	unsigned found = 0;
-	int result;
 	autofd int fd =
 		gitpath_open(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return;
-	result = gitindex_start(&r->index, fd, item->sha256 ? 32 : 20);
-	while (result >= 0 && (result = gitindex_next(&r->index)) > 0) {
-		size_t used = f->arena->used, rules = f->rule_count;
-
-		if (++found > GITLINKS_MAX) {
-			result = -E2BIG;
-			break;
-		}
-		review_gitlink(r, item->worktree, r->index.name);
-		if (f->rule_count == rules) {
-			/* Nothing of it is kept; what the arena gives out is zeroed. */
-			memset(f->arena->base + used, 0, f->arena->used - used);
-			f->arena->used = used;
-		}
-	}
-	if (result < 0)
-		quarantine(r, gitfind_join(f, item->path, name),
+	if (review_gitlinks(r, fd, item->sha256 ? 32 : 20, item->worktree, false) < 0)
+		review_quarantine(r, gitfind_join(r->f, item->path, name),
 			"not an index whose submodules can be told");
 }
 
@@ -276,14 +194,33 @@ static void review_indexes(struct review *r, int fd, const struct git_item *item
 	struct finder *f = r->f;
 	const char *name;
 	unsigned char type;
-	unsigned seen = 0;
 
 	review_index(r, fd, "index", item);
+	if (lseek(fd, 0, SEEK_SET) < 0) /* its links have been looked at */
+		return;
 	f->list.fd = fd;
 	f->list.at = f->list.length = 0;
-	while (gitpath_next(&f->list, &name, &type) > 0 && ++seen <= ENTRIES_MAX)
+	while (gitpath_next(&f->list, &name, &type) > 0)
 		if (strncmp(name, "sharedindex.", 12) == 0)
 			review_index(r, fd, name, item);
+}
+
+/* review_above - the index of the repository that the workspace is a part of was read-only, but
+ * not what it names as a submodule here. */
+static void review_above(struct review *r)
+{
+	struct finder *f = r->f;
+	const char *file = gitfind_join(f, f->above, "index");
+	static const size_t sizes[] = { 20, 32 }; /* one that is not the right one ends soon */
+
+	for (size_t i = 0; file && i < sizeof(sizes) / sizeof(*sizes); i++) {
+		autofd int fd = gitpath_open(
+			AT_FDCWD, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+
+		if (fd < 0 || review_gitlinks(r, fd, sizes[i], f->above_worktree, true) == 0)
+			return;
+	}
+	gitfind_note(f, file, "not an index whose submodules can be told");
 }
 
 /* --- one git directory ------------------------------------------------------------------------
@@ -294,24 +231,25 @@ static void review_worktree(struct review *r, int fd, const char *path)
 {
 	struct finder *f = r->f;
 
-	if (is_new_at(r, fd, "config.worktree") && !was_held(r, path, "config.worktree"))
-		quarantine(r, gitfind_join(f, path, "config.worktree"),
+	if (is_closed(r, path))
+		return;
+	if (gitpath_type(fd, "config.worktree") != 0 && !was_held(r, path, "config.worktree"))
+		review_quarantine(r, gitfind_join(f, path, "config.worktree"),
 			"git runs programs that it names");
-	if (!is_new_at(r, fd, "commondir") || was_held(r, path, "commondir"))
+	if (gitpath_type(fd, "commondir") == 0 || was_held(r, path, "commondir"))
 		return;
 	ssize_t length = gitpath_read(fd, "commondir", f->text, sizeof(f->text) - 1);
 
 	if (length == 6 && memcmp(f->text, "../..\n", 6) == 0)
 		return;
-	quarantine(r, gitfind_join(f, path, "commondir"),
+	review_quarantine(r, gitfind_join(f, path, "commondir"),
 		"leads git to a configuration of its maker's choice");
 }
 
 static void review_directory(struct review *r, const struct git_item *item)
 {
 	struct finder *f = r->f;
-	autofd int fd = gitpath_open(
-		AT_FDCWD, item->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+	autofd int fd = gitfind_open(f, item->path);
 
 	if (fd == -ENOENT)
 		return;
@@ -319,9 +257,8 @@ static void review_directory(struct review *r, const struct git_item *item)
 		gitfind_note(f, item->path, "could not be reviewed");
 		return;
 	}
-	review_links(r, item->path, NULL);
-	review_logs(r, item->path);
-	review_rebase(r, fd, item->path);
+	review_links(r, fd, item->path);
+	review_states(r, fd, item->path);
 	if (item->role == ROLE_WORKTREE || item->role == ROLE_OTHER)
 		review_worktree(r, fd, item->path);
 	/* The index of a repository outside is the main work tree's, and was read-only. */
@@ -343,6 +280,7 @@ int gitdirs_review(struct arena *a, const char *workspace, uid_t caller, struct 
 		since.tv_nsec += 1000000000;
 		since.tv_sec--;
 	}
+	f->since = &since;
 	int result = gitfind_all(f, a, workspace, caller, e);
 	autofd int fd = f->workspace_fd;
 
@@ -357,8 +295,16 @@ int gitdirs_review(struct arena *a, const char *workspace, uid_t caller, struct 
 	for (size_t i = 0; i < start_count; i++)
 		if (start[i].kind == GITDIR_WATCH)
 			review_watched(r, &start[i]);
-	for (size_t i = 0; i < f->item_count && !f->full; i++)
-		review_directory(r, &f->items[i]);
+	if (was_absent(r, ".git"))
+		gitfind_above(f);
+	if (f->above)
+		review_above(r);
+	/* The list grows while it is worked through. */
+	for (size_t i = 0; i < f->item_count && !f->full; i++) {
+		const struct git_item item = f->items[i]; /* the list may move */
+
+		review_directory(r, &item);
+	}
 	if (f->full)
 		return error_set(e, ERROR_LIMIT, "close", ENOMEM, workspace, "out of arena");
 	*ret_rules = f->rules;

@@ -965,6 +965,26 @@ static struct timespec earlier(void)
 	return now;
 }
 
+/*
+ * from_now - a time after everything that was done, and before what is done from now on. The change
+ * times of files are as coarse as CLOCK_REALTIME_COARSE at most, and the review takes that for what
+ * CLOCK_SLACK_NS of gitreview.c says.
+ */
+static struct timespec from_now(void)
+{
+	struct timespec done, now;
+
+	assert_int_equal(clock_gettime(CLOCK_REALTIME, &done), 0);
+	do
+		assert_int_equal(clock_gettime(CLOCK_REALTIME_COARSE, &now), 0);
+	while (now.tv_sec < done.tv_sec ||
+		(now.tv_sec == done.tv_sec && now.tv_nsec <= done.tv_nsec));
+	now.tv_nsec += 20000000;
+	now.tv_sec += now.tv_nsec / 1000000000;
+	now.tv_nsec %= 1000000000;
+	return now;
+}
+
 static struct timespec later(void)
 {
 	struct timespec now = earlier();
@@ -998,6 +1018,17 @@ static const char evil_config[] =
 	"evil() { printf '[core]\\n fsmonitor = \"touch %s/pwned;false\"\\n'"
 	" $R >>\"$1\"; }; cd w\n";
 
+#define UNFINISHED_REBASE \
+	"git checkout -q -b t HEAD~1; echo t >g; git add g; git commit -q -m g\n" \
+	"GIT_SEQUENCE_EDITOR=\"sed -i -e '1ibreak'\" git rebase -q -i main\n"
+
+/* `git merge-x/../evil.sh` would be a path in the work tree. */
+#define EVIL_SCRIPT \
+	"mkdir git-merge-x; echo '#!/bin/sh' >evil.sh\n" \
+	"echo \"touch $R/pwned\" >>evil.sh; chmod 0755 evil.sh\n"
+
+#define D10 "/d/d/d/d/d/d/d/d/d/d"
+
 static const struct attack attacks[] = {
 	{ "a repository deep inside, that the index names", "",
 		"git init -q a/b/evil; git -C a/b/evil commit -q --allow-empty -m x\n"
@@ -1022,6 +1053,61 @@ static const struct attack attacks[] = {
 	{ "a worktree that leads to another configuration", "",
 		"git worktree add -q in; cp -r .git e; evil e/config; echo $PWD/e >.git/worktrees/in/commondir",
 		{ "w/.git/worktrees/in/commondir" }, "git worktree remove in" },
+	{ "a repository in a repository that the index names", "",
+		"git init -q a/b; git -C a/b commit -q --allow-empty -m x\n"
+		"git init -q a/b/c; git -C a/b/c commit -q --allow-empty -m x\n"
+		"C=$(git -C a/b/c rev-parse HEAD) B=$(git -C a/b rev-parse HEAD)\n"
+		"git -C a/b update-index --add --cacheinfo 160000,$C,c\n"
+		"git update-index --add --cacheinfo 160000,$B,a/b\n"
+		"rm -r a/b/.git/hooks a/b/c/.git/hooks a/b/.git/config; evil a/b/c/.git/config",
+		{ "w/a/b/c/.git/config" }, "git status" },
+	{ "a rebase that names a way to merge", "",
+		UNFINISHED_REBASE EVIL_SCRIPT "echo x/../evil.sh >.git/rebase-merge/strategy",
+		{ "w/.git/rebase-merge/strategy" }, "git rebase --continue" },
+	{ "a cherry-pick that does", "",
+		"git checkout -q -b t HEAD~1; echo 2 >>f; git commit -q -am 2; echo 3 >>f; git commit -q -am 3\n"
+		"git checkout -q main; git cherry-pick --strategy=none t~1 t && exit 1; rm -f .git/CHERRY_PICK_HEAD\n"
+		"git rev-parse HEAD >.git/sequencer/head\n" EVIL_SCRIPT
+		"printf '[options]\\n strategy = x/../evil.sh\\n' >.git/sequencer/opts",
+		{ "w/.git/sequencer/opts" }, "git cherry-pick --continue" },
+	{ "a rebase that goes on writing elsewhere", "",
+		UNFINISHED_REBASE
+		"rm -f .git/rebase-merge/done; ln -s $R/pwned .git/rebase-merge/done",
+		{ "w/.git/rebase-merge/done" }, "git rebase --continue" },
+	{ "a rebase made in an earlier session and moved in this one",
+		"cd w\n" UNFINISHED_REBASE
+		"echo \"exec touch $R/pwned\" >>.git/rebase-merge/git-rebase-todo\n"
+		"mv .git/rebase-merge .git/x",
+		"mv .git/x .git/rebase-merge", { "w/.git/rebase-merge/git-rebase-todo" },
+		"git rebase --continue" },
+	{ "reflogs made in an earlier session and moved in this one",
+		"mkdir w/.git/x; ln -s $R/pwned w/.git/x/HEAD",
+		"rm -r .git/logs; mv .git/x .git/logs", { "w/.git/logs/HEAD" },
+		"git commit -q --allow-empty -m x" },
+	{ "a link where the sparse checkout is kept", "",
+		"ln -s $R/pwned .git/info/sparse-checkout", { "w/.git/info/sparse-checkout" },
+		"git sparse-checkout set d" },
+	{ "a link where the commit graph goes", "",
+		"ln -s $R/pwned .git/objects/info/commit-graph",
+		{ "w/.git/objects/info/commit-graph" }, "git commit-graph write --reachable" },
+	{ "a mailbox that is applied with an option", "",
+		"git checkout -q -b t HEAD~1; echo b >b; git add b; git commit -q -m b\n"
+		"echo 9 >>f; git commit -q -am 9; git format-patch -q -2 --full-index --stdout >../p\n"
+		"git checkout -q main; echo x >b; git add b; git commit -q -m bb; git am -q ../p && exit 1\n"
+		"echo \" '--build-fake-ancestor=$R/pwned'\" >.git/rebase-apply/apply-opt",
+		{ "w/.git/rebase-apply/apply-opt" }, "git am --skip" },
+	{ "a link in a directory that cannot be listed", "",
+		"ln -sf $R/pwned .git/COMMIT_EDITMSG; echo evil >.git/SQUASH_MSG; echo 2 >f; git add f\n"
+		"chmod 0311 .git",
+		{ "w/.git/COMMIT_EDITMSG" }, "git commit -q" },
+	{ "a link among many files", "",
+		"(cd .git; seq -f j%g 8000 | xargs touch)\n"
+		"ln -sf $R/pwned .git/COMMIT_EDITMSG; echo evil >.git/SQUASH_MSG; echo 2 >f; git add f",
+		{ "w/.git/COMMIT_EDITMSG" }, "git commit -q" },
+	{ "a link far down", "",
+		"d=refs/heads; for i in $(seq 40); do d=$d/d; done; mkdir -p .git/$d .git/logs/$d\n"
+		"ln -s $R/pwned .git/logs/$d/e; echo \"ref: $d/e\" >.git/HEAD",
+		{ "w/.git/logs/refs/heads" D10 D10 D10 }, "git commit -q --allow-empty -m x" },
 	{ "a gitfile where no repository was", "rm -rf w/.git",
 		"git init -q e; evil e/.git/config; echo 'gitdir: e/.git' >.git", { "w/.git" },
 		"git status" },
@@ -1046,15 +1132,18 @@ static void one_attack(struct fixture *t, const struct attack *a, bool wall)
 	must(t, "rm -rf w pwned; cp -r seed w; cd w; echo 1 >>f; git commit -q -am x");
 	must(t, a->prepare);
 	find(t, "w");
+	const struct timespec since = from_now();
+
 	(void)snprintf(script, sizeof(script), "%s%s", evil_config, a->script);
 	must(t, script);
-	size_t count = review(t, "w", earlier()), expected = 0;
+	size_t count = review(t, "w", since), expected = 0;
 
 	for (; expected < 3 && a->found[expected]; expected++)
 		expect(t, GITDIR_QUARANTINE, a->found[expected], true);
 	assert_int_equal(count, expected);
 	for (size_t i = 0; wall && i < t->count; i++)
-		assert_int_equal(unlink(t->rules[i].path), 0);
+		(void)snprintf(script, sizeof(script), "rm -r '%s'", t->rules[i].path),
+			must(t, script);
 	(void)snprintf(host, sizeof(host), "cd w; %s", a->host);
 	(void)sh(t, host); /* it may well fail: a part is missing */
 	if (pwned(t) == wall)
@@ -1068,6 +1157,42 @@ static void review_of_attacks(void **state)
 	for (size_t i = 0; i < sizeof(attacks) / sizeof(*attacks); i++) {
 		one_attack(t, &attacks[i], false);
 		one_attack(t, &attacks[i], true);
+	}
+}
+
+/* The workspace is a part of a repository: its submodules there are named by an index outside. */
+static void review_of_a_part(void **state)
+{
+	struct fixture *t = *state;
+	char script[4096];
+
+	for (int wall = 0; wall < 2; wall++) {
+		must(t,
+			"rm -rf big pwned; cp -r seed big; cd big; mkdir w\n"
+			"git -c protocol.file.allow=always submodule --quiet add ../seed w/a/listed\n"
+			"cp -r ../seed w/own; C=$(git rev-parse HEAD)\n"
+			"git update-index --add --cacheinfo 160000,$C,w/own --cacheinfo 160000,$C,w/b/evil\n"
+			"git commit -q -m submodules");
+		find(t, "big/w");
+		expect(t, GITDIR_PROTECT, "big/w/a/listed/.git", true);
+		const struct timespec since = from_now();
+
+		(void)snprintf(script, sizeof(script), "%s%s", "mkdir -p w; ", evil_config);
+		(void)snprintf(script + strlen(script), sizeof(script) - strlen(script),
+			"cd ../big/w; mkdir b; cp -r ../../seed b/evil; evil b/evil/.git/config");
+		must(t, script);
+		assert_int_equal(review(t, "big/w", since), 2);
+		expect(t, GITDIR_QUARANTINE, "big/w/b/evil/.git/config", true);
+		expect(t, GITDIR_QUARANTINE, "big/w/b/evil/.git/hooks", true);
+		for (size_t i = 0; wall && i < t->count; i++)
+			if (t->rules[i].kind == GITDIR_QUARANTINE) {
+				(void)snprintf(
+					script, sizeof(script), "rm -r '%s'", t->rules[i].path);
+				must(t, script);
+			}
+		(void)sh(t, "cd big; git status");
+		if (pwned(t) == wall)
+			fail_msg("%s", wall ? "got through" : "would not work anyway");
 	}
 }
 
@@ -1164,6 +1289,7 @@ int main(void)
 		TEST(work_in_bare),
 		TEST(review_of_honest_work),
 		TEST(review_of_attacks),
+		TEST(review_of_a_part),
 		TEST(review_of_older_things),
 		TEST(index_reader),
 		TEST(config_reader),
