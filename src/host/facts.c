@@ -204,7 +204,7 @@ static int find_scratch_base(
 	f->scratch_base = found.path;
 	f->session_dir = arena_join(res->arena, f->scratch_base, '/', f->session_name);
 	if (f->session_dir)
-		f->scratch_dir = arena_format(res->arena, "%s/scratch", f->session_dir);
+		f->scratch_dir = arena_join(res->arena, f->session_dir, '/', "scratch");
 	return f->scratch_dir ? 0 : -ENOMEM;
 }
 

@@ -51,8 +51,8 @@ struct run {
 	struct error error;
 	struct error refused; /* the namespaces, before the policy was known */
 	int results;          /* the directory tool-results, where outputs are saved; else -1 */
-	char results_path[PATH_MAX];
 	bool has_session, has_stdio;
+	char results_path[PATH_MAX]; /* last: it is seldom used, and a page of its own */
 };
 
 static int print_help(void *context, const void *data, size_t size)

@@ -57,9 +57,8 @@ static const char *find_absent_root(struct builder *b, const struct path_fact *f
 		if (n->kind != NODE_BIND || !n->writable || !is_elsewhere(n))
 			continue;
 		const char *rest = path_below(n->source, f->path);
-		const char *there = !rest || !*rest
-			? NULL
-			: arena_format(b->plan->arena, "%s/%s", n->path, rest);
+		const char *there =
+			!rest || !*rest ? NULL : arena_join(b->plan->arena, n->path, '/', rest);
 
 		if (rest && *rest && !there)
 			*ret = -ENOMEM;

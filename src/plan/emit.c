@@ -173,8 +173,9 @@ int emit_entry(struct builder *b, const char *path, bool is_file)
 int emit_furnish(struct builder *b, const struct node *place, enum op_kind kind,
 	const char *relative, const char *target, const struct node *n)
 {
-	const char *path = arena_format(b->plan->arena, "%s%s%s", place->prefix,
-		*place->prefix && *relative ? "/" : "", relative);
+	const char *path = !*place->prefix ? relative
+		: !*relative               ? place->prefix
+			     : arena_join(b->plan->arena, place->prefix, '/', relative);
 
 	if (!path)
 		return emit_full(b);

@@ -206,8 +206,8 @@ static int apply_own(struct env_list *l, const struct plan *plan)
 	const struct facts *facts = plan->facts;
 	const struct policy *policy = plan->policy;
 	const char *scratch = facts->scratch_dir;
-	const char *results = arena_format(l->arena, "%s/tool-results", facts->session_dir);
-	const char *tmp = arena_format(l->arena, "%s/scratch/tmp", facts->session_dir);
+	const char *results = arena_join(l->arena, facts->session_dir, '/', "tool-results");
+	const char *tmp = arena_join(l->arena, facts->session_dir, '/', "scratch/tmp");
 
 	if (!results || !tmp)
 		return env_full(l, NULL);

@@ -31,8 +31,7 @@ static int place_in_shell(struct builder *b, struct node *n, const struct node *
 {
 	n->slot = up->slot;
 	n->mount = up->mount;
-	n->prefix = arena_format(
-		b->plan->arena, "%s/%s", up->prefix, path_below(up->path, n->path));
+	n->prefix = arena_join(b->plan->arena, up->prefix, '/', path_below(up->path, n->path));
 	return n->prefix ? 0 : emit_full(b);
 }
 
@@ -186,7 +185,7 @@ static int place_tmp(struct builder *b, struct node *n)
 	n->idmapped = false;
 	n->in_session = true;
 	n->prefix = "scratch/tmp";
-	n->source = arena_format(b->plan->arena, "%s/scratch/tmp", facts->session_dir);
+	n->source = arena_join(b->plan->arena, facts->session_dir, '/', "scratch/tmp");
 	if (!n->source)
 		return emit_full(b);
 	int r = emit_choose_idmap(b, n, NULL);
@@ -224,7 +223,7 @@ static int place_overlay(struct builder *b, struct node *n)
 	uint16_t lower_slot = PLAN_NO_SLOT, store_slot = PLAN_NO_SLOT, slot = PLAN_NO_SLOT;
 
 	lower.writable = false;
-	store.source = arena_format(b->plan->arena, "%s/overlay", b->plan->facts->session_dir);
+	store.source = arena_join(b->plan->arena, b->plan->facts->session_dir, '/', "overlay");
 	int r = store.source ? add_overlay_entries(b) : emit_full(b);
 	if (r >= 0)
 		r = emit_slot(b, &lower_slot);

@@ -117,7 +117,7 @@ static int add_derived(struct tree *t, const struct facts *facts, const struct p
 			continue;
 		struct node n = node_from_rule(f);
 
-		n.path = arena_format(t->arena, "%s/%s", bind->path, rest);
+		n.path = arena_join(t->arena, bind->path, '/', rest);
 		if (!n.path)
 			return tree_full(e);
 		n.exists = true;
@@ -152,7 +152,7 @@ static int add_derived_places(struct tree *t, const struct facts *facts,
 			.line = &bind->rule->source,
 			.why = "never the host's, nor where a bind shows it" };
 
-		n.path = arena_format(t->arena, "%s/%s", bind->path, rest);
+		n.path = arena_join(t->arena, bind->path, '/', rest);
 		int r = n.path ? tree_add(t, n, e) : tree_full(e);
 		if (r < 0)
 			return r;
@@ -256,7 +256,7 @@ static const char *seen_in(struct tree *t, const struct node *root, const char *
 {
 	if (!strcmp(root->path, root->source))
 		return path;
-	return arena_format(t->arena, "%s/%s", root->source, path_below(root->path, path));
+	return arena_join(t->arena, root->source, '/', path_below(root->path, path));
 }
 
 /*
@@ -381,8 +381,9 @@ int tree_build(struct tree *ret, const struct policy *policy, const struct facts
 	if (r < 0)
 		return r;
 	sort_and_thin(ret);
+	size_t sorted = ret->count;
 	r = add_pins(ret, e);
-	if (r < 0)
+	if (r < 0 || ret->count == sorted)
 		return r;
 	sort_and_thin(ret);
 	link_up(ret);

@@ -123,7 +123,7 @@ int tree_add_session(
 	struct tree *t, const struct policy *policy, const struct facts *facts, struct error *e)
 {
 	const char *scratch = facts->scratch_dir;
-	const char *results = arena_format(t->arena, "%s/tool-results", facts->session_dir);
+	const char *results = arena_join(t->arena, facts->session_dir, '/', "tool-results");
 
 	if (!results)
 		return tree_full(e);
