@@ -86,9 +86,14 @@ const char *gitfind_join(struct finder *f, const char *directory, const char *na
  */
 MUST_CHECK int gitfind_open(struct finder *f, const char *path);
 
-/* gitfind_is_after - is @time at or after @since? */
+/*
+ * gitfind_is_after - is a file's @time at or after @since? Some file systems keep whole seconds (ext4
+ * with small inodes), or even ones (vfat): there the same second, and the one before, count as after.
+ */
 static inline bool gitfind_is_after(const struct timespec *time, const struct timespec *since)
 {
+	if (time->tv_nsec == 0)
+		return time->tv_sec + 1 >= since->tv_sec;
 	return time->tv_sec > since->tv_sec ||
 		(time->tv_sec == since->tv_sec && time->tv_nsec >= since->tv_nsec);
 }

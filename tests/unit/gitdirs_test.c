@@ -27,6 +27,7 @@
 #include "base/fd.h"
 #include "host/gitconfig.h"
 #include "host/gitdirs.h"
+#include "host/gitfind.h"
 #include "host/gitindex.h"
 
 extern char **environ;
@@ -1196,6 +1197,22 @@ static void review_of_a_part(void **state)
 	}
 }
 
+/* The control arms are the times that are not after it. */
+static void times_in_whole_seconds(void **state)
+{
+	static const struct timespec since = { 100, 500 };
+	static const struct {
+		struct timespec time;
+		bool after;
+	} cases[] = { { { 100, 500 }, true }, { { 100, 499 }, false },
+		{ { 99, 999999999 }, false }, { { 101, 1 }, true }, { { 100, 0 }, true },
+		{ { 99, 0 }, true }, { { 98, 0 }, false } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(gitfind_is_after(&cases[i].time, &since), cases[i].after);
+}
+
 /* What was there before the session is not its work. */
 static void review_of_older_things(void **state)
 {
@@ -1291,6 +1308,7 @@ int main(void)
 		TEST(review_of_attacks),
 		TEST(review_of_a_part),
 		TEST(review_of_older_things),
+		cmocka_unit_test(times_in_whole_seconds),
 		TEST(index_reader),
 		TEST(config_reader),
 		TEST(config_long),
