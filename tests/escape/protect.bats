@@ -114,7 +114,7 @@ appears() {
 	local name
 
 	for name in .envrc .bashrc .mcp.json .gitmodules .vimrc .gdbinit .git/config.worktree \
-		.git/commondir; do
+		.git/commondir mise.toml opencode.json .dir-locals-2.el; do
 		appears "$name" "echo evil >$name && chmod 755 $name"
 	done
 }
@@ -122,6 +122,8 @@ appears() {
 @test "nor directories with what is in them" {
 	appears .vscode/tasks.json 'mkdir .vscode && echo evil >.vscode/tasks.json && chmod 755 .vscode/*'
 	appears .claude 'mkdir -p .claude/hooks && touch .claude/settings.json && chmod 0 .claude/hooks'
+	appears .helix/languages.toml 'mkdir .helix && echo evil >.helix/languages.toml'
+	appears .agents/skills/x 'mkdir -p .agents/skills && echo evil >.agents/skills/x'
 	appears .config/fish/config.fish 'mkdir -p .config/fish && echo evil >.config/fish/config.fish'
 	[[ -d $WS/.config ]]
 }
