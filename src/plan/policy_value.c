@@ -12,8 +12,10 @@
 #include "plan/embedded.h"
 #include "plan/policy_line.h"
 
-/* Thousandths: what the kernel gives out at least, 1 ms in 100 ms. */
-enum { CPUS_LEAST = 10 };
+enum {
+	CPUS_LEAST = 10, /* thousandths: what the kernel gives out at least, 1 ms in 100 ms */
+	OPEN_FILES_LEAST = 16, /* init, which has the limit too, was seen to need 9 */
+};
 
 static int fail_number(
 	const struct policy_place *at, const char *word, int why, const char *form)
@@ -65,6 +67,10 @@ static int read_number(const struct policy_place *at, const struct setting *s, c
 		return r < 0 ? fail_number(at, word, r, "a number such as 0.5, 2 or 1.25") : 0;
 	default:
 		r = text_parse_count(word, &l->number);
+		if (r >= 0 && s->id == SETTING_OPEN_FILES && l->number < OPEN_FILES_LEAST)
+			return policy_fail(at,
+				"'%.60s' is less than %d, which carrel itself needs inside",
+				word, OPEN_FILES_LEAST);
 		return r < 0 ? fail_number(at, word, r, "a whole number from 1 on") : 0;
 	}
 }

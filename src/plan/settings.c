@@ -188,7 +188,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_OPEN_FILES] = {
 	SETTING(OPEN_FILES, "open-files", LIMITS, COUNT_NUMBER, LAST, SMALLER),
 	AT(open_files), .placeholder = "N",
-	.help = "open descriptors of each process",
+	.help = "open descriptors of each process, 16 or more",
 },
 [SETTING_OUTPUT_BUDGET] = {
 	SETTING(OUTPUT_BUDGET, "output-budget", LIMITS, CHARACTERS, LAST, SMALLER),

@@ -43,6 +43,7 @@ refused() {
 	refused timeout --timeout -1
 	refused grace --grace forever
 	refused open-files --open-files 0
+	refused "'3' is less than 16, which carrel itself needs inside: --open-files" --open-files 3
 	refused profile --profile agnt
 	assert_matches "$stderr" agent
 	refused 'hint: agent, ci, container or strict' --profile none-such

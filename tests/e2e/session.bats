@@ -312,6 +312,8 @@ ended_by() {
 }
 
 @test "limits of one execution: cpu-time, file-size, open-files; never more than the session's" {
+	local name
+
 	begin --open-files 200 --timeout 100s
 	ends_soon inside --cpu-time 1s -- sh -c 'while :; do :; done'
 	((status == 152 || status == 137)) || fail 'not ended by its processor time'
@@ -335,6 +337,16 @@ ended_by() {
 	assert_matches "$stderr" 'tighten.*not loosen.*open-files'
 	inside --timeout 200s -- true
 	assert_status 125
+	end_session
+	begin --open-files 16 --net host # the least, for as many executions as are wanted
+	for name in a b c d e f g h i j; do
+		inside --detach --name "$name" -- sleep 1000
+		assert_status 0
+	done
+	inside --workspace-mode ro --net none -- sh -c 'ulimit -n'
+	assert_output 16
+	inside --open-files 4 --tty yes -- /bin/sh -c 'ulimit -n'
+	assert_matches "$output" '^4'
 	end_session
 	begin --file-size 1M
 	ended_by file-size -- sh -c 'head -c 2000000 /dev/zero >big' # the session's own

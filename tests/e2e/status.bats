@@ -184,6 +184,10 @@ missing() {
 	[[ $status == 152 || $status == 137 ]] || fail 'no signal of the CPU limit'
 	carrel run --open-files 20 -- sh -c 'ulimit -n; ulimit -Hn'
 	assert_output $'20\n20'
+	carrel run --open-files 16 --tty yes -- sh -c 'ulimit -n' # the least
+	assert_matches "$output" '^16'
+	carrel run --open-files 16 -- bash -c 'ulimit -n | cat'
+	assert_output 16
 }
 
 @test "carrel is silent where all goes well, and passes stdout and stderr apart" {

@@ -66,6 +66,8 @@ static const struct wrong wrong_lines[] = {
 	{ "grace -1s", 1, "is not a duration", NULL },
 	{ "cpu-time 999999999999d", 1, "is too large", NULL },
 	{ "open-files 0", 1, "is not a whole number", NULL },
+	{ "open-files 1", 1, "'1' is less than 16, which carrel itself needs inside", NULL },
+	{ "open-files 15", 1, "'15' is less than 16", NULL },
 	{ "open-files many", 1, "is not a whole number", NULL },
 	{ "output-budget ''", 1, "'' is not a number of characters, 0 or more", "" },
 	{ "output-budget -1", 1, "'-1' is not a number of characters", NULL },

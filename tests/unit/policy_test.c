@@ -522,7 +522,7 @@ static const char odd_text[] =
 	"dev -/dev/kvm\nscratch-base /sb\nscratch-env TMP2\nkeep no\nkeep-for 90m\n"
 	"cwd '$WORKSPACE'\nenv LC_* A= B=\"x y\" C='$HOME' D=~/z E='~/z' F=\\xfe*?\n"
 	"unsetenv G*\ntty yes\ndie-with-parent\nnested no\ntimeout 1500ms\ngrace 1d\n"
-	"cpu-time 61\nfile-size 1000\nopen-files 12\nnet host\nsyscalls strict\n"
+	"cpu-time 61\nfile-size 1000\nopen-files 16\nnet host\nsyscalls strict\n"
 	"merge-output\n"
 	"syscall allow @io if arg0 & 0xff == \"#1\"\nsyscall errno ptrace\n"
 	"require landlock mounts\ndegraded\nreport fd:5\nquiet\nverbose no\n";
