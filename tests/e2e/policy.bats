@@ -302,3 +302,24 @@ with_system() {
 	assert_matches "$stderr" "$T/long:1"
 	assert_matches "$stderr" "$T/long:2"
 }
+
+@test "proxies and certificates: with the host's network too they pass only where they are named, as carrel-run(1) does" {
+	local name example
+	local -a names=(http_proxy https_proxy ftp_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY
+		SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS GIT_SSL_CAINFO)
+
+	for name in "${names[@]}"; do
+		export "$name=http://user:password@proxy.example"
+	done
+	carrel run --net host -- env
+	assert_status 0
+	refute_matches "$output" password
+	# As a reader of the page has it: from `carrel run` up to the command, which is another one here.
+	example=$(sed -n 's/^\tcarrel run \(--net host .*\) -- .*/\1/p' "$CARREL_SOURCE/docs/man/carrel-run.1.scd" | tr -d '\\')
+	[[ -n $example ]] || fail 'no example'
+	run --separate-stderr bash -c "\"\$CARREL\" run $example -- env"
+	assert_status 0
+	for name in "${names[@]}"; do
+		grep -qx "$name=http://user:password@proxy.example" <<<"$output" || fail "not passed: $name"
+	done
+}
