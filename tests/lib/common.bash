@@ -284,3 +284,15 @@ kill_left() {
 		is_bats "$pid" || kill -KILL "$pid" 2>/dev/null || true
 	done
 }
+
+# end_left: nor must the groups of its sessions. It comes before the test's directory goes: by what is noted in it gc
+# finds them, when those who held them are dead.
+end_left() {
+	wait_for is_killed
+	timeout "$PATIENCE" "$CARREL" gc >/dev/null
+}
+
+is_killed() {
+	kill_left
+	[[ $(left) != *process* ]]
+}

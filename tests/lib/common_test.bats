@@ -50,3 +50,13 @@ load common
 	run field report.json .missing
 	((status == 1))
 }
+
+@test "what a failed test left is ended: its processes, and its sessions' directories" {
+	"$CARREL" run -- sleep 1000 </dev/null >/dev/null 2>&1 3>&- &
+	is_there() {
+		[[ $(left) == *"sleep 1000"* && -n $(find "$BASE" -path '*/carrel-*/scratch') ]]
+	}
+	wait_for is_there
+	end_left
+	assert_nothing_left
+}

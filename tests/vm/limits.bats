@@ -21,6 +21,7 @@ setup() {
 teardown() {
 	local status=0 after
 
+	[[ -n ${BATS_TEST_COMPLETED-} ]] || end_left || status=1
 	common_teardown || status=1
 	after=$(groups_of_sessions)
 	if [[ -n ${BATS_TEST_COMPLETED-} && ${BEFORE-} != "$after" ]]; then

@@ -18,16 +18,18 @@ setup() {
 	PLACE=$ROOT${own%/*}
 	[[ -w $PLACE/cgroup.subtree_control && $(<"$PLACE/cgroup.controllers") == *memory* ]] ||
 		skip 'no cgroup v2 delegated'
+	BEFORE=$(groups_of_sessions)
 }
 
 teardown() {
-	local status=0 left
+	local status=0 after
 
 	[[ -z ${CARREL_SESSION-} ]] || end || status=1
+	[[ -n ${BATS_TEST_COMPLETED-} ]] || end_left || status=1
 	common_teardown || status=1
-	left=$(find "$ROOT" -type d -name 'carrel-????????????????????')
-	if [[ -n ${BATS_TEST_COMPLETED-} && -n $left ]]; then
-		printf 'groups left behind: %s\n' "$left" >&2
+	after=$(groups_of_sessions)
+	if [[ -n ${BATS_TEST_COMPLETED-} && ${BEFORE-} != "$after" ]]; then
+		printf 'groups left behind: %s\n' "$after" >&2
 		status=1
 	fi
 	return "$status"
@@ -35,6 +37,10 @@ teardown() {
 
 teardown_file() {
 	assert_kept_reports
+}
+
+groups_of_sessions() {
+	find "$ROOT" -type d -name 'carrel-????????????????????' | sort
 }
 
 # begin SETTINGS...: a session, in CARREL_SESSION; its group, if it has one, is GROUP.
