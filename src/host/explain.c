@@ -200,6 +200,12 @@ int explain_exec(int step, int errnum, const char *name, const char *cwd, const 
 	return missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
+int explain_cwd(int errnum, const char *cwd, struct error *e)
+{
+	(void)explain_exec(STEP_CWD, errnum, "", cwd, NULL, false, e);
+	return -errnum;
+}
+
 int explain_op(const struct plan *plan, int op, int errnum, bool live, struct error *e)
 {
 	if (op == STEP_NAMESPACES)

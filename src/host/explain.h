@@ -26,5 +26,8 @@ int explain_clone(int errnum, bool live, struct error *e);
 int explain_exec(int step, int errnum, const char *name, const char *cwd, const char *path_env,
 	bool live, struct error *e);
 
+/* explain_cwd - what explain_exec() says where @cwd cannot be entered. Fills @e, returns -errnum. */
+int explain_cwd(int errnum, const char *cwd, struct error *e);
+
 /* explain_op - operation (or step, box/channel.h) @op failed inside with @errnum. As above. */
 int explain_op(const struct plan *plan, int op, int errnum, bool live, struct error *e);

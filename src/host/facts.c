@@ -9,9 +9,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/landlock.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -147,6 +149,14 @@ static int scratch_error(const char *path, int errnum, const char *what, struct 
 	return r;
 }
 
+static bool is_kernels(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) == 0 &&
+		(fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC);
+}
+
 /* The base must not let anyone else rename or replace what is made in it. */
 static int check_scratch_base(
 	const struct facts *f, const struct resolved *found, struct error *e)
@@ -167,6 +177,9 @@ static int check_scratch_base(
 	if (!strcmp(found->path, "/") || (f->home && !strcmp(found->path, f->home)))
 		return scratch_error(found->path, 0,
 			"the scratch base hides everything else in it from the tools", e);
+	if (is_kernels(found->path))
+		return scratch_error(found->path, 0,
+			"the scratch base is the kernel's: no directory can be made in it", e);
 	if (faccessat(AT_FDCWD, found->path, W_OK | X_OK, AT_EACCESS) < 0)
 		return scratch_error(
 			found->path, errno, "the scratch base cannot be written", e);

@@ -91,6 +91,8 @@ static int open_descriptor(
 	if (mode < 0 || (mode & O_PATH) || (mode & O_ACCMODE) == O_RDONLY)
 		return refuse_descriptor(
 			e, EBADF, target, "the report's descriptor is not open for writing");
+	if (ret->dry)
+		return 0;
 	if (fd == 2)
 		fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	else if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
@@ -107,6 +109,11 @@ static int open_descriptor(
 static int open_stream(struct report_file *f, struct error *e)
 {
 	struct stat st;
+
+	if (f->dry)
+		return faccessat(f->dirfd, f->name, W_OK, AT_EACCESS) < 0
+			? refuse(e, errno, f->target, "cannot open the report")
+			: 0;
 	autofd int fd = fd_open_at(f->dirfd, f->name, O_WRONLY | O_NOCTTY | O_NOFOLLOW, 0);
 
 	if (fd < 0)
@@ -158,6 +165,11 @@ static void remove_named(struct report_file *f)
 static int open_file(struct report_file *f, struct error *e)
 {
 	char path[PROC_FD_SIZE];
+
+	if (f->dry)
+		return faccessat(f->dirfd, ".", W_OK | X_OK, AT_EACCESS) < 0
+			? refuse(e, errno, f->target, "cannot create the report")
+			: 0;
 	int fd = fd_open_at(f->dirfd, ".", O_TMPFILE | O_WRONLY, 0666);
 
 	if (fd >= 0) {
@@ -249,7 +261,7 @@ static int open_path(const char *target, struct report_file *ret, struct error *
 
 	if (length == 0 || !strcmp(name, ".") || !strcmp(name, ".."))
 		return refuse(e, EISDIR, target, "the report is a directory");
-	struct report_file f = { .fd = -1, .target = target };
+	struct report_file f = { .fd = -1, .target = target, .dry = ret->dry };
 	if (length >= sizeof(f.name))
 		return refuse(e, ENAMETOOLONG, target, "cannot create the report");
 	memcpy(f.name, name, length + 1);
@@ -258,20 +270,33 @@ static int open_path(const char *target, struct report_file *ret, struct error *
 		return refuse(e, -dirfd, target, "cannot open the report's directory");
 	f.dirfd = dirfd;
 	int r = open_by_type(&f, e);
-	if (r < 0)
+	if (r < 0 || f.dry)
 		return r;
 	f.dirfd = take_fd(&dirfd);
 	*ret = f;
 	return 0;
 }
 
-int report_open(const char *target, struct report_file *ret, struct error *e)
+static int open_target(const char *target, struct report_file *ret, struct error *e)
 {
 	const char *digits = descriptor_text(target);
 
 	if (!*target)
 		return refuse(e, EINVAL, NULL, "the report's name is empty");
 	return digits ? open_descriptor(target, digits, ret, e) : open_path(target, ret, e);
+}
+
+int report_open(const char *target, struct report_file *ret, struct error *e)
+{
+	ret->dry = false;
+	return open_target(target, ret, e);
+}
+
+int report_check(const char *target, struct error *e)
+{
+	struct report_file f = { .dry = true };
+
+	return open_target(target, &f, e);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */

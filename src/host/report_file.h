@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -23,6 +24,7 @@ enum report_file_kind {
 
 struct report_file {
 	enum report_file_kind kind;
+	bool dry;           /* nothing is opened or made: report_check() */
 	int fd;             /* what is written to; -1 for NAMED until report_file_begin() */
 	int dirfd;          /* O_PATH; -1 for STREAM */
 	const char *target; /* as it was asked for; borrowed */
@@ -47,6 +49,12 @@ struct report_file {
  * See: open(2) O_TMPFILE, path_resolution(7).
  */
 MUST_CHECK int report_open(const char *target, struct report_file *ret, struct error *e);
+
+/*
+ * report_check - what report_open() would come to, as far as can be said without opening or making anything.
+ * 0 or -errno with @e, as there.
+ */
+MUST_CHECK int report_check(const char *target, struct error *e);
 
 /* report_discard - leave nothing behind. Idempotent; nothing happens after report_write(). */
 void report_discard(struct report_file *f);

@@ -109,3 +109,16 @@ void plan_surface(const struct plan *plan, const char *path, struct surface *ret
 	}
 	*ret = s;
 }
+
+bool plan_shows_host(const struct plan *plan, const char *path)
+{
+	const struct node *n = find_node(plan, path);
+
+	for (size_t i = 0; i < plan->node_count; i++)
+		if (path_below(path, plan->nodes[i].path))
+			return false;
+	if (!n)
+		return false;
+	return n->kind == NODE_HOST_ROOT || n->kind == NODE_OVERLAY ||
+		(n->kind == NODE_BIND && n->source && !strcmp(n->source, n->path));
+}

@@ -18,5 +18,11 @@ struct surface {
 /* plan_surface - @path: canonical, as the session sees it; it need not exist. */
 void plan_surface(const struct plan *plan, const char *path, struct surface *ret);
 
+/*
+ * plan_shows_host - whether what is seen at @path, canonical, is what the host has there, and nothing is made in
+ * its place or on the way to something below it. False where that cannot be said.
+ */
+bool plan_shows_host(const struct plan *plan, const char *path);
+
 /* plan_surface_name - the stable word, e.g. "tool-results". Never NULL. */
 const char *plan_surface_name(enum surface_kind kind);

@@ -3,13 +3,46 @@
  *
  * Runs in: carrel-policy, outside, as the caller. May not: change anything.
  */
+#include <errno.h>
+#include <sys/stat.h>
+
 #include "base/say.h"
 #include "host/limits.h"
+#include "host/report_file.h"
+#include "host/resolve.h"
 #include "plan/plan_print.h"
+#include "plan/surface.h"
 #include "policy/verbs.h"
 
 /* Shown for the session's id, which is another one in each session. */
 #define ANY_SESSION "SESSION"
+
+/* Where the host's own directory is what the command would start in. */
+static int check_cwd(struct prepared *p, struct error *e)
+{
+	struct resolver res = { .arena = &p->arena };
+	const char *cwd = p->plan.cwd;
+	struct resolved found;
+	int r = plan_shows_host(&p->plan, cwd) ? resolve_path(&res, cwd, 0, &found) : -ENOTSUP;
+
+	resolve_done(&res);
+	if (r < 0 || !plan_shows_host(&p->plan, found.path))
+		return 0;
+	if (found.exists && S_ISDIR(found.st.st_mode))
+		return 0;
+	return explain_cwd(found.exists ? ENOTDIR : ENOENT, cwd, e);
+}
+
+/* The plan stands; the launch would end at one of these, and says it in the same words. */
+static int check_launch(struct prepared *p, struct error *e)
+{
+	const char *report = p->policy.report.value;
+	int r = report ? report_check(report, e) : 0;
+
+	if (r >= 0)
+		r = limits_check(&p->plan, e);
+	return r < 0 ? r : check_cwd(p, e);
+}
 
 static int show(struct prepared *p, bool json, const char *rest)
 {
@@ -25,8 +58,7 @@ static int show(struct prepared *p, bool json, const char *rest)
 
 	if (r < 0)
 		return verb_output_failed(r);
-	/* The plan stands; the launch would end at this. */
-	return limits_check(&p->plan, &e) < 0 ? say_error(&e) : 0;
+	return check_launch(p, &e) < 0 ? say_error(&e) : 0;
 }
 
 int verb_plan(int argc, char **argv, int first)

@@ -9,11 +9,11 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "host/explain.h"
 #include "host/prepare.h"
 
 enum {
-	STATUS_FINDINGS = 1, /* `policy check`: it is wrong */
-	STATUS_CARREL = 125,
+	STATUS_FINDINGS = 1, /* `policy check`: it is wrong; host/explain.h has the others */
 };
 
 /* Each takes argv, whose words from @first on are its own, and returns the exit status. */

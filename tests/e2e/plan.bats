@@ -370,3 +370,33 @@ listing() {
 	carrel run -- true
 	[[ -z $stderr ]] || fail "$stderr"
 }
+
+@test "plan: what run fails at, plan says in the same words" {
+	local settings refused
+
+	: >"$WS/file"
+	mkdir "$WS/dir"
+	ln -s nowhere "$WS/link"
+	for settings in "--cwd $WS/nowhere" '--cwd file' '--cwd /nowhere/at/all' "--cwd $WS/link" "--report $T/nowhere/report" \
+		'--report dir' '--report fd:77' '--report fd:1' '--scratch-base /proc' '--scratch-base /sys/kernel'; do
+		# shellcheck disable=SC2086
+		carrel run $settings -- touch ran
+		assert_refused
+		refused=$stderr
+		# shellcheck disable=SC2086
+		carrel plan $settings -- touch ran
+		assert_status 125
+		[[ $stderr == "$refused" ]] || fail "run says otherwise, for $settings: $refused"
+	done
+	[[ ! -e ran && ! -e $T/nowhere ]]
+	# What is there inside alone, and where a report can go.
+	for settings in "--cwd $WS/dir" '--cwd /tmp' '--cwd /dev/shm' \
+		"--tmpfs /opt --bind $WS/dir:/opt/made/up --cwd /opt/made" '--report dir/report' '--report fd:7' '--report /dev/null'; do
+		# shellcheck disable=SC2086
+		carrel plan $settings -- true 7>>"$T/seven"
+		assert_status 0
+		# shellcheck disable=SC2086
+		carrel run $settings -- true 7>>"$T/seven"
+		assert_status 0
+	done
+}
