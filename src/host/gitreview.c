@@ -266,6 +266,33 @@ static void review_directory(struct review *r, const struct git_item *item)
 		review_indexes(r, fd, item);
 }
 
+/*
+ * add_known - the repositories that were there at the start, whose config was protected: tools can put
+ * any number of entries before them.
+ */
+static void add_known(struct review *r)
+{
+	static const char config[] = "/.git/config";
+	struct finder *f = r->f;
+
+	for (size_t i = 0; i < r->start_count && !f->full; i++) {
+		const char *path = r->start[i].path;
+		size_t length = strlen(path), tail = sizeof(config) - 1;
+
+		if (r->start[i].kind != GITDIR_PROTECT || !r->start[i].exists ||
+			length <= tail || strcmp(path + length - tail, config) != 0)
+			continue;
+		const char *dot_git =
+			arena_copy(f->arena, path, length - (sizeof("/config") - 1));
+		const char *worktree = arena_copy(f->arena, path, length - tail);
+
+		if (!dot_git || !worktree)
+			f->full = true;
+		else
+			gitfind_item(f, dot_git, ROLE_MAIN, worktree);
+	}
+}
+
 int gitdirs_review(struct arena *a, const char *workspace, uid_t caller, struct timespec since,
 	const struct gitdir_rule *start, size_t start_count, struct gitdir_rule **ret_rules,
 	size_t *ret_count, struct error *e)
@@ -295,6 +322,7 @@ int gitdirs_review(struct arena *a, const char *workspace, uid_t caller, struct 
 	for (size_t i = 0; i < start_count; i++)
 		if (start[i].kind == GITDIR_WATCH)
 			review_watched(r, &start[i]);
+	add_known(r);
 	if (was_absent(r, ".git"))
 		gitfind_above(f);
 	if (f->above)

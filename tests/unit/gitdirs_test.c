@@ -1105,6 +1105,10 @@ static const struct attack attacks[] = {
 		"(cd .git; seq -f j%g 8000 | xargs touch)\n"
 		"ln -sf $R/pwned .git/COMMIT_EDITMSG; echo evil >.git/SQUASH_MSG; echo 2 >f; git add f",
 		{ "w/.git/COMMIT_EDITMSG" }, "git commit -q" },
+	{ "a link in a repository behind many entries", "cp -r seed w/child",
+		"seq -f j%g 3000 | xargs touch; cd child; ln -sf $R/pwned .git/COMMIT_EDITMSG\n"
+		"echo evil >.git/SQUASH_MSG; echo 2 >f; git add f",
+		{ "w/child/.git/COMMIT_EDITMSG" }, "cd child; git commit -q" },
 	{ "a link far down", "",
 		"d=refs/heads; for i in $(seq 40); do d=$d/d; done; mkdir -p .git/$d .git/logs/$d\n"
 		"ln -s $R/pwned .git/logs/$d/e; echo \"ref: $d/e\" >.git/HEAD",
