@@ -95,23 +95,43 @@ static bool has_room(const struct mask *m)
 	return running > 0 && running <= count;
 }
 
+static bool read_mask(struct mask *ret)
+{
+	long size = syscall(SYS_sched_getaffinity, 0, sizeof(ret->words), ret->words);
+
+	ret->size = size > 0 ? (size_t)size : 0;
+	return size > 0;
+}
+
+static void leave(int here, const struct mask *own)
+{
+	struct mask others = *own;
+
+	if ((size_t)here / BITS >= own->size / sizeof(own->words[0]))
+		return;
+	others.words[(size_t)here / BITS] &= ~(1UL << ((size_t)here % BITS));
+	/* EINVAL: there is no other. */
+	if (syscall(SYS_sched_setaffinity, 0, own->size, others.words) == 0)
+		(void)syscall(SYS_sched_setaffinity, 0, own->size, own->words);
+}
+
+void placement_leave(int here)
+{
+	struct mask own;
+
+	if (here >= 0 && read_mask(&own))
+		leave(here, &own);
+}
+
 void placement_part(pid_t child)
 {
-	struct mask own = { .size = 0 }, others;
+	struct mask own;
 	int here = sched_getcpu();
 
 	/* The C library refuses to say it. */
 	long class = syscall(SYS_sched_getscheduler, 0);
 	if (here < 0 || class < 0 || (class & ~SCHED_RESET_ON_FORK) != SCHED_OTHER)
 		return;
-	long size = syscall(SYS_sched_getaffinity, 0, sizeof(own.words), own.words);
-	if (size <= 0 || (size_t)here / BITS >= (size_t)size / sizeof(own.words[0]))
-		return;
-	own.size = (size_t)size;
-	if (!has_room(&own) || !waits_here(child, here))
-		return;
-	others = own;
-	others.words[(size_t)here / BITS] &= ~(1UL << ((size_t)here % BITS));
-	if (syscall(SYS_sched_setaffinity, 0, own.size, others.words) == 0)
-		(void)syscall(SYS_sched_setaffinity, 0, own.size, own.words);
+	if (read_mask(&own) && has_room(&own) && waits_here(child, here))
+		leave(here, &own);
 }
