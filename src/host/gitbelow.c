@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -20,6 +21,7 @@
 #define MODULE_DEPTH_MAX 16
 #define LISTED_MAX 4096
 #define LISTED_SUBMODULES_MAX 512
+#define INDEX_MAX_BYTES (256 << 20)
 
 static const char modules_why[] = "git obeys the configuration of every submodule in it";
 
@@ -199,6 +201,77 @@ void gitfind_listed(struct finder *f, const char *worktree)
 	if (gitfind_beneath(worktree, f->workspace))
 		gitfind_protect(f, file, fd == -ELOOP ? DT_LNK : DT_REG,
 			"git clones what it lists, where it says");
+}
+
+/* take_gitlinks - the submodule entries of the index @fd; 0 or -errno where they cannot be told. */
+static int take_gitlinks(
+	struct finder *f, int fd, size_t hash_size, const char *file, const char *worktree)
+{
+	int result =
+		lseek(fd, 0, SEEK_SET) < 0 ? -errno : gitindex_start(&f->index, fd, hash_size);
+
+	while (result >= 0 && !f->full && (result = gitindex_next(&f->index)) > 0) {
+		if (f->gitlinks == 0) {
+			gitfind_note(f, file, "more submodules than are looked at");
+			return 0;
+		}
+		f->gitlinks--;
+		if (is_plain_path(f->index.name))
+			gitfind_worktree(f, gitfind_join(f, worktree, f->index.name));
+	}
+	return result;
+}
+
+static void one_index(
+	struct finder *f, const char *file, const char *worktree, size_t hash_size)
+{
+	struct stat st;
+	autofd int fd = !file ? -ENOMEM
+			      : gitpath_open(AT_FDCWD, file,
+					O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	if (st.st_size > INDEX_MAX_BYTES || take_gitlinks(f, fd, hash_size, file, worktree) < 0)
+		gitfind_note(f, file, "not an index whose submodules can be told");
+}
+
+/* is_sha256 - a worktree's index has object names as the repository has that it belongs to. */
+static bool is_sha256(const struct finder *f, const struct git_item *item)
+{
+	const char *tail = item->role == ROLE_WORKTREE ? strrchr(item->path, '/') : NULL;
+	size_t length = tail ? (size_t)(tail - item->path) : 0, part = strlen("/worktrees");
+
+	for (size_t i = 0; length > part && i < f->item_count; i++)
+		if (strncmp(f->items[i].path, item->path, length - part) == 0 &&
+			f->items[i].path[length - part] == '\0')
+			return f->items[i].sha256;
+	return item->sha256;
+}
+
+void gitfind_indexed(struct finder *f, size_t i)
+{
+	const struct git_item item = f->items[i]; /* the list may move */
+	const char *name;
+	unsigned char type;
+
+	f->items[i].sha256 = is_sha256(f, &item);
+	size_t hash_size = f->items[i].sha256 ? 32 : 20;
+
+	/* The index of a repository outside is the main work tree's. */
+	if (f->since || !item.worktree || item.role == ROLE_COMMON || item.role == ROLE_OTHER)
+		return;
+	one_index(f, gitfind_join(f, item.path, "index"), item.worktree, hash_size);
+	if (!item.split)
+		return;
+	autofd int fd = gitfind_open(f, item.path);
+
+	f->list.fd = fd;
+	f->list.at = f->list.length = 0;
+	while (fd >= 0 && gitpath_next(&f->list, &name, &type) > 0)
+		if (strncmp(name, "sharedindex.", 12) == 0)
+			one_index(
+				f, gitfind_join(f, item.path, name), item.worktree, hash_size);
 }
 
 void gitfind_above(struct finder *f)

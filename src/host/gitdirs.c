@@ -21,6 +21,7 @@
 
 #define CHILDREN_MAX 256
 #define DIRECTORIES_MAX 512
+#define GITLINKS_MAX 512
 
 /*
  * guard_bare - keep @path from becoming a bare repository. Git takes a directory that has HEAD,
@@ -259,8 +260,11 @@ static int find_all(struct finder *f)
 	for (size_t i = 0; i < children.count; i++)
 		one_child(f, children.items[i].path, children.items[i].type);
 	/* The list grows while it is worked through; each directory is in it once. */
-	for (size_t i = 0; i < f->item_count && !f->full; i++)
-		gitfind_directory(f, i);
+	for (size_t i = 0, seen = 0; seen < f->item_count && !f->full; seen++) {
+		for (; i < f->item_count && !f->full; i++)
+			gitfind_directory(f, i);
+		gitfind_indexed(f, seen);
+	}
 	return f->full ? -ENOMEM : 0;
 }
 
@@ -282,6 +286,7 @@ int gitfind_all(
 	f->workspace_length = strlen(workspace);
 	f->caller = caller;
 	f->budget = DIRECTORIES_MAX;
+	f->gitlinks = GITLINKS_MAX;
 	f->workspace_fd = open_workspace(f, workspace);
 	if (f->workspace_fd < 0)
 		return error_set(e, ERROR_WORKSPACE, "facts", -f->workspace_fd, workspace,

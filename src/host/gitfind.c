@@ -93,7 +93,7 @@ void gitfind_item(struct finder *f, const char *path, enum git_role role, const 
 		return;
 	}
 	f->items = items;
-	items[f->item_count++] = (struct git_item){ path, role, worktree, false, false };
+	items[f->item_count++] = (struct git_item){ path, role, worktree, false, false, false };
 }
 
 int gitfind_open(struct finder *f, const char *path)
@@ -178,6 +178,7 @@ int gitfind_names(struct finder *f, int fd, struct git_names *ret_names)
 
 		if (i < NAME_COUNT)
 			n.type[i] = type;
+		n.split |= strncmp(name, "sharedindex.", 12) == 0;
 		if (++seen > LISTING_MAX)
 			break;
 	}

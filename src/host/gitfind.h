@@ -9,6 +9,7 @@
 
 #include "host/gitconfig.h"
 #include "host/gitdirs.h"
+#include "host/gitindex.h"
 #include "host/gitpath.h"
 
 /* Names that matter in a git directory (or in a workspace that may be one). */
@@ -32,6 +33,7 @@ enum git_name {
 
 struct git_names {
 	unsigned char type[NAME_COUNT]; /* DT_*, 0 = absent */
+	bool split;                     /* there are parts of an index that is split */
 };
 
 enum git_role {
@@ -49,6 +51,7 @@ struct git_item {
 	const char *worktree; /* its work tree, or NULL where that is not known yet */
 	bool closed;          /* read-only as a whole: no hole for a submodule in it */
 	bool sha256;          /* its objects have names of 32 bytes, not 20 */
+	bool split;           /* parts of its index are in files beside it */
 };
 
 struct finder {
@@ -64,12 +67,14 @@ struct finder {
 	size_t rule_count;
 	struct git_item *items;
 	size_t item_count;
-	unsigned budget; /* directories that may still be looked at */
-	bool full;       /* the arena is; nothing found counts any more */
+	unsigned budget;   /* directories that may still be looked at */
+	unsigned gitlinks; /* entries of indexes that may still be looked at */
+	bool full;         /* the arena is; nothing found counts any more */
 	const struct timespec
 		*since; /* of the review: when the session started. Otherwise NULL */
 	struct gitpath_list list;
 	struct gitconfig config;
+	struct gitindex index;
 	char path[PATH_MAX];
 	char text[PATH_MAX + 16];
 };
@@ -163,6 +168,13 @@ const char *gitfind_module_worktree(
 
 /* gitfind_listed - protect what .gitmodules of @worktree lists (gitbelow.c). */
 void gitfind_listed(struct finder *f, const char *worktree);
+
+/*
+ * gitfind_indexed - protect what the index of f->items[@i] makes submodules, listed in .gitmodules or not:
+ * git obeys their configuration. All items have been looked at. Not in the review, for which an index is no
+ * witness of what was there when the session began (gitbelow.c).
+ */
+void gitfind_indexed(struct finder *f, size_t i);
 
 /*
  * gitfind_above - the nearest repository that has the workspace as a directory of its work tree:

@@ -1,7 +1,7 @@
 /*
  * gitindex.h - the submodule entries of a git index, read from a file that nobody vouches for.
  *
- * Runs in: the launcher, outside, when a session ends. May not: allocate, trust a length in the
+ * Runs in: the launcher, outside, before a session and when it ends. May not: allocate, trust a length in the
  * file, read twice. See: gitformat-index(5), versions 2 to 4.
  */
 #pragma once

@@ -263,13 +263,16 @@ void gitfind_directory(struct finder *f, size_t index)
 		return;
 	autofd int fd = gitfind_open(f, item.path);
 
-	if (fd == -ENOENT)
+	if (fd == -ENOENT) {
 		gitfind_absent(f, item.path);
-	else if (fd < 0 || gitfind_names(f, fd, &n) < 0)
+	} else if (fd < 0 || gitfind_names(f, fd, &n) < 0) {
 		gitfind_rule(f, GITDIR_PROTECT, item.path, true,
 			"a git directory that cannot be read");
-	else if (item.role == ROLE_WORKTREE)
-		guard_worktree(f, &item, &n);
-	else
-		guard_main(f, index, &n);
+	} else {
+		f->items[index].split = n.split;
+		if (item.role == ROLE_WORKTREE)
+			guard_worktree(f, &item, &n);
+		else
+			guard_main(f, index, &n);
+	}
 }

@@ -153,14 +153,14 @@ static int review_gitlinks(
 {
 	struct finder *f = r->f;
 	unsigned found = 0;
-	int result = gitindex_start(&r->index, fd, hash_size);
+	int result = gitindex_start(&f->index, fd, hash_size);
 
-	while (result >= 0 && (result = gitindex_next(&r->index)) > 0) {
+	while (result >= 0 && (result = gitindex_next(&f->index)) > 0) {
 		size_t used = f->arena->used, rules = f->rule_count, items = f->item_count;
 
 		if (++found > GITLINKS_MAX || used > f->arena->size / 2)
 			return -E2BIG;
-		review_gitlink(r, worktree, r->index.name, new_only);
+		review_gitlink(r, worktree, f->index.name, new_only);
 		if (f->rule_count == rules && f->item_count == items) {
 			/* Nothing of it is kept; what the arena gives out is zeroed. */
 			memset(f->arena->base + used, 0, f->arena->used - used);
@@ -223,6 +223,36 @@ static void review_above(struct review *r)
 	gitfind_note(f, file, "not an index whose submodules can be told");
 }
 
+/*
+ * review_held - the repositories whose configuration was held need not be found again: tools can put any
+ * number of entries before them, and take them out of an index.
+ */
+static void review_held(struct review *r)
+{
+	static const char config[] = "/.git/config";
+	struct finder *f = r->f;
+	size_t tail = sizeof(config) - 1, first = f->item_count;
+
+	for (size_t i = 0; i < r->start_count; i++) {
+		const char *path = r->start[i].path;
+		size_t length = strlen(path);
+
+		if (r->start[i].kind != GITDIR_PROTECT || length <= tail ||
+			strcmp(path + length - tail, config) != 0 ||
+			!gitfind_beneath(path, f->workspace))
+			continue;
+		const char *worktree = arena_copy(f->arena, path, length - tail);
+		const char *dot_git = arena_copy(f->arena, path, length - strlen("/config"));
+
+		if (!worktree || !dot_git)
+			f->full = true;
+		else if (gitpath_type(AT_FDCWD, dot_git) == DT_DIR)
+			gitfind_item(f, dot_git, ROLE_MAIN, worktree);
+	}
+	for (size_t i = first; i < f->item_count && !f->full; i++)
+		gitfind_directory(f, i);
+}
+
 /* --- one git directory ------------------------------------------------------------------------
  */
 
@@ -266,33 +296,6 @@ static void review_directory(struct review *r, const struct git_item *item)
 		review_indexes(r, fd, item);
 }
 
-/*
- * add_known - the repositories that were there at the start, whose config was protected: tools can put
- * any number of entries before them.
- */
-static void add_known(struct review *r)
-{
-	static const char config[] = "/.git/config";
-	struct finder *f = r->f;
-
-	for (size_t i = 0; i < r->start_count && !f->full; i++) {
-		const char *path = r->start[i].path;
-		size_t length = strlen(path), tail = sizeof(config) - 1;
-
-		if (r->start[i].kind != GITDIR_PROTECT || !r->start[i].exists ||
-			length <= tail || strcmp(path + length - tail, config) != 0)
-			continue;
-		const char *dot_git =
-			arena_copy(f->arena, path, length - (sizeof("/config") - 1));
-		const char *worktree = arena_copy(f->arena, path, length - tail);
-
-		if (!dot_git || !worktree)
-			f->full = true;
-		else
-			gitfind_item(f, dot_git, ROLE_MAIN, worktree);
-	}
-}
-
 int gitdirs_review(struct arena *a, const char *workspace, uid_t caller, struct timespec since,
 	const struct gitdir_rule *start, size_t start_count, struct gitdir_rule **ret_rules,
 	size_t *ret_count, struct error *e)
@@ -317,12 +320,12 @@ int gitdirs_review(struct arena *a, const char *workspace, uid_t caller, struct 
 	r->since = since;
 	r->start = start;
 	r->start_count = start_count;
+	review_held(r);
 	f->rules = NULL;
 	f->rule_count = 0;
 	for (size_t i = 0; i < start_count; i++)
 		if (start[i].kind == GITDIR_WATCH)
 			review_watched(r, &start[i]);
-	add_known(r);
 	if (was_absent(r, ".git"))
 		gitfind_above(f);
 	if (f->above)

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "host/gitfind.h"
-#include "host/gitindex.h"
 
 #define REVIEW_TEXT_MAX (1u << 20)
 
@@ -20,7 +19,6 @@ struct review {
 	struct timespec since;
 	const struct gitdir_rule *start;
 	size_t start_count;
-	struct gitindex index;
 	char *text;                  /* REVIEW_TEXT_MAX + 1 bytes once one had to be read */
 	struct review_level *levels; /* once one had to be walked */
 };

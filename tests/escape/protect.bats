@@ -251,6 +251,29 @@ appears() {
 	assert_status 0
 }
 
+@test "a repository that the index alone makes a submodule is protected, and stays" {
+	local attempt
+
+	mkdir "$WS/deep"
+	make_repository "$WS/deep/own"
+	git -C "$WS/deep/own" -c user.name=u -c user.email=u@h commit -q --allow-empty -m one
+	git -C "$WS" -c advice.addEmbeddedRepo=false add deep/own
+	git -C "$WS" -c user.name=u -c user.email=u@h commit -q -m embedded
+	printf '#!/bin/sh\n' >"$WS/deep/own/.git/hooks/pre-commit"
+	ORIGINAL=$(<"$WS/.git/config")
+	for attempt in "write deep/own/.git/config" "create deep/own/.git/hooks/x" \
+		"rename deep/own moved"; do
+		# shellcheck disable=SC2086
+		held attack_files $attempt
+	done
+	session sh -c ': >new; git add new; git status; git -C deep/own -c user.name=u -c user.email=u@h \
+		commit -q --allow-empty -m inside'
+	assert_status 0
+	[[ -f $WS/deep/own/.git/config && -f $WS/deep/own/.git/hooks/pre-commit ]] ||
+		fail 'it is gone'
+	assert_nothing_left
+}
+
 @test "what the config names in the workspace is protected like it" {
 	cd "$WS"
 	echo '[user]' >included

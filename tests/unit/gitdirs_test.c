@@ -101,7 +101,8 @@ static const struct gitdir_rule *rule(
 
 static void show(const struct fixture *t)
 {
-	static const char *const kinds[] = { "write", "protect", "watch", "note" };
+	static const char *const kinds[] = { "write", "protect", "watch", "quarantine",
+		"note" };
 
 	for (size_t i = 0; i < t->count; i++)
 		print_error("%s %s%s: %s\n", kinds[t->rules[i].kind],
@@ -337,6 +338,26 @@ static void submodules_listed(void **state)
 	expect(t, GITDIR_PROTECT, "w/lib/foo/.git", false);
 	expect(t, GITDIR_PROTECT, "w/deep/old/.git/config", true);
 	nothing_outside(t, "w");
+}
+
+/* What git takes for submodules, and .gitmodules does not list: one in another, one not there yet. */
+static const char make_embedded[] =
+	"cp -r seed w; cd w; mkdir -p a/in; cp -r ../seed a/b; cp -r ../seed a/b/c; cp -r ../seed a/free\n"
+	"C=$(git rev-parse HEAD); git -C a/b update-index --add --cacheinfo 160000,$C,c\n"
+	"git update-index --add --cacheinfo 160000,$C,a/b --cacheinfo 160000,$C,a/in\n"
+	"git commit -q -m embedded\n";
+
+static void too_many_embedded(void **state)
+{
+	struct fixture *t = *state;
+
+	must(t, make_embedded);
+	must(t,
+		"cd w; C=$(git rev-parse HEAD); i=0; while [ $i -lt 600 ]; do"
+		" printf \"160000 $C 0\\tx/y$i\\n\"; i=$((i+1)); done | git update-index --index-info");
+	find(t, "w");
+	expect(t, GITDIR_PROTECT, "w/a/b/.git/config", true);
+	assert_true(has_note(t, "more submodules"));
 }
 
 static void submodule_checkout(void **state)
@@ -1165,6 +1186,85 @@ static void review_of_attacks(void **state)
 	}
 }
 
+static void embedded(void **state)
+{
+	struct fixture *t = *state;
+
+	must(t, make_embedded);
+	find(t, "w");
+	expect(t, GITDIR_PROTECT, "w/a/b/.git/config", true);
+	expect(t, GITDIR_PROTECT, "w/a/b/.git/hooks", true);
+	expect(t, GITDIR_PROTECT, "w/a/b/c/.git/config", true);
+	expect(t, GITDIR_PROTECT, "w/a/in/.git", false);
+	assert_null(rule(t, GITDIR_PROTECT, "w/a/free/.git/config")); /* the documented limit */
+	nothing_outside(t, "w");
+	must(t, "cd w; git update-index --split-index");
+	find(t, "w");
+	expect(t, GITDIR_PROTECT, "w/a/b/.git/config", true);
+	must(t, "cd w; git worktree add -q ../o; cp -r ../seed/.git ../o/a/b");
+	find(t, "o");
+	expect(t, GITDIR_PROTECT, "o/a/b/.git/config", true);
+	must(t,
+		"rm -rf w o; git init -q --object-format=sha256 w; cd w; git init -q --object-format=sha256 a/b\n"
+		"echo 1 >a/b/f; git -C a/b add f; git -C a/b commit -q -m one; git add a/b; git commit -q -m two");
+	find(t, "w");
+	expect(t, GITDIR_PROTECT, "w/a/b/.git/config", true);
+	assert_int_equal(count_kind(t, GITDIR_NOTE), 0);
+	must(t, "cd w; git worktree add -q ../o; cp -r a/b/.git ../o/a/b");
+	find(t, "o");
+	expect(t, GITDIR_PROTECT, "o/a/b/.git/config", true);
+	assert_int_equal(count_kind(t, GITDIR_NOTE), 0);
+	assert_int_equal(review(t, "o", earlier()), 0);
+	must(t, "echo no index >w/.git/index");
+	find(t, "w");
+	assert_true(has_note(t, "not an index"));
+}
+
+/* What was a submodule when the session began stays one, though the index is another by now. */
+static void review_of_embedded(void **state)
+{
+	struct fixture *t = *state;
+
+	must(t, make_embedded);
+	find(t, "w");
+	const struct timespec since = from_now();
+
+	must(t, "cd w; touch f; git status; echo 2 >f; git commit -q -am 2; git -C a/b commit -q --allow-empty -m x");
+	assert_int_equal(review(t, "w", since), 0);
+	/* The control arm: an entry of this session, for a repository of an earlier one. */
+	find(t, "w");
+	const struct timespec again = from_now();
+
+	must(t, "cd w; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),a/free");
+	assert_int_equal(review(t, "w", again), 2);
+	expect(t, GITDIR_QUARANTINE, "w/a/free/.git/config", true);
+	expect(t, GITDIR_QUARANTINE, "w/a/free/.git/hooks", true);
+}
+
+/* It is reviewed like any other, also where the index does not name it any more. */
+static void review_in_embedded(void **state)
+{
+	struct fixture *t = *state;
+
+	for (int wall = 0; wall < 2; wall++) {
+		must(t, "rm -rf w pwned");
+		must(t, make_embedded);
+		find(t, "w");
+		const struct timespec since = from_now();
+
+		must(t,
+			"cd w; git rm -q --cached a/b; cd a/b; echo evil >.git/SQUASH_MSG\n"
+			"ln -sf $R/pwned .git/COMMIT_EDITMSG; echo 2 >f; git add f");
+		assert_int_equal(review(t, "w", since), 1);
+		expect(t, GITDIR_QUARANTINE, "w/a/b/.git/COMMIT_EDITMSG", true);
+		if (wall)
+			must(t, "rm w/a/b/.git/COMMIT_EDITMSG");
+		(void)sh(t, "cd w/a/b; git commit -q");
+		if (pwned(t) == wall)
+			fail_msg("%s", wall ? "got through" : "would not work anyway");
+	}
+}
+
 /* The workspace is a part of a repository: its submodules there are named by an index outside. */
 static void review_of_a_part(void **state)
 {
@@ -1291,6 +1391,8 @@ int main(void)
 		TEST(worktrees_of_the_workspace),
 		TEST(submodules),
 		TEST(submodules_listed),
+		TEST(embedded),
+		TEST(too_many_embedded),
 		TEST(submodule_checkout),
 		TEST(bare),
 		TEST(bare_with_worktrees),
@@ -1310,6 +1412,8 @@ int main(void)
 		TEST(work_in_bare),
 		TEST(review_of_honest_work),
 		TEST(review_of_attacks),
+		TEST(review_of_embedded),
+		TEST(review_in_embedded),
 		TEST(review_of_a_part),
 		TEST(review_of_older_things),
 		cmocka_unit_test(times_in_whole_seconds),
