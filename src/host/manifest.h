@@ -1,17 +1,21 @@
 /*
- * manifest.h - what a killed launcher can no longer do: the protected paths that were absent, written
- * down in the session directory, where no tool can reach it, for the sweep that finds it dead.
+ * manifest.h - what a killed launcher can no longer do: the protected paths that were absent, and what the
+ * review of git directories has to know, written down in the session directory, where no tool can reach it,
+ * for the sweep that finds it dead.
  *
  * Runs in: the launcher, outside; the reader in a later `carrel run` or `carrel gc`.
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "plan/plan.h"
 
 /*
- * manifest_write - note plan->absents in the session directory @dir. Nothing is written where there
- * are none. 0 or -errno with @e (ERROR_SCRATCH).
+ * manifest_write - note what plan->absents and the facts say in the session directory @dir, before the
+ * command starts. Nothing is written where nothing would have to be looked at. 0 or -errno with @e
+ * (ERROR_SCRATCH).
  */
 MUST_CHECK int manifest_write(int dir, const struct plan *plan, struct error *e);
 
@@ -19,8 +23,11 @@ MUST_CHECK int manifest_write(int dir, const struct plan *plan, struct error *e)
 void manifest_discard(int dir);
 
 /*
- * manifest_settle - quarantine what stands at the paths that the dead session @name noted.
- * @base: the scratch base; @dir: the session directory, locked by the caller.
- * A root that is gone has nothing left to protect. Returns 0 or -errno with @e.
+ * manifest_settle - do what the end of the dead session @name would have done at the paths that it noted:
+ * review, quarantine, and, unless @quiet, a line on stderr for what was moved.
+ * @base, @base_path: the scratch base; @dir: the session directory, locked by the caller.
+ * A root that is gone has nothing left to protect. Returns 0, -EBADMSG where the note is none, or -errno,
+ * with @e.
  */
-MUST_CHECK int manifest_settle(int base, int dir, const char *name, struct error *e);
+MUST_CHECK int manifest_settle(int base, const char *base_path, int dir, const char *name,
+	bool quiet, struct error *e);

@@ -89,7 +89,8 @@ static void sweep(void *context)
 {
 	const struct run *run = context;
 	struct session_sweep ignored;
-	int r = session_sweep(run->p->facts.scratch_base, false, NULL, NULL, &ignored, NULL);
+	unsigned flags = run->p->policy.quiet.on ? SWEEP_QUIET : 0;
+	int r = session_sweep(run->p->facts.scratch_base, flags, NULL, NULL, &ignored, NULL);
 
 	(void)r; /* the next run, or gc, tries again */
 }

@@ -216,6 +216,12 @@ static enum verdict judge(int base, const char *name, int *ret_dir)
 	return is_new ? SWEEP_UNMADE : SWEEP_DEAD;
 }
 
+/* Where the sessions lie. */
+struct scratch_base {
+	int fd; /* borrowed */
+	const char *path;
+};
+
 /* What never became a session: empty, or not ours; whoever is making it after all makes another. */
 static void sweep_unmade(int base, const char *name, struct session_sweep *ret, struct error *e)
 {
@@ -226,9 +232,12 @@ static void sweep_unmade(int base, const char *name, struct session_sweep *ret, 
 	ret->failed++;
 }
 
-static void sweep_one(int base, const char *name, bool dry_run, struct session_sweep *ret,
-	void (*each)(void *context, const char *name), void *context, struct error *e)
+static void sweep_one(const struct scratch_base *at, const char *name, unsigned flags,
+	struct session_sweep *ret, void (*each)(void *context, const char *name), void *context,
+	struct error *e)
 {
+	bool dry_run = flags & SWEEP_DRY_RUN;
+	int base = at->fd;
 	struct remove_result gone;
 	autofd int dir = -1;
 
@@ -248,7 +257,8 @@ static void sweep_one(int base, const char *name, bool dry_run, struct session_s
 	case SWEEP_DEAD:
 		break;
 	}
-	if (!dry_run && manifest_settle(base, dir, name, e) < 0) {
+	if (!dry_run &&
+		manifest_settle(base, at->path, dir, name, flags & SWEEP_QUIET, e) < 0) {
 		ret->failed++;
 		return;
 	}
@@ -265,7 +275,7 @@ static void sweep_one(int base, const char *name, bool dry_run, struct session_s
 		each(context, name);
 }
 
-int session_sweep_one(const char *base_path, const char *name, bool dry_run,
+int session_sweep_one(const char *base_path, const char *name, unsigned flags,
 	void (*each)(void *context, const char *name), void *context, struct session_sweep *ret,
 	struct error *e)
 {
@@ -275,13 +285,15 @@ int session_sweep_one(const char *base_path, const char *name, bool dry_run,
 	if (base < 0)
 		return error_set(e, ERROR_SCRATCH, "session", -base, base_path,
 			"cannot read the scratch base");
-	sweep_one(base, name, dry_run, ret, each, context, e);
+	const struct scratch_base at = { base, base_path };
+
+	sweep_one(&at, name, flags, ret, each, context, e);
 	if (ret->failed)
 		error_below(e, base_path);
 	return 0;
 }
 
-int session_sweep(const char *base_path, bool dry_run,
+int session_sweep(const char *base_path, unsigned flags,
 	void (*each)(void *context, const char *name), void *context, struct session_sweep *ret,
 	struct error *e)
 {
@@ -297,9 +309,11 @@ int session_sweep(const char *base_path, bool dry_run,
 		return error_set(e, ERROR_SCRATCH, "session", errnum, base_path,
 			"cannot read the scratch base");
 	}
+	const struct scratch_base at = { dirfd(dir), base_path };
+
 	while ((entry = readdir(dir)))
 		if (entry->d_name[0] == '.' || entry->d_name[0] == 'c')
-			sweep_one(dirfd(dir), entry->d_name, dry_run, ret, each, context, e);
+			sweep_one(&at, entry->d_name, flags, ret, each, context, e);
 	(void)closedir(dir);
 	if (ret->failed)
 		error_below(e, base_path);

@@ -54,17 +54,22 @@ struct session_sweep {
 	unsigned failed;  /* could not be removed */
 };
 
+enum {
+	SWEEP_DRY_RUN = 1, /* only count */
+	SWEEP_QUIET = 2,   /* what is moved to quarantine is not told on stderr */
+};
+
 /*
- * session_sweep - remove what dead sessions of the caller left in @base_path.
- * @dry_run: only count. @each: called with the name of each that is (or would be) removed, or NULL.
+ * session_sweep - review and remove what dead sessions of the caller left in @base_path.
+ * @flags: SWEEP_*. @each: called with the name of each that is (or would be) removed, or NULL.
  * Failures are counted, the first is described in @e. Returns 0 or -errno where the base
  * cannot be read.
  */
-MUST_CHECK int session_sweep(const char *base_path, bool dry_run,
+MUST_CHECK int session_sweep(const char *base_path, unsigned flags,
 	void (*each)(void *context, const char *name), void *context, struct session_sweep *ret,
 	struct error *e);
 
 /* session_sweep_one - the same for the one entry @name of the base. */
-MUST_CHECK int session_sweep_one(const char *base_path, const char *name, bool dry_run,
+MUST_CHECK int session_sweep_one(const char *base_path, const char *name, unsigned flags,
 	void (*each)(void *context, const char *name), void *context, struct session_sweep *ret,
 	struct error *e);

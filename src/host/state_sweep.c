@@ -49,8 +49,8 @@ static int sweep_directory(
 	*slash = '\0';
 	const char *base = session->dir[0] ? session->dir : "/";
 	if (!same_directory(how->swept, base))
-		r = session_sweep_one(
-			base, slash + 1, how->dry_run, how->each, how->context, &swept, e);
+		r = session_sweep_one(base, slash + 1, how->dry_run ? SWEEP_DRY_RUN : 0,
+			how->each, how->context, &swept, e);
 	*slash = '/';
 	return r < 0 || e->code != ERROR_NONE ? -EBUSY : 0;
 }

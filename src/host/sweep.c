@@ -100,7 +100,7 @@ int sweep_command(int argc, const char *const *argv, int first, const char *cons
 	}
 	int r = read_options(argc, argv, first, &dry_run, &base, &e);
 	if (r >= 0)
-		r = session_sweep(base, dry_run, say_name,
+		r = session_sweep(base, dry_run ? SWEEP_DRY_RUN : 0, say_name,
 			(void *)(dry_run ? "would remove" : "removed"), &swept, &e);
 	if (r >= 0)
 		r = sweep_state(base, dry_run, environment, &e);

@@ -53,6 +53,117 @@ no_process_left() {
 	assert_nothing_left
 }
 
+# killed SCRIPT [SETTING...]: a session runs it in the workspace; then its launcher is killed.
+killed() {
+	local pid script=$1
+
+	shift
+	rm -f "$WS/started"
+	"$CARREL" run "$@" -- sh -c "$script"'; : >started; sleep 1000' 3>&- &
+	pid=$!
+	wait_for test -e "$WS/started"
+	kill -KILL "$pid"
+	wait "$pid" || true
+	wait_for no_process_left
+}
+
+g() { git -c user.name=u -c user.email=u@h -C "$WS" "$@"; }
+
+new_repository() {
+	rm -rf "$WS/.git" "$WS.pwned" "$WS/deep" "$WS/other"
+	git -c init.defaultBranch=main init -q "$WS"
+	mkdir -p "$WS/.git/hooks" "$WS/deep"
+	g commit -q --allow-empty -m first
+}
+
+LINK='ln -sf "$PWD.pwned" .git/COMMIT_EDITMSG; echo evil >.git/SQUASH_MSG'
+
+# commits: what the user would do then; whether something was written where the session wanted it.
+commits() {
+	GIT_EDITOR=true g commit -q --allow-empty || true
+	[[ -e $WS.pwned ]]
+}
+
+@test "the launcher is killed: gc reviews what is in git's directories, and says so" {
+	new_repository
+	killed "$LINK"
+	commits || fail 'it would not work anyway'
+	carrel gc
+	rm -f "$WS.pwned"
+	new_repository
+	git init -q "$WS/deep/own"
+	g -C deep/own commit -q --allow-empty -m own
+	g -c advice.addEmbeddedRepo=false add deep/own
+	g commit -q -m embedded
+	killed "$LINK; git status; git init -q other; echo 'gitdir: other/.git' >deep/.git"
+	carrel gc --dry-run
+	[[ -L $WS/.git/COMMIT_EDITMSG ]] || fail 'moved by a dry run'
+	carrel gc
+	assert_status 0
+	assert_matches "$stderr" "quarantined, since the host would obey it: $WS/.git/COMMIT_EDITMSG"
+	assert_matches "$stderr" 'hint: it is now .*/carrel-[a-z2-7]{20}\.quarantine/\.git%2FCOMMIT_EDITMSG'
+	[[ -f $WS/deep/own/.git/config ]] || fail 'what was there is gone'
+	! commits || fail 'got through'
+	rm -rf "$T"/base/*.quarantine
+	assert_nothing_left
+}
+
+@test "the launcher is killed where no repository was: a run settles it as well" {
+	rm -rf "$WS/.git"
+	killed 'git init -q other; echo "gitdir: other/.git" >.git'
+	[[ -f $WS/.git ]]
+	carrel run -- true
+	assert_status 0
+	assert_matches "$stderr" "quarantined, since the host would obey it: $WS/.git"
+	[[ ! -e $WS/.git ]] || fail 'it stands'
+	killed 'ln -s other/.git .git'
+	carrel run --quiet -- true
+	[[ ! -L $WS/.git && -z $stderr ]] || fail "it stands, or is told: $stderr"
+	rm -rf "$T"/base/*.quarantine
+}
+
+@test "the launcher is killed: nothing is taken from a workspace that is another by then, or gone" {
+	new_repository
+	killed "$LINK; : >.envrc"
+	mv "$WS" "$T/away"
+	mkdir "$WS"
+	cd "$WS"
+	: >"$WS/.envrc"
+	git init -q "$WS"
+	ln -s x "$WS/.git/COMMIT_EDITMSG"
+	carrel gc
+	assert_status 0
+	assert_nothing_left
+	[[ -e $WS/.envrc && -L $WS/.git/COMMIT_EDITMSG ]] || fail 'the other was touched'
+	new_repository
+	killed "$LINK"
+	cd "$T"
+	rm -rf "$WS"
+	carrel gc
+	assert_status 0
+	assert_nothing_left
+	mkdir "$WS"
+}
+
+@test "the launcher is killed: many sweeps at once, and to another file system" {
+	local base i pids=()
+
+	base=$(mktemp -d /dev/shm/carrel-crash.XXXXXX)
+	new_repository
+	killed "$LINK" --scratch-base "$base"
+	for i in 1 2 3 4 5 6; do
+		"$CARREL" gc --scratch-base "$base" 2>"$T/err.$i" >&2 &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do
+		wait "$i" || fail 'a sweep failed'
+	done
+	[[ ! -L $WS/.git/COMMIT_EDITMSG ]] || fail 'it stands'
+	[[ $(cat "$T"/err.* | grep -c 'quarantined') == 1 ]] || fail 'not once'
+	[[ -L $(echo "$base"/carrel-*.quarantine/.git%2FCOMMIT_EDITMSG) ]] || fail 'not kept'
+	rm -rf "$base"
+}
+
 @test "init is killed while the command runs: the status says that the end is not known" {
 	local pid init status=0
 

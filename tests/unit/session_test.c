@@ -43,7 +43,8 @@ static struct session_sweep sweep(const struct tree *t, bool dry_run)
 	struct error e = { 0 };
 
 	world.told = 0;
-	assert_int_equal(session_sweep(t->path, dry_run, tell, NULL, &found, &e), 0);
+	assert_int_equal(
+		session_sweep(t->path, dry_run ? SWEEP_DRY_RUN : 0, tell, NULL, &found, &e), 0);
 	assert_int_equal(e.code, ERROR_NONE);
 	assert_int_equal(found.removed, world.told);
 	assert_int_equal(found.failed, 0);

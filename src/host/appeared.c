@@ -1,0 +1,248 @@
+/*
+ * appeared.c - see appeared.h.
+ *
+ * Runs in: the launcher, outside, when every process of the session is dead.
+ */
+#include "host/appeared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/say.h"
+#include "box/sys.h"
+#include "host/quarantine.h"
+#include "plan/path.h"
+
+struct closer {
+	const struct appeared *what;
+	struct arena *arena;
+	struct quarantine_item *items;
+	size_t count;
+	struct error *e;
+};
+
+static int no_memory(struct closer *c)
+{
+	return error_set(c->e, ERROR_LIMIT, "close", ENOMEM, NULL,
+		"cannot look for what appeared at protected paths");
+}
+
+static int open_root(const struct appeared *what, const char *path, int *ret_fd)
+{
+	struct stat st;
+	autofd int fd = sys_openat2(AT_FDCWD, path, O_PATH | O_DIRECTORY,
+		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+
+	if (fd < 0)
+		return fd;
+	if (what->workspace && !strcmp(path, what->workspace) &&
+		(fstat(fd, &st) < 0 || st.st_dev != what->workspace_dev ||
+			st.st_ino != what->workspace_ino))
+		return -ESTALE;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* is_gone - there is no such directory any more, or it is another, long after the session. */
+static bool is_gone(const struct appeared *what, int result)
+{
+	return what->dead &&
+		(result == -ENOENT || result == -ENOTDIR || result == -ELOOP ||
+			result == -ESTALE);
+}
+
+/* One descriptor for each writable root: items of the same root share it. 1: the root is gone. */
+static int find_root(struct closer *c, const char *root, int *ret_fd)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (!strcmp(c->items[i].root, root)) {
+			*ret_fd = c->items[i].root_fd;
+			return 0;
+		}
+	int r = open_root(c->what, root, ret_fd);
+	if (is_gone(c->what, r))
+		return 1;
+	return r < 0 ? error_set(c->e, ERROR_TEARDOWN, "close", -r, root,
+			       "cannot look for what appeared at protected paths")
+		     : 0;
+}
+
+static int add_item(struct closer *c, const char *root, const char *path, size_t existing)
+{
+	struct quarantine_item *grown =
+		arena_push(c->arena, c->items, c->count, sizeof(*grown));
+	size_t root_length = strlen(root);
+	int fd = -1;
+
+	if (!grown)
+		return no_memory(c);
+	c->items = grown;
+	int r = find_root(c, root, &fd);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	c->items[c->count++] = (struct quarantine_item){
+		.root_fd = fd,
+		.root = root,
+		.path = path_below(root, path),
+		.existing_prefix_len = existing > root_length ? existing - root_length - 1 : 0,
+	};
+	return 0;
+}
+
+static int add_absents(struct closer *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < c->what->absent_count && r >= 0; i++) {
+		const struct absent_path *a = &c->what->absents[i];
+
+		r = add_item(c, a->root, a->path, a->existing_prefix);
+	}
+	return r;
+}
+
+/* Whether a protected path is still the thing that was protected, and no link leads to it. */
+static bool is_same(const struct kept_path *kept)
+{
+	struct stat st;
+	autofd int fd = sys_openat2(AT_FDCWD, kept->path, O_PATH | O_NOFOLLOW,
+		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		return true; /* gone: nobody obeys what is not there */
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == kept->dev &&
+		st.st_ino == kept->ino;
+}
+
+/*
+ * A protected thing that was renamed away on the host took its protection with it, and no event
+ * tells: what stands in its place may be the tools'.
+ */
+static int add_replaced(struct closer *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < c->what->kept_count && r >= 0; i++)
+		if (!is_same(&c->what->kept[i]))
+			r = add_item(c, c->what->kept[i].root, c->what->kept[i].path, 0);
+	return r;
+}
+
+/* The writable place that @path lies in: the workspace, or a repository that was granted. */
+static const char *root_of(const struct appeared *what, const char *path)
+{
+	if (path_below(what->workspace, path))
+		return what->workspace;
+	for (size_t i = 0; i < what->git_rule_count; i++)
+		if (what->git_rules[i].kind == GITDIR_WRITE &&
+			path_below(what->git_rules[i].path, path))
+			return what->git_rules[i].path;
+	return NULL;
+}
+
+/* What no mount could prevent and git on the host would obey: docs/git.md. */
+static int add_reviewed(struct closer *c)
+{
+	const struct appeared *what = c->what;
+	struct gitdir_rule *rules = NULL;
+	size_t count = 0;
+	autofd int fd = -1;
+
+	if (!what->review || is_gone(what, open_root(what, what->workspace, &fd)))
+		return 0;
+	int r = gitdirs_review(c->arena, what->workspace, what->caller, what->begun,
+		what->git_rules, what->git_rule_count, &rules, &count, c->e);
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		const char *root = rules[i].kind == GITDIR_QUARANTINE
+			? root_of(what, rules[i].path)
+			: NULL;
+
+		if (root && *path_below(root, rules[i].path))
+			r = add_item(c, root, rules[i].path, 0);
+	}
+	return r;
+}
+
+static void close_items(const struct closer *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		bool shared = false;
+
+		for (size_t j = 0; j < i; j++)
+			shared = shared || c->items[j].root_fd == c->items[i].root_fd;
+		if (!shared)
+			(void)close(c->items[i].root_fd);
+	}
+}
+
+/* What still stands is no part of it: that is an error, and told as one. */
+static int report_moves(struct closer *c, const struct quarantine_result *found,
+	const struct report_quarantine **ret_moved, size_t *ret_count)
+{
+	struct arena *arena = c->arena;
+	struct report_quarantine *list = arena_array(arena, found->count, sizeof(*list));
+	size_t count = 0;
+
+	for (size_t i = 0; list && i < found->count; i++) {
+		const struct quarantine_move *m = &found->moves[i];
+		const char *in = m->aside ? m->item->root : c->what->base_path;
+		struct report_quarantine *moved = &list[count];
+
+		if (m->errnum)
+			continue;
+		moved->path = arena_format(arena, "%s/%s", m->item->root, m->from);
+		moved->to = m->to ? arena_format(arena, "%s/%s", in, m->to) : NULL;
+		moved->aside = m->aside;
+		if (!moved->path || (m->to && !moved->to))
+			return -ENOMEM;
+		count++;
+	}
+	*ret_moved = list;
+	*ret_count = count;
+	return found->count && !list ? -ENOMEM : 0;
+}
+
+int appeared_quarantine(const struct appeared *what, struct arena *arena,
+	const struct report_quarantine **ret_moved, size_t *ret_count, struct error *e)
+{
+	struct quarantine_result found = { .arena = arena };
+	struct closer c = { .what = what, .arena = arena, .e = e };
+	int r = add_absents(&c);
+	int replaced = add_replaced(&c);
+	int reviewed = add_reviewed(&c);
+
+	*ret_moved = NULL;
+	*ret_count = 0;
+	/* What could be listed is dealt with, whatever else failed. */
+	int checked =
+		quarantine_check(c.items, c.count, what->base, what->session_name, &found, e);
+	close_items(&c);
+	int reported = report_moves(&c, &found, ret_moved, ret_count);
+	if (reported < 0)
+		reported = no_memory(&c);
+	r = r < 0 ? r : replaced;
+	return r < 0 ? r : reviewed < 0 ? reviewed : checked < 0 ? checked : reported;
+}
+
+void appeared_tell(const struct report_quarantine *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct report_quarantine *moved = &list[i];
+		struct error line = { 0 };
+		int r = error_set(&line, ERROR_TEARDOWN, "close", 0, moved->path,
+			"quarantined, since the host would obey it");
+
+		if (moved->aside)
+			error_hint(&line,
+				"it could not be moved to the scratch base, and is now %s",
+				moved->to);
+		else if (moved->to)
+			error_hint(&line, "it is now %s", moved->to);
+		(void)r; /* said here */
+		(void)say_error(&line);
+	}
+}

@@ -1,0 +1,50 @@
+/*
+ * appeared.h - what a session left where the host would obey it, taken away from there: when the session
+ * ends, or, where its launcher was killed, in the sweep that finds it dead.
+ *
+ * Runs in: the launcher, outside, when every process of the session is dead.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "host/gitdirs.h"
+#include "host/report.h"
+#include "plan/plan.h"
+
+/* What is known of the session. All of it is the caller's. */
+struct appeared {
+	const char *workspace; /* canonical; NULL where nothing is known of it */
+	dev_t workspace_dev;
+	ino_t workspace_ino;
+	uid_t caller;
+	struct timespec begun;             /* CLOCK_REALTIME */
+	const struct absent_path *absents; /* nothing may be there */
+	size_t absent_count;
+	const struct kept_path *kept; /* the same thing must be there */
+	size_t kept_count;
+	const struct gitdir_rule *git_rules; /* as they were at the start */
+	size_t git_rule_count;
+	bool review; /* what no mount could prevent is looked for: docs/git.md */
+	/* The launcher was killed, maybe long ago. Nothing is left to do in a writable place that is gone, or is
+	 * another directory by now; in a session that just ended that is an error. */
+	bool dead;
+	int base; /* the scratch base */
+	const char *base_path;
+	const char *session_name;
+};
+
+/*
+ * appeared_quarantine - move it away. @arena: owns what @ret_moved (@ret_count of them) then points to, which
+ * is set also after a failure. Returns 0 or -errno with @e where something may still stand.
+ */
+MUST_CHECK int appeared_quarantine(const struct appeared *what, struct arena *arena,
+	const struct report_quarantine **ret_moved, size_t *ret_count, struct error *e);
+
+/* appeared_tell - a line or two on stderr for each. */
+void appeared_tell(const struct report_quarantine *moved, size_t count);

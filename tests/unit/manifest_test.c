@@ -1,0 +1,137 @@
+/*
+ * manifest_test.c - manifest_settle(): which notes of dead sessions are taken for one.
+ *
+ * Runs in: a test program, as root and as an ordinary user.
+ */
+#include "tree_fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "host/manifest.h"
+
+#define NAME "carrel-aaaaaaaaaaaaaaaaaaaa"
+#define BEGUN \
+	"begun\0" \
+	"1\0" \
+	"0\0" \
+	"1\0" \
+	"1\0"
+
+static int settle(struct tree *t, const char *note, size_t size)
+{
+	struct error e = { 0 };
+	autofd int fd = fd_open_at(t->fd, "protected", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fd_write_all(fd, note, size), 0);
+	return manifest_settle(t->fd, t->path, t->fd, NAME, true, &e);
+}
+
+static void test_strict(void **state)
+{
+	struct tree *t = *state;
+	char deep[5000] = "absent\0/";
+	static const struct {
+		const char *note;
+		size_t size;
+		int result;
+	} cases[] = {
+#define CASE(text, result) { text, sizeof(text) - 1, result }
+		/* The control arms: notes, and torn ones. */
+		CASE("", 0),
+		CASE("absent\0/gone\0/gone/x\0"
+		     "0\0",
+			0),
+		CASE("absent\0/gone\0/gone/x\0", 0),
+		CASE(BEGUN "/gone\0absent\0/gone\0/gone/x\0"
+			   "5\0protect\0/gone/y\0",
+			0),
+		CASE(BEGUN "/gone\0link\0/gone/y\0a/../b\0watch\0/gone/z\0write\0/w\0", 0),
+		CASE(BEGUN "/gone\0link\0/gone/y\0a/../", 0),
+		CASE("what", 0),
+		/* None. */
+		CASE("what\0", -EBADMSG),
+		CASE("\0", -EBADMSG),
+		CASE("absent\0gone\0gone/x\0"
+		     "0\0",
+			-EBADMSG),
+		CASE("absent\0/gone\0/gone/../x\0"
+		     "0\0",
+			-EBADMSG),
+		CASE("absent\0/gone\0/gone//x\0"
+		     "0\0",
+			-EBADMSG),
+		CASE("absent\0/gone\0/other/x\0"
+		     "0\0",
+			-EBADMSG),
+		CASE("absent\0/gone\0/gone\0"
+		     "0\0",
+			-EBADMSG),
+		CASE("absent\0/gone\0/gone/x\0"
+		     "99\0",
+			-EBADMSG),
+		CASE("absent\0/gone\0/gone/x\0"
+		     "-1\0",
+			-EBADMSG),
+		CASE("absent\0/gone\0/gone/x\0"
+		     "\0",
+			-EBADMSG),
+		CASE("protect\0/gone/x\0", -EBADMSG), /* not begun */
+		CASE(BEGUN "/gone\0" BEGUN "/gone\0", -EBADMSG),
+		CASE(BEGUN "gone\0", -EBADMSG),
+		CASE("begun\0"
+		     "1\0"
+		     "1000000000\0"
+		     "1\0"
+		     "1\0/gone\0",
+			-EBADMSG),
+		CASE("begun\0"
+		     "x\0"
+		     "0\0"
+		     "1\0"
+		     "1\0/gone\0",
+			-EBADMSG),
+		CASE(BEGUN "/gone\0protect\0x\0", -EBADMSG),
+		CASE(BEGUN "/gone\0quarantine\0/gone/x\0", -EBADMSG),
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int result = settle(t, cases[i].note, cases[i].size);
+
+		if (result != cases[i].result)
+			fail_msg("case %zu: %d", i, result);
+	}
+	for (size_t i = 8; i < sizeof(deep) - 1; i++)
+		deep[i] = 'a';
+	assert_int_equal(settle(t, deep, sizeof(deep)), -EBADMSG);
+}
+
+/* No note is followed elsewhere, and one that is too long is none. */
+static void test_file(void **state)
+{
+	struct tree *t = *state;
+	struct error e = { 0 };
+
+	assert_int_equal(manifest_settle(t->fd, t->path, t->fd, NAME, true, &e), 0);
+	assert_int_equal(symlinkat("/dev/null", t->fd, "protected"), 0);
+	assert_int_equal(manifest_settle(t->fd, t->path, t->fd, NAME, true, &e), -ELOOP);
+	assert_int_equal(unlinkat(t->fd, "protected", 0), 0);
+	assert_int_equal(settle(t, "", 0), 0);
+	autofd int fd = fd_open_at(t->fd, "protected", O_WRONLY, 0);
+
+	assert_int_equal(ftruncate(fd, (4 << 20) + 1), 0);
+	e.code = ERROR_NONE;
+	assert_int_equal(manifest_settle(t->fd, t->path, t->fd, NAME, true, &e), -EFBIG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_strict, tree_setup, tree_teardown),
+		cmocka_unit_test_setup_teardown(test_file, tree_setup, tree_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
