@@ -54,7 +54,7 @@ static int choose_slice(const struct client_option *o, struct slice *ret, struct
 }
 
 /*
- * What the policy hides looks empty, or absent. -EACCES with @e where it is that: the answer for people is
+ * What the policy hides looks empty, or absent. -errno with @e where it is that: the answer for people is
  * "hidden  --  WHY (RULE)".
  */
 static int check_hidden(

@@ -274,6 +274,25 @@ appears() {
 	assert_nothing_left
 }
 
+@test "a git directory that nobody may list is reviewed all the same" {
+	local mode
+
+	for mode in 0311 2311; do
+		ln -sf "$T/pwned" "$WS/.git/COMMIT_EDITMSG"
+		chmod "$mode" "$WS/.git"
+		git -C "$WS" -c user.name=u -c user.email=u@h commit -q --allow-empty -m control
+		[[ -e $T/pwned ]] || fail 'control'
+		rm -f "$T/pwned" "$WS/.git/COMMIT_EDITMSG"
+		chmod 0755 "$WS/.git"
+		session sh -c "ln -sf '$T/pwned' .git/COMMIT_EDITMSG; chmod $mode .git; stat -c 'mode %04a' .git"
+		assert_matches "$output" "mode $mode"
+		assert_matches "$stderr" 'quarantined, since the host would obey it: .*/\.git/COMMIT_EDITMSG'
+		chmod 0755 "$WS/.git"
+		[[ ! -L $WS/.git/COMMIT_EDITMSG ]] || fail "it stands, with $mode"
+		rm -rf "$T"/base/carrel-*.quarantine
+	done
+}
+
 @test "what the config names in the workspace is protected like it" {
 	cd "$WS"
 	echo '[user]' >included
