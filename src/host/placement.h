@@ -15,8 +15,9 @@
  * processor that rests counts as one that the host has taken away, and whoever is forked stays behind
  * its parent (available_idle_cpu() of the kernel). The caller moves and not the child: what was once
  * given a mask keeps it, and the command would, when the session's cpuset grows. The caller's own mask
- * is what it was when this returns. Nothing is done where /proc does not tell, where as many are
- * running as there are processors, or in a real-time class.
+ * is what it was when this returns; but it is a given one then, and who is forked later has it: removal
+ * workers, and the init of a launch that begins again (`net host`, launch.c). Nothing is done where
+ * /proc does not tell, where as many are running as there are processors, or in a real-time class.
  * See: sched_setaffinity(2), proc(5).
  */
 void placement_part(pid_t child);
