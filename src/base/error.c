@@ -84,6 +84,8 @@ int error_set(struct error *e, enum error_code code, const char *stage, int errn
 	va_start(args, format);
 	(void)vsnprintf(e->what, sizeof(e->what), format, args);
 	va_end(args);
+	if (errnum == EMFILE) /* whatever needed one more: there is one remedy */
+		error_hint(e, "raise `ulimit -n`");
 	return result;
 }
 

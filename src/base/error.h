@@ -54,7 +54,8 @@ struct error {
 };
 
 /*
- * error_set - describe a failure and return -errnum (-EINVAL where errnum is 0).
+ * error_set - describe a failure and return -errnum (-EINVAL where errnum is 0). For EMFILE the
+ * hint is set as well.
  * @e:      filled in; an error that is already set is kept (the first is the cause). NULL allowed.
  * @on:     what it failed on, or NULL.
  * @format: the clause for `what`.

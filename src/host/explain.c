@@ -66,12 +66,9 @@ int explain_clone(int errnum, bool live, struct error *e)
 		error_hint(e, "raise `ulimit -u`, or end other processes of this user");
 		return r;
 	}
-	if (errnum == EMFILE || errnum == ENFILE) {
-		int r = error_set(
+	if (errnum == EMFILE || errnum == ENFILE)
+		return error_set(
 			e, ERROR_LIMIT, "launch", errnum, NULL, "cannot start another process");
-		error_hint(e, "raise `ulimit -n`");
-		return r;
-	}
 	int r = error_set(e, ERROR_NAMESPACES, "launch", errnum, NULL,
 		"the machine refuses a new user namespace");
 	hint_namespaces(errnum, live, e);
@@ -107,8 +104,6 @@ static void hint_op(const struct op *op, int errnum, bool live, struct error *e)
 	if (errnum == ESTALE)
 		error_hint(
 			e, "it was replaced while the session was being prepared; try again");
-	else if (errnum == EMFILE)
-		error_hint(e, "raise `ulimit -n`: the plan needs a descriptor for each path");
 	else if (op->kind == OP_ATTACH && (errnum == ENOENT || errnum == ENOTDIR))
 		error_hint(e,
 			"what is bound at a directory above has nothing there to mount it on");

@@ -333,10 +333,7 @@ int launch_session(struct launch *l, struct error *e)
 	reap_holders(l);
 	if (r >= 0 || r == -EPIPE)
 		return 0;
-	r = error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "%s", what);
-	if (r == -EMFILE)
-		error_hint(e, "raise `ulimit -n`");
-	return r;
+	return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "%s", what);
 }
 
 /* Without a pid namespace what init left behind is ours now. */

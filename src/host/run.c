@@ -195,8 +195,6 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 		*e = run->refused;
 		r = -EPERM;
 	}
-	if (r < 0 && e->errnum == EMFILE)
-		error_hint(e, "raise `ulimit -n`");
 	/* A report that cannot be opened means that the command is not started; and where the policy
 	 * could be read, a report says why the rest failed. */
 	if (!run->p->help && run->p->policy.report.value) {
