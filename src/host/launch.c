@@ -202,10 +202,20 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 	return 0;
 }
 
-int launch_begin(struct launch *ret, struct arena *arena, const struct identity *identity,
-	struct error *e)
+/* Words of the command that only look so cost what `net host` in a policy file does: beginning again. */
+static bool seem_to_share_net(const char *const *words)
 {
-	/* What all but a few policies ask for; launch_init() begins again for those. */
+	for (; words[0] && strcmp(words[0], "--") != 0; words++)
+		if (!strcmp(words[0], "--net=host") ||
+			(words[1] && !strcmp(words[0], "--net") && !strcmp(words[1], "host")))
+			return true;
+	return false;
+}
+
+int launch_begin(struct launch *ret, struct arena *arena, const struct identity *identity,
+	const char *const *words, struct error *e)
+{
+	/* What most policies ask for; launch_init() begins again for the others. */
 	struct launch l = { .pidfd = -1,
 		.channel = -1,
 		.scratch = -1,
@@ -213,7 +223,7 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 		.views = { [0 ... TWIN_VIEWS - 1] = -1 },
 		.arena = arena,
 		.flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
-			CLONE_NEWNET };
+			(seem_to_share_net(words) ? 0 : CLONE_NEWNET) };
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 
 	turns_shorten();
@@ -231,7 +241,7 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 	return r;
 }
 
-/* A policy that wants other namespaces than most (net host): once more, now that it is known. */
+/* A policy that wants others than was thought (`net host` in a file): once more, now that it is known. */
 static int begin_again(struct launch *l, const struct plan *plan, struct error *e)
 {
 	const struct facts *f = plan->facts;

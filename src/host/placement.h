@@ -16,8 +16,9 @@
  * its parent (available_idle_cpu() of the kernel). The caller moves and not the child: what was once
  * given a mask keeps it, and the command would, when the session's cpuset grows. The caller's own mask
  * is what it was when this returns; but it is a given one then, and who is forked later has it: removal
- * workers, and the init of a launch that begins again (`net host`, launch.c). Nothing is done where
- * /proc does not tell, where as many are running as there are processors, or in a real-time class.
+ * workers, and the init of a launch that begins again (`net host` in a policy file, launch.c). Nothing
+ * is done where /proc does not tell, where as many are running as there are processors, or in a
+ * real-time class.
  * See: sched_setaffinity(2), proc(5).
  */
 void placement_part(pid_t child);

@@ -142,10 +142,17 @@ while True:
     c, _ = s.accept(); c.sendall(b"host\n"); c.close()' "$T/port" >/dev/null 2>&1 3>&- &
 	server=$!
 	wait_for test -e "$T/port"
-	carrel run --net host -- bash -c 'cat </dev/tcp/127.0.0.1/'"$(<"$T/port")"
-	assert_output host
-	carrel run -- bash -c 'cat </dev/tcp/127.0.0.1/'"$(<"$T/port")"
-	[[ $status != 0 && -z $output ]]
+	echo 'net host' >"$T/shared"
+	local -a call=(bash -c 'cat </dev/tcp/127.0.0.1/'"$(<"$T/port")" --net host)
+	for way in '--net host --' --net=host "--policy $T/shared --"; do
+		carrel run $way "${call[@]}"
+		assert_output host
+	done
+	# Init begins with what the words look like; what counts is the policy.
+	for way in '' -- --net=none; do
+		carrel run $way "${call[@]}"
+		[[ $status != 0 && -z $output ]]
+	done
 	kill "$server"
 }
 
