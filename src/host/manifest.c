@@ -17,16 +17,21 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "host/appeared.h"
+#include "host/process_stat.h"
 #include "plan/path.h"
 
 /*
  * Records of texts, each ended by a NUL: a word, and what belongs to it.
- *   begun SECONDS NANOSECONDS DEVICE INODE WORKSPACE   first, once; the git directories are to be reviewed
+ *   init PID STARTED                                   first; who ends last of all that is inside
+ *   begun SECONDS NANOSECONDS DEVICE INODE WORKSPACE   next, once; the git directories are to be reviewed
  *   absent ROOT PATH LENGTH-OF-WHAT-EXISTED            a protected path
  *   write PATH, protect PATH, watch PATH, link PATH TARGET   rules of git's that are not `absent` ones
  */
 #define MANIFEST "protected"
 enum { ARENA_SIZE = 32 << 20, MANIFEST_MAX = 4 << 20 };
+
+/* For a killed session to be over, in ms. What still lives then is busy in the kernel. */
+enum { PATIENCE = 2000 };
 
 /* Texts on their way to the file, many in one write. */
 struct pending {
@@ -63,6 +68,18 @@ static int put_number(struct pending *p, uint64_t number)
 
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
 	return put(p, text);
+}
+
+static int put_init(struct pending *p, pid_t init)
+{
+	int64_t started = process_started(init);
+
+	if (started < 0)
+		return 0; /* it is over */
+	int r = put(p, "init");
+	if (r >= 0)
+		r = put_number(p, (uint64_t)init);
+	return r < 0 ? r : put_number(p, (uint64_t)started);
 }
 
 static int put_begun(struct pending *p, const struct facts *facts)
@@ -119,7 +136,7 @@ static bool is_reviewed(const struct plan *plan)
 		plan->facts->git_rule_count > 0;
 }
 
-static int write_note(int dir, const struct plan *plan)
+static int write_note(int dir, const struct plan *plan, pid_t init)
 {
 	const struct facts *facts = plan->facts;
 	struct pending pending;
@@ -131,7 +148,9 @@ static int write_note(int dir, const struct plan *plan)
 		return fd;
 	pending.fd = fd;
 	pending.used = 0;
-	int r = reviewed ? put_begun(&pending, facts) : 0;
+	int r = put_init(&pending, init);
+	if (r >= 0 && reviewed)
+		r = put_begun(&pending, facts);
 	for (size_t i = 0; i < plan->absent_count && r >= 0; i++)
 		r = put_absent(&pending, &plan->absents[i]);
 	for (size_t i = 0; reviewed && i < facts->git_rule_count && r >= 0; i++)
@@ -139,9 +158,9 @@ static int write_note(int dir, const struct plan *plan)
 	return r < 0 ? r : flush(&pending);
 }
 
-int manifest_write(int dir, const struct plan *plan, struct error *e)
+int manifest_write(int dir, const struct plan *plan, pid_t init, struct error *e)
 {
-	int r = plan->absent_count || is_reviewed(plan) ? write_note(dir, plan) : 0;
+	int r = plan->absent_count || is_reviewed(plan) ? write_note(dir, plan, init) : 0;
 
 	if (r >= 0)
 		return 0;
@@ -165,6 +184,8 @@ void manifest_discard(int dir)
 struct note {
 	struct arena *arena;
 	const char *at, *end; /* what is still to be read */
+	pid_t init;           /* 0: not noted */
+	int64_t started;
 	struct appeared what;
 	struct absent_path *absents;
 	struct gitdir_rule *rules;
@@ -217,6 +238,22 @@ static int read_number(struct note *n, uint64_t max, uint64_t *ret_number)
 		return 1;
 	}
 	return text_parse_count(text, ret_number) < 0 || *ret_number > max ? -EBADMSG : 1;
+}
+
+static int read_init(struct note *n)
+{
+	uint64_t pid = 0, started = 0;
+
+	if (n->init || n->what.review || n->what.absent_count || n->what.git_rule_count)
+		return -EBADMSG;
+	int r = read_number(n, INT32_MAX, &pid);
+	if (r > 0)
+		r = read_number(n, INT64_MAX, &started);
+	if (r > 0 && pid == 0)
+		return -EBADMSG;
+	n->init = r > 0 ? (pid_t)pid : 0;
+	n->started = (int64_t)started;
+	return r;
 }
 
 static int read_begun(struct note *n)
@@ -322,7 +359,9 @@ static int read_note(struct note *n)
 
 		if (!word)
 			break;
-		if (!strcmp(word, "begun"))
+		if (!strcmp(word, "init"))
+			r = read_init(n);
+		else if (!strcmp(word, "begun"))
 			r = read_begun(n);
 		else if (!strcmp(word, "absent"))
 			r = read_absent(n);
@@ -348,6 +387,9 @@ static int settle(struct note *n, int fd, bool quiet, struct error *e)
 	int r = read_note(n);
 	if (r < 0)
 		return r;
+	/* The lock falls with the launcher; what it ran is killed next, and could put back what we move. */
+	if (n->init && !process_await_end(n->init, n->started, PATIENCE))
+		return -EBUSY;
 	r = appeared_quarantine(&n->what, n->arena, &moved, &count, e);
 	if (!quiet)
 		appeared_tell(moved, count);
@@ -373,8 +415,8 @@ int manifest_settle(
 		r = settle(&note, fd, quiet, e);
 		arena_free(&a);
 	}
-	return r < 0
+	return r < 0 && r != -EBUSY
 		? error_set(e, ERROR_TEARDOWN, "session", -r, name,
 			  "cannot quarantine what a killed session left at protected paths")
-		: 0;
+		: r;
 }

@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "host/process_stat.h"
 
 enum {
-	STAT_BYTES = 1024,
-	STATE_FIELD = 3,      /* of /proc/PID/stat, the one behind the name */
-	PROCESSOR_FIELD = 39, /* proc(5) */
+	LOADAVG_BYTES = 128,
 	RUNNING_FIELD = 4,    /* of /proc/loadavg: 2/123 */
+	PROCESSOR_FIELD = 39, /* of /proc/PID/stat: proc(5) */
 	BITS = sizeof(unsigned long) * CHAR_BIT,
 };
 
@@ -40,58 +40,42 @@ static int number(const char *text)
 	return end == text || errno || value < 0 || value > INT_MAX ? -1 : (int)value;
 }
 
-/* The field @last, counted from @first, which @text begins with. */
-static int field(const char *text, int first, int last)
-{
-	for (; text && first < last; first++) {
-		text = strchr(text, ' ');
-		text += text != NULL;
-	}
-	return text ? number(text) : -1;
-}
-
 int placement_running(const char *loadavg)
 {
-	return field(loadavg, 1, RUNNING_FIELD);
-}
-
-int placement_processor(const char *stat)
-{
-	/* The name may have any byte in it; nothing behind it has a bracket. */
-	const char *name = strrchr(stat, ')');
-
-	return name && name[1] == ' ' ? field(name + 2, STATE_FIELD, PROCESSOR_FIELD) : -1;
-}
-
-/* @ret_text: STAT_BYTES. */
-static bool read_text(const char *path, char *ret_text)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, ret_text, STAT_BYTES - 1);
-
-	fd_close(&fd);
-	ret_text[n > 0 ? n : 0] = '\0';
-	return n > 0;
+	for (int field = 1; loadavg && field < RUNNING_FIELD; field++) {
+		loadavg = strchr(loadavg, ' ');
+		loadavg += loadavg != NULL;
+	}
+	return loadavg ? number(loadavg) : -1;
 }
 
 static bool waits_here(pid_t child, int here)
 {
-	char path[32], text[STAT_BYTES];
+	char text[PROCESS_STAT_BYTES];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)child);
-	return read_text(path, text) && placement_processor(text) == here;
+	return process_stat_read(child, text) &&
+		process_stat_number(text, PROCESSOR_FIELD) == here;
+}
+
+/* The number of runnable processes; -1: /proc does not tell. */
+static int count_running(void)
+{
+	char text[LOADAVG_BYTES];
+	autofd int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	return placement_running(text);
 }
 
 static bool has_room(const struct mask *m)
 {
-	char text[STAT_BYTES];
 	int count = 0;
 
 	for (size_t i = 0; i < m->size / sizeof(m->words[0]); i++)
 		count += __builtin_popcountl(m->words[i]);
 	/* We and the child are among those who run. */
-	int running =
-		count > 1 && read_text("/proc/loadavg", text) ? placement_running(text) : -1;
+	int running = count > 1 ? count_running() : -1;
 	return running > 0 && running <= count;
 }
 

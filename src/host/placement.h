@@ -26,9 +26,5 @@ void placement_part(pid_t child);
 /* placement_leave - go on on another processor than @here, where the caller's mask has one. */
 void placement_leave(int here);
 
-/*
- * placement_running, placement_processor - the runnable processes in the text of /proc/loadavg; the
- * processor that a process was last on, in that of its /proc/PID/stat. -1 where it is not such a text.
- */
+/* placement_running - the runnable processes in the text of /proc/loadavg. -1: it is not such a text. */
 int placement_running(const char *loadavg);
-int placement_processor(const char *stat);

@@ -306,7 +306,8 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 		r = start(run, argc, argv, environment);
 	/* While init applies the plan: for the case that we do not live to do it ourselves. */
 	if (r >= 0)
-		r = manifest_write(run->session.dir, &run->p->plan, &run->error);
+		r = manifest_write(
+			run->session.dir, &run->p->plan, run->launch.init, &run->error);
 	if (r >= 0)
 		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep,
 			run, &run->outcome, &run->error);

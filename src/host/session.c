@@ -257,9 +257,11 @@ static void sweep_one(const struct scratch_base *at, const char *name, unsigned 
 	case SWEEP_DEAD:
 		break;
 	}
-	if (!dry_run &&
-		manifest_settle(base, at->path, dir, name, flags & SWEEP_QUIET, e) < 0) {
-		ret->failed++;
+	int settled = dry_run
+		? 0
+		: manifest_settle(base, at->path, dir, name, flags & SWEEP_QUIET, e);
+	if (settled < 0) {
+		*(settled == -EBUSY ? &ret->live : &ret->failed) += 1;
 		return;
 	}
 	if (!dry_run && cgroup_sweep_noted(dir, name, e) < 0) {

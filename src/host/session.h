@@ -49,7 +49,7 @@ void session_close(struct session *s);
 
 struct session_sweep {
 	unsigned removed; /* directories of dead sessions */
-	unsigned live;    /* locked, not touched */
+	unsigned live;    /* locked, or not wholly dead: not touched */
 	unsigned kept;    /* kept on request, time not over */
 	unsigned failed;  /* could not be removed */
 };

@@ -262,7 +262,7 @@ static int begin_session(
 	if (r >= 0)
 		verbose_tell(plan);
 	if (r >= 0)
-		r = manifest_write(s->session.dir, plan, e);
+		r = manifest_write(s->session.dir, plan, s->launch.init, e);
 	if (r >= 0)
 		r = note_guard(s, e);
 	/* For clients: a link holds any bytes, and nothing inside sees it. */

@@ -343,6 +343,19 @@ static int raise_oom_score(char *const *arg)
 	return r;
 }
 
+/* Twenty processes that make a file again as soon as it is gone, until they are killed. */
+static int make_again(char *const *arg)
+{
+	int r = 0;
+
+	for (int i = 0; i < 20; i++)
+		if (fork() == 0)
+			break;
+	while (r <= 0)
+		r = close(open(arg[0], O_WRONLY | O_CREAT, 0600));
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct attack attacks[] = {
@@ -381,6 +394,7 @@ int main(int argc, char **argv)
 		{ "lock", 1, lock_file },
 		{ "step-out", 1, step_out_of_stdin },
 		{ "oom-score", 2, raise_oom_score },
+		{ "make-again", 1, make_again },
 	};
 
 	return attack_main(argc, argv, attacks, sizeof(attacks) / sizeof(attacks[0]));

@@ -331,6 +331,26 @@ appears() {
 	wait_for assert_nothing_left
 }
 
+swept() {
+	"$CARREL" gc >>"$T/swept" 2>&1 && ! session_dir
+}
+
+@test "what still runs when the launcher was killed puts nothing back behind gc's review" {
+	for _ in {1..10}; do
+		# So many that it takes init a while to die.
+		start_and_wait run -- sh -c 'attack_files make-again .envrc & touch ready; wait'
+		wait_for test -e "$WS/.envrc"
+		signal KILL
+		wait "$LAUNCHER" 2>/dev/null || true
+		: >"$T/swept"
+		swept || wait_for swept # at once, while init dies
+		assert_matches "$(<"$T/swept")" quarantine
+		rm -rf "$BASE"/carrel-*.quarantine
+		await_nothing_left
+		[[ ! -e $WS/.envrc ]] || fail 'it is back'
+	done
+}
+
 @test "an overlay keeps everything from the host, what stands below it included" {
 	mkdir "$WS/sub"
 	secret "$WS/sub/.env"

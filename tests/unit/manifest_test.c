@@ -50,6 +50,14 @@ static void test_strict(void **state)
 			0),
 		CASE(BEGUN "/gone\0link\0/gone/y\0a/../b\0watch\0/gone/z\0write\0/w\0", 0),
 		CASE(BEGUN "/gone\0link\0/gone/y\0a/../", 0),
+		CASE("init\0"
+		     "1073741824\0"
+		     "7\0absent\0/gone\0/gone/x\0"
+		     "0\0",
+			0), /* over */
+		CASE("init\0"
+		     "1073741824\0",
+			0),
 		CASE("what", 0),
 		/* None. */
 		CASE("what\0", -EBADMSG),
@@ -77,6 +85,31 @@ static void test_strict(void **state)
 			-EBADMSG),
 		CASE("absent\0/gone\0/gone/x\0"
 		     "\0",
+			-EBADMSG),
+		CASE("init\0"
+		     "0\0"
+		     "7\0",
+			-EBADMSG),
+		CASE("init\0"
+		     "4294967297\0"
+		     "7\0",
+			-EBADMSG),
+		CASE("init\0"
+		     "-1\0"
+		     "7\0",
+			-EBADMSG),
+		CASE("init\0"
+		     "7\0x\0",
+			-EBADMSG),
+		CASE("init\0"
+		     "7\0"
+		     "7\0init\0"
+		     "7\0"
+		     "7\0",
+			-EBADMSG),
+		CASE(BEGUN "/gone\0init\0"
+			   "7\0"
+			   "7\0",
 			-EBADMSG),
 		CASE("protect\0/gone/x\0", -EBADMSG), /* not begun */
 		CASE(BEGUN "/gone\0" BEGUN "/gone\0", -EBADMSG),

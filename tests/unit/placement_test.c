@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "host/placement.h"
+#include "host/process_stat.h"
 
 static void running_is_the_fourth_field(void **state)
 {
@@ -29,32 +30,6 @@ static void running_is_the_fourth_field(void **state)
 	assert_int_equal(placement_running("0.00 0.46 2.11 -1/102 1"), -1);
 	assert_int_equal(placement_running("0.00 0.46 2.11 99999999999999999999/1 1"), -1);
 	assert_int_equal(placement_running(""), -1);
-}
-
-/* As proc(5) has them: 52 fields, the 39th is the processor. */
-#define BEHIND \
-	" S 4 5 6 7 -1 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 " \
-	"34 35 36 37 17 %s 40 41 42 43 44 45 46 47 48 49 50 51 52\n"
-
-static int processor_behind(const char *name, const char *processor)
-{
-	char text[512], end[256];
-
-	(void)snprintf(end, sizeof(end), BEHIND, processor);
-	(void)snprintf(text, sizeof(text), "4711 (%s)%s", name, end);
-	return placement_processor(text);
-}
-
-static void processor_is_the_39th_field(void **state)
-{
-	(void)state;
-	assert_int_equal(processor_behind("carrel", "5"), 5);
-	assert_int_equal(processor_behind("a b) S 1 (c", "127"), 127);
-	assert_int_equal(processor_behind(") R 1 2 3", "0"), 0);
-	assert_int_equal(processor_behind("carrel", "x"), -1);
-	assert_int_equal(placement_processor("4711 (carrel) S 1 2 3\n"), -1);
-	assert_int_equal(placement_processor("4711 (carrel)"), -1);
-	assert_int_equal(placement_processor(""), -1);
 }
 
 /* A child that waits for the processor @on, and for no other. The caller's mask is @own again. */
@@ -93,19 +68,15 @@ static size_t first_of(const cpu_set_t *own)
 
 static void the_machine_says_where_a_child_is(void **state)
 {
-	char path[32], text[1024];
+	char text[PROCESS_STAT_BYTES];
 	cpu_set_t own;
 
 	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(own), &own), 0);
 	size_t first = first_of(&own);
 	pid_t child = fork_on(first, &own);
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)child);
-	FILE *file = fopen(path, "re");
-	assert_non_null(file);
-	assert_non_null(fgets(text, sizeof(text), file));
-	assert_int_equal(fclose(file), 0);
-	assert_int_equal(placement_processor(text), first);
+	assert_true(process_stat_read(child, text));
+	assert_int_equal(process_stat_number(text, 39), first);
 	end(child);
 }
 
@@ -161,7 +132,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(running_is_the_fourth_field),
-		cmocka_unit_test(processor_is_the_39th_field),
 		cmocka_unit_test(the_machine_says_where_a_child_is),
 		cmocka_unit_test(masks_stay_as_they_were),
 		cmocka_unit_test(one_leaves_its_processor),
