@@ -292,6 +292,10 @@ void server_ask_to_end(struct server *s, struct slot *slot, int signal)
 	(void)r; /* the grace ends in any case */
 }
 
+/*
+ * Its keeper is gone. What killed it may have been meant for all, as kill(-1) is: those that wait may be
+ * dying, and the next execution is to have one that was forked since.
+ */
 static void lose_execution(struct server *s, struct slot *slot)
 {
 	struct control_record record = { .started = STARTED_UNKNOWN, .number = EIO };
@@ -309,6 +313,9 @@ static void lose_execution(struct server *s, struct slot *slot)
 		server_refuse(s, slot->client, &request, &e);
 	}
 	server_free_slot(s, slot);
+	for (unsigned i = 0; i < s->slot_count; i++)
+		if (s->slots[i].state == SLOT_IDLE)
+			server_free_slot(s, &s->slots[i]);
 }
 
 void server_slot_deadline(struct server *s, struct slot *slot)

@@ -696,6 +696,18 @@ ended_by() {
 	assert_nothing_left
 }
 
+@test "kill -9 -1 takes the keepers that wait as well, and nothing from the next execution" {
+	begin
+	for _ in {1..40}; do
+		inside -- sh -c 'setsid -f sleep 1000; kill -9 -1'
+		assert_status 125 # the keeper first of all
+		inside -- echo next
+		assert_output next
+	done
+	end_session
+	assert_nothing_left
+}
+
 # waits_for_the_session: the client that was started has said what it wants, or is about to.
 waits_for_the_session() {
 	local blocked
