@@ -123,21 +123,6 @@ void server_say_text(struct server *s, enum log_level level, const struct buffer
 				"data", shown.data));
 }
 
-void server_say(struct server *s, enum log_level level, const char *format, ...)
-{
-	autobuffer struct buffer text = { 0 };
-	char line[512];
-	va_list list;
-
-	if (s->revision < 0 || level < s->level)
-		return;
-	va_start(list, format);
-	(void)vsnprintf(line, sizeof(line), format, list);
-	va_end(list);
-	buffer_text(&text, line);
-	server_say_text(s, level, &text);
-}
-
 json_t *server_info(void)
 {
 	return json_pack("{s:s, s:s, s:s}", "name", "carrel", "title",

@@ -72,10 +72,6 @@ void server_drop(struct server *s, const struct asked *a);
 /* server_notify - @params is taken; NULL (no memory) sends nothing. */
 void server_notify(struct server *s, const char *method, json_t *params);
 
-/* server_say - a log message where the client wants those of @level. */
-void server_say(struct server *s, enum log_level level, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
 /* server_say_text - a log message, sent. */
 void server_say_text(struct server *s, enum log_level level, const struct buffer *text);
 

@@ -193,12 +193,6 @@ int spawn_start(struct spawn *s, struct loop *loop, const char *const *words, bo
 	return r;
 }
 
-void spawn_kill(struct spawn *s)
-{
-	if (s->pid > 0) /* not reaped yet: the number is still its own */
-		(void)kill(s->pid, SIGTERM);
-}
-
 void spawn_free(struct spawn *s)
 {
 	if (s->pid > 0) {

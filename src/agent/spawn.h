@@ -34,9 +34,6 @@ struct spawn {
 MUST_CHECK int spawn_start(struct spawn *s, struct loop *loop, const char *const *words,
 	bool own_stderr, void (*done)(struct spawn *s), void *context);
 
-/* spawn_kill - end it; `done` is still called. */
-void spawn_kill(struct spawn *s);
-
 /* spawn_free - give everything back; a launcher still at work is killed first. */
 void spawn_free(struct spawn *s);
 

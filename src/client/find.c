@@ -69,8 +69,8 @@ static int find_in(
 	return open_directory(s, e);
 }
 
-static int find(struct client_session *ret, const char *id, const char *const *environment,
-	bool connect, struct error *e)
+int client_connect(struct client_session *ret, const char *id, const char *const *environment,
+	struct error *e)
 {
 	struct client_session s = { .dir = -1, .fd = -1 };
 	struct state state;
@@ -83,7 +83,7 @@ static int find(struct client_session *ret, const char *id, const char *const *e
 	if (r < 0)
 		return r;
 	r = find_in(&s, &state, id, e);
-	if (r >= 0 && connect) {
+	if (r >= 0) {
 		s.fd = state_connect(&state, s.id);
 		r = s.fd < 0 ? error_set(e, ERROR_SESSION, "session", -s.fd, s.id,
 				       "the session's supervisor does not answer")
@@ -97,18 +97,6 @@ static int find(struct client_session *ret, const char *id, const char *const *e
 	else
 		*ret = s;
 	return r;
-}
-
-int client_find(struct client_session *ret, const char *id, const char *const *environment,
-	struct error *e)
-{
-	return find(ret, id, environment, false, e);
-}
-
-int client_connect(struct client_session *ret, const char *id, const char *const *environment,
-	struct error *e)
-{
-	return find(ret, id, environment, true, e);
 }
 
 int client_supervisor(int connection)
@@ -133,20 +121,6 @@ void client_close(struct client_session *s)
 {
 	fd_close(&s->dir);
 	fd_close(&s->fd);
-}
-
-int client_workspace(const struct client_session *s, char *ret, size_t size, struct error *e)
-{
-	ssize_t n = readlinkat(s->dir, "workspace", ret, size);
-
-	/* It was there before anybody could connect: the directory is being removed. */
-	if (n < 0 && errno == ENOENT)
-		return error_set(e, ERROR_SESSION, "session", 0, s->id, "the session ended");
-	if (n < 0 || (size_t)n >= size)
-		return not_trusted(s->path, n < 0 ? errno : ENAMETOOLONG,
-			"the session directory does not say where the workspace is", e);
-	ret[n] = '\0';
-	return (int)n;
 }
 
 int client_output(const struct client_session *s, struct stdio_output *ret, struct error *e)

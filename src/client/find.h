@@ -19,17 +19,11 @@ struct client_session {
 };
 
 /*
- * client_find - the session that @id means: a whole id, the beginning of one, or NULL for
- * $CARREL_SESSION. @environment: the caller's.
- * Returns 0; or -errno with @e: ERROR_SESSION (none, several, not named), ERROR_STATE (its directory is
- * a link, another user's, or open to others).
- */
-MUST_CHECK int client_find(struct client_session *ret, const char *id,
-	const char *const *environment, struct error *e);
-
-/*
- * client_connect - client_find(), and a connection. ERROR_SESSION where nobody answers: its
- * supervisor was killed. What such a session left is removed by carrel gc.
+ * client_connect - the session that @id means, and a connection to it.
+ * @id: a whole id, the beginning of one, or NULL for $CARREL_SESSION. @environment: the caller's.
+ * Returns 0; or -errno with @e: ERROR_SESSION (none, several, not named; nobody answers: its supervisor was
+ * killed, and carrel gc removes what it left), ERROR_STATE (its directory is a link, another user's, or open
+ * to others).
  */
 MUST_CHECK int client_connect(struct client_session *ret, const char *id,
 	const char *const *environment, struct error *e);
@@ -46,13 +40,6 @@ void client_await_end(int pidfd);
 
 /* client_close - give up both descriptors. */
 void client_close(struct client_session *s);
-
-/*
- * client_workspace - the session's workspace, as an absolute path of any bytes.
- * Returns the length, without the NUL, or -errno with @e.
- */
-MUST_CHECK int client_workspace(
-	const struct client_session *s, char *ret, size_t size, struct error *e);
 
 /*
  * client_output - what the session's policy allows an execution that asks for nothing: "BUDGET MAX MERGE" in

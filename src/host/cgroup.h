@@ -50,7 +50,7 @@ struct cgroup_limits {
 	uint64_t cpu_milli; /* thousandths of one processor */
 };
 
-/* A group that was made here. The owner closes it with cgroup_remove() or cgroup_close(). */
+/* A group that was made here. The owner gives it up with cgroup_remove(). */
 struct cgroup {
 	int dir; /* its directory; -1: there is none, and every call below does nothing */
 	char name[CGROUP_NAME_MAX];

@@ -265,10 +265,6 @@ static int begin_session(
 		r = manifest_write(s->session.dir, plan, s->launch.init, e);
 	if (r >= 0)
 		r = note_guard(s, e);
-	/* For clients: a link holds any bytes, and nothing inside sees it. */
-	if (r >= 0 && symlinkat(plan->facts->workspace, s->session.dir, "workspace") < 0)
-		r = error_set(e, ERROR_SCRATCH, "session", errno, plan->facts->session_dir,
-			"cannot note the workspace");
 	if (r >= 0)
 		r = note_defaults(s);
 	if (r < 0)

@@ -37,7 +37,7 @@ refused() {
 	surface /etc/passwd readable r-
 	surface "$T/hidden" hidden --
 	surface "$T/hidden/key" hidden --
-	surface "$DIR/workspace" outside --
+	surface "$DIR/promotion" outside --
 	surface /run/nothing outside --
 	end_session
 }
