@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/capture.h"
+#include "agent/message.h"
 #include "agent/pad_store.h"
 #include "base/fd.h"
 #include "client/find.h"
@@ -194,13 +195,8 @@ json_t *desk_json(const char *text, size_t size)
 	autobuffer struct buffer b = { 0 };
 
 	buffer_add(&b, text, size);
-	for (size_t i = 0; !b.failed && i + 5 < b.used; i++) {
-		if (b.data[i] != '\\')
-			continue;
-		i++; /* an escape, whatever it is */
-		if (!memcmp(b.data + i, "udc", 3))
-			memcpy(b.data + i, "ufffd", 5);
-	}
+	if (!b.failed && b.used > 0)
+		(void)message_mend(b.data, b.used);
 	return b.failed ? NULL : json_loadb(b.data, b.used, JSON_REJECT_DUPLICATES, NULL);
 }
 

@@ -192,9 +192,25 @@ static int check_text(const struct field *f, const json_t *value, struct buffer 
 	return -EINVAL;
 }
 
+/* To a JSON Schema 30.0 is an integer, and some clients write every number so. */
+static bool is_integer(const json_t *value)
+{
+	static const double exact = 9007199254740992.0; /* 2^53 */
+	double n = json_real_value(value);
+
+	return json_is_integer(value) ||
+		(json_is_real(value) && n >= -exact && n <= exact && n == (double)(int64_t)n);
+}
+
+static int64_t integer_value(const json_t *value)
+{
+	return json_is_real(value) ? (int64_t)json_real_value(value)
+				   : json_integer_value(value);
+}
+
 static int check_integer(const struct field *f, const json_t *value, struct buffer *why)
 {
-	json_int_t n = json_integer_value(value);
+	int64_t n = integer_value(value);
 
 	if ((!f->min && !f->max) || (n >= f->min && n <= f->max))
 		return 0;
@@ -235,7 +251,7 @@ static int check_one(const struct field *f, const json_t *value, struct buffer *
 		good = json_is_string(value);
 		break;
 	case FIELD_INTEGER:
-		good = json_is_integer(value);
+		good = is_integer(value);
 		break;
 	case FIELD_BOOLEAN:
 		good = json_is_boolean(value);
@@ -300,7 +316,7 @@ int64_t field_integer(const json_t *value, const char *name, int64_t otherwise)
 {
 	const json_t *found = field_get(value, name);
 
-	return found ? json_integer_value(found) : otherwise;
+	return found ? integer_value(found) : otherwise;
 }
 
 bool field_flag(const json_t *value, const char *name, bool otherwise)

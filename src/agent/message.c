@@ -5,8 +5,8 @@
  */
 #include "agent/message.h"
 
-#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -68,6 +68,71 @@ static const char *why_not(enum json_error_code code)
 	}
 }
 
+/* The code unit of the escape at @text, -1 where there is none. */
+static long unit(const char *text, size_t size)
+{
+	long value = 0;
+
+	if (size < 6 || text[0] != '\\' || text[1] != 'u')
+		return -1;
+	for (int i = 2; i < 6; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c >= '0' && c <= '9')
+			value = value << 4 | (c - '0');
+		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+			value = value << 4 | ((c | 0x20) - 'a' + 10);
+		else
+			return -1;
+	}
+	return value;
+}
+
+bool message_mend(char *text, size_t size)
+{
+	bool any = false;
+
+	for (size_t i = 0; i + 1 < size; i++) {
+		if (text[i] != '\\')
+			continue;
+		long first = unit(text + i, size - i);
+		bool high = first >= 0xd800 && first <= 0xdbff;
+		long second = high ? unit(text + i + 6, size - i - 6) : -1;
+
+		if (high && second >= 0xdc00 && second <= 0xdfff) {
+			i += 11;
+		} else if (first >= 0xd800 && first <= 0xdfff) {
+			memcpy(text + i, "\\ufffd", 6);
+			any = true;
+			i += 5;
+		} else {
+			i++; /* whatever is escaped: it may be a backslash */
+		}
+	}
+	return any;
+}
+
+static json_t *load(const char *line, size_t length, json_error_t *ret_e)
+{
+	return json_loadb(
+		line, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, ret_e);
+}
+
+/* A client whose texts are UTF-16 can send half a character: one that it cut there. */
+static json_t *load_mended(const char *line, size_t length, json_error_t *ret_e)
+{
+	char *copy = malloc(length);
+	json_t *value = NULL;
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, line, length);
+	if (message_mend(copy, length))
+		value = load(copy, length, ret_e);
+	free(copy);
+	return value;
+}
+
 json_t *message_parse(const char *line, size_t length, enum message_code *ret_code,
 	char *ret_why, size_t size)
 {
@@ -79,8 +144,10 @@ json_t *message_parse(const char *line, size_t length, enum message_code *ret_co
 		return NULL;
 	}
 	json_error_t e;
-	json_t *value = json_loadb(
-		line, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
+	json_t *value = load(line, length, &e);
+
+	if (!value && json_error_code(&e) == json_error_invalid_syntax)
+		value = load_mended(line, length, &e);
 	if (!value) {
 		/* That is JSON, but whose call it is cannot be told. */
 		*ret_code = json_error_code(&e) == json_error_numeric_overflow

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define MESSAGE_MAX ((size_t)16 << 20) /* bytes of a line */
@@ -55,6 +56,12 @@ struct message {
  */
 json_t *message_parse(const char *line, size_t length, enum message_code *ret_code,
 	char *ret_why, size_t size);
+
+/*
+ * message_mend - in JSON, each escape of half a character ("\ud83d" without its other half), which no
+ * text in UTF-8 can hold, becomes "\ufffd", in place. Returns whether there was one.
+ */
+bool message_mend(char *text, size_t size);
 
 /* message_read - what the value says. @ret borrows from @value. */
 void message_read(const json_t *value, struct message *ret);

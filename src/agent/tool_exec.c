@@ -149,7 +149,7 @@ static void add_end(const struct work *w, const struct control_record *end, stru
 	} else if (WEXITSTATUS(end->wait_status) != 0) {
 		buffer_format(text, "[exit status %d", WEXITSTATUS(end->wait_status));
 	} else if (word || text->used == 0) {
-		buffer_text(text, "[exit status 0, no output");
+		buffer_text(text, text->used ? "[exit status 0" : "[exit status 0, no output");
 	} else {
 		return;
 	}

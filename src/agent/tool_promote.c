@@ -23,29 +23,48 @@ static void work_free(struct work *w)
 	free(w);
 }
 
-/* What it printed is a JSON document, for the structured form; the text is for people. */
+/* What it was that could not be promoted, in the words of this tool: its argument, not the option. */
+static void add_reasons(struct buffer *text, const struct buffer *said)
+{
+	static const char option[] = "--force replaces it";
+	const char *from = said->data ? said->data : "";
+
+	for (const char *at; (at = strstr(from, option)); from = at + sizeof(option) - 1) {
+		buffer_add(text, from, (size_t)(at - from));
+		buffer_text(text, "`overwrite` replaces it");
+	}
+	buffer_text(text, from);
+}
+
+/*
+ * What it printed is a JSON document, for the structured form; the text is for people. One artifact that
+ * could not be promoted holds up no other: of a failure, too, the document says what was.
+ */
 static void done(struct spawn *s)
 {
 	struct work *w = s->context;
 	struct call *c = w->call;
 	autobuffer struct buffer text = { 0 }, shown = { 0 };
 	bool good = WIFEXITED(s->status) && WEXITSTATUS(s->status) == 0;
-	json_t *said = good ? desk_json(s->text[0].data ? s->text[0].data : "", s->text[0].used)
-			    : NULL;
-	json_t *each;
+	json_t *said = desk_json(s->text[0].data ? s->text[0].data : "", s->text[0].used);
+	json_t *list = json_object_get(said, "promoted"), *each;
+	bool some = json_array_size(list) > 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(said, "promoted"), i, each) buffer_format(&text,
-		"%s -> %s\n", json_string_value(json_object_get(each, "source")),
+	json_array_foreach(list, i, each) buffer_format(&text, "%s -> %s\n",
+		json_string_value(json_object_get(each, "source")),
 		json_string_value(json_object_get(each, "destination")));
 	if (!good)
-		buffer_add(&text, s->text[1].data ? s->text[1].data : "", s->text[1].used);
+		add_reasons(&text, &s->text[1]);
 	harmless_add(&shown, text.data, text.used);
 	work_free(w);
-	if (said)
+	if (good && said)
 		return call_answer_text(c, &shown, said);
-	call_refuse(
-		c, "nothing was promoted: %s", shown.used ? shown.data : "it gave no answer");
+	json_decref(said);
+	call_refuse(c, "%s: %s",
+		some ? "not everything was promoted, only what has an arrow here"
+		     : "nothing was promoted",
+		shown.used ? shown.data : "it gave no answer");
 }
 
 static void promote_start(struct call *c, const json_t *arguments)

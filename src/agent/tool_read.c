@@ -118,10 +118,22 @@ static int read_part(const struct work *w, int fd, struct part *ret)
 	return 0;
 }
 
+/* How the text goes on: of a slice by bytes, since what is before it was not counted otherwise. */
+static void say_cut(const struct work *w, const struct part *p, struct buffer *note)
+{
+	size_t chars = chars_count(p->text.data, p->text.used);
+	size_t first = w->sliced ? (size_t)p->found.start + p->text.used : chars;
+
+	buffer_format(note,
+		"[%zu characters of a file of %lld bytes. More: `chars`, `lines` or `bytes`, as "
+		"FIRST:LAST; it goes on with \"%s\": \"%zu:%zu\"]",
+		chars, (long long)p->size, w->sliced ? "bytes" : "chars", first + 1,
+		first + (w->sliced ? p->text.used : chars));
+}
+
 static void answer_text(struct work *w, const struct part *p, const char *path)
 {
 	autobuffer struct buffer shown = { 0 }, place = { 0 }, note = { 0 };
-	size_t chars = chars_count(p->text.data, p->text.used);
 
 	harmless_add(&shown, p->text.data, p->text.used);
 	harmless_add(&place, path, strlen(path));
@@ -129,10 +141,7 @@ static void answer_text(struct work *w, const struct part *p, const char *path)
 		? NULL
 		: json_pack("[{s:s, s:s%}]", "type", "text", "text", shown.data, shown.used);
 	if (p->cut)
-		buffer_format(&note,
-			"[%zu characters of a file of %lld bytes. More: `chars`, `lines` or "
-			"`bytes`, as FIRST:LAST, here for instance \"chars\": \"%zu:%zu\"]",
-			chars, (long long)p->size, chars + 1, chars * 2);
+		say_cut(w, p, &note);
 	else if (p->text.used == 0)
 		buffer_text(
 			&note, p->size ? "[nothing is in this slice]" : "[the file is empty]");

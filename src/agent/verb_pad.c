@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/message.h"
 #include "agent/pad_request.h"
 #include "agent/verbs.h"
 #include "base/fd.h"
@@ -97,12 +98,13 @@ static int open_pad(const char *id, struct error *e)
 
 static json_t *load(const char *text, size_t size, struct error *e)
 {
-	json_error_t j;
-	json_t *value = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &j);
+	enum message_code code;
+	char why[128];
+	json_t *value = message_parse(text, size, &code, why, sizeof(why));
 
 	if (!value) {
 		error_set(e, ERROR_USAGE, "options", 0, NULL,
-			"the request is not a JSON object (at byte %d)", j.position);
+			"the request is not a JSON object: %s", why);
 		error_hint(e,
 			"as in {\"action\": \"append\", \"section\": \"findings\", "
 			"\"content\": \"the text\"}");

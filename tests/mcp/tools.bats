@@ -67,6 +67,8 @@ END
 		same(c.good("read", {"path": "nul"})["text"], "a␀b")
 		contains(c.refused("write", {"path": "no/such/dir", "content": "x"}), "mkdir -p")
 		contains(c.refused("write", {"path": "x", "content": "*", "encoding": "base64"}), "not base64")
+		c.good("write", {"path": "half", "content": "a\ud83d"}) # of a character: what cut it in UTF-16 sends that
+		same(c.good("exec", {"command": 'cat "$CARREL_SCRATCH/half"', "budget": 100.0})["stdout"], "a\ufffd")
 		for what in ({"command": "true"}, {"argv": ["true"]}):
 			contains(c.refused("exec", {**what, "cwd": "no/such"}),
 				f'`cwd` cannot be entered: "{os.environ["WS"]}/no/such": No such file')
@@ -99,6 +101,7 @@ END
 
 @test "slices of a file, and the whole of it within a budget" {
 	python <<'END'
+		import re
 		c = Client()
 		c.start()
 		c.good("exec", {"command": "seq 100000 >$CARREL_SCRATCH/seq; printf 'äöü€𝄞x' >$CARREL_SCRATCH/utf"})
@@ -109,6 +112,13 @@ END
 		same((whole["cut"], len(whole["text"]) <= 20000), (True, True))
 		result = c.call("read", {"path": "seq"})
 		contains(result["content"][-1]["text"], "`chars`")
+		# What is cut says how it goes on, from wherever it began.
+		for begin in ({}, {"lines": "500:90000"}, {"chars": "-5000:"}, {"bytes": "77:"}):
+			first = c.call("read", {"path": "seq", "budget": 1000, **begin})
+			unit, part = re.search(r'goes on with "(chars|bytes)": "(\d+:\d+)"', first["content"][-1]["text"]).groups()
+			more = c.good("read", {"path": "seq", unit: part})
+			same(more["start"], first["structuredContent"]["end"])
+			same(len(more["text"]), 1000)
 		contains(c.refused("read", {"path": "seq", "lines": "b:a"}), "lines")
 		contains(c.refused("read", {"path": "seq", "lines": "1:2", "chars": "1:2"}), "one of")
 		contains(c.refused("read", {"path": os.environ["WS"]}), "directory")
@@ -192,6 +202,26 @@ END
 		contains(text("list", {"path": "/etc/passwd"}), "A file is no directory")
 		contains(text("write", {"path": "/etc/carrel-test", "content": "x"}), "cannot be written: readable. ")
 		contains(text("write", {"path": f"{ws}/.mcp.json", "content": "x"}), "cannot be written: protected; ")
+		# Of several artifacts, which of them stay; and the tool's own word for what would help.
+		for name in ("one", "two"):
+			c.good("write", {"path": name, "content": name})
+		said = text("promote", {"sources": ["one", "missing"], "destination": ws})
+		contains(said, f"not everything was promoted, only what has an arrow here: one -> {ws}/one\n")
+		contains(said, "there is no such artifact: missing")
+		same(open(f"{ws}/one").read(), "one")
+		said = text("promote", {"sources": ["two"], "destination": f"{ws}/one"})
+		contains(said, "nothing was promoted: ")
+		contains(said, "hint: `overwrite` replaces it")
+		same("--force" in said, False)
+		c.good("promote", {"sources": ["two"], "destination": f"{ws}/one", "overwrite": True})
+		same(open(f"{ws}/one").read(), "two")
+		# Ended by a limit, with an output and status 0: again where the shell was slower than its time.
+		line = "exec 2>/dev/null; trap 'echo told; exit 0' TERM; while :; do sleep 0.1; done"
+		for seconds in (1, 4, 16, 64):
+			result = c.call("exec", {"command": line, "timeout_seconds": seconds})
+			if result["structuredContent"]["signal"] is None:
+				break
+		same(result["content"][0]["text"], "told\n[exit status 0; limit: timeout]\n")
 		# A file that says it has a page, and has a few characters.
 		read = c.good("read", {"path": "/sys/devices/system/cpu/online"})
 		same((read["cut"], read["end"]), (False, len(read["text"])))

@@ -282,6 +282,8 @@ static void calls_that_are_wrong(void **state)
 		{ "{\"text\":\"a\",\"zzzzzzz\":1}", "there are: `text` `times`" },
 		{ "{\"text\":\"a\",\"times\":4}", "`times` must be between 1 and 3" },
 		{ "{\"text\":\"a\",\"times\":1.5}", "`times` must be of type integer" },
+		{ "{\"text\":\"a\",\"times\":1e300}", "`times` must be of type integer" },
+		{ "{\"text\":\"a\",\"times\":4.0}", "`times` must be between 1 and 3" },
 		{ "{\"text\":\"a\",\"loud\":\"yes\"}", "`loud` must be of type boolean" },
 		{ "{\"text\":\"a\",\"words\":[1]}", "`words` must be an array of strings" },
 		{ "{\"text\":\"a\",\"env\":[\"A\"]}", "`env` must be an object of strings" },
