@@ -85,6 +85,13 @@ static int classify_all(
 	struct control_message *answer = malloc(sizeof(*answer));
 	int r = answer ? 0 : error_set(e, ERROR_LIMIT, "session", ENOMEM, NULL, "no memory");
 
+	/* What is no path is said before anything is printed: half a document is none. */
+	for (const char *const *path = paths; r >= 0 && *path; path++) {
+		char *whole = client_absolute(*path, e);
+
+		r = whole ? 0 : -EINVAL;
+		free(whole);
+	}
 	for (bool first = true; r >= 0 && *paths; paths++, first = false) {
 		if (json)
 			r = put(first ? "[" : ",", 1);

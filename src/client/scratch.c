@@ -49,9 +49,9 @@ static int run_path(const struct call *c)
 	return r < 0 ? r : talk_result("\n", 1, c->e);
 }
 
-static int fail_outside(const struct call *c, const char *word)
+static int fail_outside(const char *word, struct error *e)
 {
-	return error_set(c->e, ERROR_SCRATCH, "session", 0, word, "this is not in the scratch");
+	return error_set(e, ERROR_SCRATCH, "session", 0, word, "this is not in the scratch");
 }
 
 static int run_list(const struct call *c)
@@ -62,7 +62,7 @@ static int run_list(const struct call *c)
 	if (c->count) {
 		below = place_below(c->place, c->words[0]);
 		if (!below)
-			return fail_outside(c, c->words[0]);
+			return fail_outside(c->words[0], c->e);
 	}
 	int r = scratch_list_read(&list, &c->place->arena, c->place->scratch, below, c->e);
 	if (r < 0)
@@ -97,25 +97,35 @@ static int run_get(const struct call *c)
 	const char *below = place_below(c->place, c->words[0]);
 
 	if (!below)
-		return fail_outside(c, c->words[0]);
+		return fail_outside(c->words[0], c->e);
 	return scratch_get(c->place->scratch, below, STDOUT_FILENO, c->e);
 }
 
+static int remove_one(const struct call *c, const char *name, struct error *e)
+{
+	const char *below = place_below(c->place, name);
+
+	if (!below)
+		return fail_outside(name, e);
+	if (place_is_furniture(c->place, below))
+		return error_set(e, ERROR_SCRATCH, "session", EBUSY, below,
+			"the session itself stands on this");
+	return scratch_remove(c->place->scratch, below, &c->place->arena, e);
+}
+
+/* Each on its own, as rm(1) does: the first failure is the status, and every one is said. */
 static int run_remove(const struct call *c)
 {
-	for (size_t i = 0; i < c->count; i++) {
-		const char *below = place_below(c->place, c->words[i]);
+	int first = 0;
 
-		if (!below)
-			return fail_outside(c, c->words[i]);
-		if (place_is_furniture(c->place, below))
-			return error_set(c->e, ERROR_SCRATCH, "session", EBUSY, below,
-				"the session itself stands on this");
-		int r = scratch_remove(c->place->scratch, below, &c->place->arena, c->e);
-		if (r < 0)
-			return r;
+	for (size_t i = 0; i < c->count; i++) {
+		struct error e = { 0 };
+		int r = remove_one(c, c->words[i], &e);
+
+		(void)say_error(&e);
+		first = first < 0 ? first : r;
 	}
-	return 0;
+	return first;
 }
 
 #define ABOUT_SESSION "\n  -s, --session ID   which session; default: CARREL_SESSION\n"

@@ -101,10 +101,13 @@ int scratch_put(int scratch, const char *name, int from, bool force, struct aren
 	const char **ret_name, struct error *e)
 {
 	struct promote_temp temp;
+	struct stat st;
 	const char *last = last_component(a, name);
 
 	if (!last)
 		return fail(-EINVAL, name, "this is no name for a file", e);
+	if (fstat(from, &st) == 0 && S_ISDIR(st.st_mode))
+		return fail(-EISDIR, last, "what is to be put there is no file", e);
 	int r = check_taken(scratch, last, force, e);
 	if (r < 0)
 		return r;

@@ -105,9 +105,15 @@ inside() {
 		assert_status 125
 		[[ -z $output ]] || fail "$name gave something"
 	done
-	# What tools link to is not removed with the link.
-	carrel scratch remove link dir
-	assert_status 0
+	# What tools link to is not removed with the link; a name that is none holds up no other.
+	carrel scratch remove link missing dir ../x
+	assert_status 125
+	assert_matches "$stderr" 'nothing to remove: missing'
+	assert_matches "$stderr" 'not in the scratch: ../x'
+	[[ ! -L $SCRATCH/link && ! -L $SCRATCH/dir ]] || fail 'the others were not removed'
+	run --separate-stderr "$CARREL" scratch put x "$T/dir"
+	assert_status 125
+	assert_matches "$stderr" 'is no file'
 	[[ -e $T/secret && -e $T/dir/a ]]
 }
 

@@ -124,6 +124,9 @@ refused() {
 
 @test "an empty path is none" {
 	begin
+	carrel classify --json /etc ''
+	assert_status 125
+	[[ -z $output ]] || fail 'half a document'
 	carrel classify ''
 	assert_status 125
 	assert_matches "$stderr" 'an empty path'
