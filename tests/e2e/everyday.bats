@@ -65,7 +65,7 @@ git_in() {
 		g stash list; g gc -q; g log --oneline | wc -l
 		g clone -q . "$CARREL_SCRATCH/copy"; g -C "$CARREL_SCRATCH/copy" log --oneline | wc -l
 	END
-	carrel run -- sh work
+	carrel run --env GIT_CONFIG_NOSYSTEM -- sh work
 	assert_status 0
 	assert_output $'3\n3'
 	[[ $(git -C "$WS" log --oneline | wc -l) == 3 ]]

@@ -6,6 +6,7 @@ load escape
 
 setup() {
 	escape_setup
+	SETTINGS=(--env GIT_CONFIG_NOSYSTEM) # inside git has no more been told than outside
 	make_repository "$WS"
 	ORIGINAL=$(<"$WS/.git/config")
 }

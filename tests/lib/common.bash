@@ -28,6 +28,7 @@ common_setup() {
 	# bats notes the stack before each command, in these files too, where it says less than the line that called.
 	bats_add_debug_exclude_path "${BASH_SOURCE[0]%/*}"
 	unset XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
+	export GIT_CONFIG_NOSYSTEM=1 # git as it is where nobody has told it anything: $HOME is empty
 	T=$(mktemp -d "${COMMON_DIR:-/var/tmp}/t.XXXXXX")
 	WS=$T/ws BASE=$T/base
 	export T WS BASE HOME=$T/home TMPDIR=$T/base
