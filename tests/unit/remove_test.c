@@ -149,12 +149,17 @@ static void chain_with_descriptors(
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		const struct rlimit limit = { descriptors, descriptors };
+		struct rlimit limit;
 		struct remove_result result;
 
 		/* So that the bound is @descriptors minus 4, whatever the test has inherited. */
 		if (dup2(t->fd, 3) < 0 || syscall(SYS_close_range, 4U, ~0U, 0U) < 0 ||
-			setrlimit(RLIMIT_NOFILE, &limit) < 0)
+			getrlimit(RLIMIT_NOFILE, &limit) < 0)
+			_exit(2);
+		if (limit.rlim_max > descriptors) /* which may be no more than these already */
+			limit.rlim_max = descriptors;
+		limit.rlim_cur = limit.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
 			_exit(2);
 		if (remove_tree(3, "s", &result, NULL) < 0)
 			_exit(3);
