@@ -5,6 +5,7 @@
 # ends with status 1 where there was one. tests/lint/selftest.bats shows that each can fail.
 set -euo pipefail
 export LC_ALL=C
+unset POSIXLY_CORRECT "${!GIT_@}" # a hook of git's has a GIT_DIR, of another repository
 
 source_dir=$(cd "${1:?the source directory}" && pwd -P)
 # shellcheck disable=SC2034 # for those that look at what was built
