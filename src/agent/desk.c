@@ -110,12 +110,10 @@ static int read_paths(struct desk *d, struct error *e)
 
 static int open_places(struct desk *d, const struct client_session *session, struct error *e)
 {
-	struct stdio_output output;
-	int r = client_output(session, &output, e);
+	int r = client_output(session, &d->output, e);
 
 	if (r < 0)
 		return r;
-	d->output_max = output.max_bytes;
 	d->results =
 		fd_open_at(session->dir, "tool-results", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
 	d->pad = pad_open(session->dir);

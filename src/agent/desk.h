@@ -14,6 +14,7 @@
 #include "agent/buffer.h"
 #include "agent/loop.h"
 #include "host/control.h"
+#include "host/stdio.h"
 
 /* A request without its answer; lies in the struct of whom it belongs to. */
 struct desk_asked {
@@ -34,7 +35,7 @@ struct desk {
 	bool lost;                  /* the connection is gone */
 	bool no_bash;               /* the session has none: sh runs command lines */
 	unsigned umask;             /* of what commands make */
-	uint64_t output_max;        /* bytes of one output of a command */
+	struct stdio_output output; /* what the session allows the outputs of one command */
 	bool own_user;              /* commands run as the user that we are */
 	int null;                   /* /dev/null, for reading */
 	char *block;                /* CAPTURE_BLOCK bytes, for all captures */

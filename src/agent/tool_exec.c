@@ -320,10 +320,14 @@ static void output_came(void *context)
 static int open_stream(struct work *w, int i, int *ret_write)
 {
 	const struct desk *d = w->desk;
-	uint64_t budget = (uint64_t)field_integer(w->arguments, "budget", TOOLS_BUDGET);
+	uint64_t most =
+		d->output.budget; /* the session's: what a call has, and can have no more of */
+	uint64_t budget = (uint64_t)field_integer(
+		w->arguments, "budget", most == BUDGET_NONE ? TOOLS_BUDGET : (int64_t)most);
 
-	int r = capture_open(
-		&w->out[i], d->loop, d->block, budget, d->output_max, d->own_user, ret_write);
+	budget = budget < most ? budget : most;
+	int r = capture_open(&w->out[i], d->loop, d->block, budget, d->output.max_bytes,
+		d->own_user, ret_write);
 	w->out[i].passed = output_came;
 	w->out[i].context = w;
 	return r;
@@ -371,7 +375,7 @@ static void exec_start(struct call *c, const json_t *arguments)
 	w->call = c;
 	w->desk = call_desk(c);
 	w->arguments = arguments;
-	w->merged = field_flag(arguments, "merge_output", false);
+	w->merged = field_flag(arguments, "merge_output", w->desk->output.merge);
 	w->in.fd = w->out[0].watch.fd = w->out[1].watch.fd = -1;
 	w->out[0].loop = w->out[1].loop = w->desk->loop;
 	w->out[0].budget.file = w->out[1].budget.file = -1;

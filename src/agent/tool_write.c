@@ -134,6 +134,6 @@ const struct tool tool_write = {
 		"goes to the scratch: give a relative path. Protected files cannot be written.",
 	.input = input,
 	.output = output,
-	.hints = TOOL_DESTRUCTIVE | TOOL_IDEMPOTENT,
+	.hints = TOOL_DESTRUCTIVE, /* not idempotent: what is appended twice is there twice */
 	.start = write_start,
 };

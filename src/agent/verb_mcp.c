@@ -275,9 +275,11 @@ static int open_server(struct mcp *m)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+/* Its word, or the end of the connection. What it says, such as what was quarantined, is for the user. */
 static void session_ended(struct desk_asked *a, struct control_message *message)
 {
-	(void)message; /* its word, or the end of the connection: it is over */
+	if (message && message->head.kind == CONTROL_DONE)
+		(void)!fd_write_all(STDERR_FILENO, message->body, message->size);
 	a->tag = 0;
 }
 

@@ -192,3 +192,34 @@ END
 		same(c.close()[1], 0)
 END
 }
+
+@test "the session's output-budget is what a call has, and the most; merge-output holds too" {
+	python <<'END'
+		c = Client("--output-budget", "40", "--merge-output")
+		c.start()
+		for budget in ({}, {"budget": 200}):
+			said = c.good("exec", {"command": "seq 1000; echo last >&2", **budget})
+			contains(said["stdout"], "... [3,858 chars omitted")
+			contains(said["stdout"], "\nlast\n")
+			same("stderr" in said, False)
+		same(c.good("exec", {"command": "echo e >&2", "merge_output": False})["stderr"], "e\n")
+		same(c.close()[1], 0)
+END
+}
+
+@test "what the session has to say at its end is said on stderr" {
+	mkdir -p "$T/work"
+	python <<'END'
+		with open(os.environ["T"] + "/said", "w") as said:
+			c = Client("--workspace", os.environ["T"] + "/work", "--keep", stderr=said)
+			c.start()
+			scratch = c.good("write", {"path": "a", "content": "kept"})["path"]
+			same(c.good("exec", {"command": "mkdir -p .git/hooks"})["status"], 0)
+			same(c.close(), ([], 0))
+		same(open(scratch).read(), "kept")
+		said = open(os.environ["T"] + "/said").read()
+		contains(said, "carrel: kept: " + os.path.dirname(scratch))
+		contains(said, "carrel: quarantined, since the host would obey it: ")
+END
+	rm -rf "$BASE"/carrel-*
+}
