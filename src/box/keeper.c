@@ -1,8 +1,8 @@
 /*
  * keeper.c - see keeper.h.
  *
- * Runs in: init (run), or a child of init (live session). No heap, no stdio. May not: start a second
- * command, or outlive the supervisor's end of its channel.
+ * Runs in: init (run), or a child of init (live session). No heap, no stdio. May not: have two
+ * commands at a time, or outlive the supervisor's end of its channel.
  */
 #include "box/keeper.h"
 

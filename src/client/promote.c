@@ -70,8 +70,8 @@ static int open_dest(struct job *j, const char *dest, bool many)
 			"cannot promote there");
 	int r = promote_dest_open(&j->dest, &j->place->arena, &j->place->guard, whole,
 		many ? PROMOTE_DEST_DIR : PROMOTE_DEST_EITHER, j->e);
-	if (r == -ENOTDIR && many)
-		error_hint(j->e, "several artifacts need a directory");
+	if ((r == -ENOTDIR || r == -ENOENT) && many)
+		error_hint(j->e, "several artifacts need a directory that is there");
 	return r;
 }
 

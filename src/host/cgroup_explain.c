@@ -67,7 +67,7 @@ static void remedy_controllers(const struct cgroup_place *place, char *ret_text,
 			place->path);
 }
 
-static void remedy_rights(const struct cgroup_place *place, char *ret_text, size_t size)
+static void remedy_rights(char *ret_text, size_t size)
 {
 	if (in_container())
 		(void)snprintf(ret_text, size,
@@ -91,7 +91,6 @@ static void remedy_rights(const struct cgroup_place *place, char *ret_text, size
 			"$d/cgroup.procs $d/cgroup.subtree_control && echo %d > $d/cgroup.procs`, "
 			"where the last number is your shell's",
 			(unsigned)geteuid(), (unsigned)geteuid(), (int)getppid());
-	(void)place;
 }
 
 void cgroup_remedy(const struct cgroup_place *place, char *ret_text, size_t size)
@@ -116,7 +115,7 @@ void cgroup_remedy(const struct cgroup_place *place, char *ret_text, size_t size
 	case CGROUP_LACK_WRITABLE:
 	case CGROUP_LACK_RIGHTS:
 	case CGROUP_LACK_ROOM:
-		remedy_rights(place, ret_text, size);
+		remedy_rights(ret_text, size);
 		return;
 	}
 }

@@ -85,7 +85,7 @@ static void end_executions_of(struct server *s, int index)
 		switch (slot->state) {
 		case SLOT_RUNNING:
 		case SLOT_ASKED:
-			server_kill_slot(s, slot);
+			server_kill_slot(slot);
 			break;
 		case SLOT_PTY:
 		case SLOT_LINGERS:

@@ -69,7 +69,7 @@ static int do_signal(
 		if (slot->state == SLOT_PTY)
 			server_ask_to_end(s, slot, SIGKILL);
 		else
-			server_kill_slot(s, slot);
+			server_kill_slot(slot);
 		return 0;
 	}
 	/* Before it began and after it ended there is nobody to take it. */

@@ -189,9 +189,8 @@ static int signal_keeper(struct slot *slot, int signal, bool everything)
 	return server_tell_keeper(slot, &record);
 }
 
-void server_kill_slot(struct server *s, struct slot *slot)
+void server_kill_slot(struct slot *slot)
 {
-	(void)s;
 	if (slot->state == SLOT_KILLING || slot->state == SLOT_LINGERS)
 		return; /* it is being done: asking again gains no time */
 	slot->state = SLOT_KILLING;
@@ -279,7 +278,7 @@ void server_ask_to_end(struct server *s, struct slot *slot, int signal)
 		return;
 	}
 	if (slot->state == SLOT_ASKED)
-		server_kill_slot(s, slot);
+		server_kill_slot(slot);
 	if (slot->state != SLOT_RUNNING)
 		return;
 	slot->state = SLOT_ASKED;
@@ -329,7 +328,7 @@ void server_slot_deadline(struct server *s, struct slot *slot)
 		server_ask_to_end(s, slot, SIGTERM);
 		return;
 	case SLOT_ASKED:
-		server_kill_slot(s, slot);
+		server_kill_slot(slot);
 		return;
 	case SLOT_KILLING:
 		/* Something inside stopped the keeper, or a process cannot die: init takes over. */

@@ -144,7 +144,7 @@ void server_make_busy(struct server *s, struct slot *slot, enum slot_state state
 /* The keeper has said who it is: an execution that waited for that begins. */
 void server_keeper_known(struct server *s, struct slot *slot);
 void server_ask_to_end(struct server *s, struct slot *slot, int signal);
-void server_kill_slot(struct server *s, struct slot *slot);
+void server_kill_slot(struct slot *slot);
 void server_free_slot(struct server *s, struct slot *slot);
 /* Its keeper has done nothing that another execution could not follow: it waits for the next one. */
 void server_rest_slot(struct server *s, struct slot *slot);

@@ -26,7 +26,7 @@ static const struct verb_words verb_words[] = {
 	{ "session start", true, "--json --foreground --die-with", "" },
 	{ "session list", false, "--json", "" },
 	{ "session show", false, "--session -s --json", "" },
-	{ "session end", false, "--session -s", "" },
+	{ "session end", false, "--session -s --json", "" },
 	{ "exec", false, EXEC_OPTIONS " --detach --name --stop", "" },
 	{ "shell", true, "--session -s", "" },
 	{ "classify", false, "--session -s --json", "" },
@@ -45,7 +45,7 @@ static const struct verb_words verb_words[] = {
 	{ "doctor", false, "--json", "" },
 	{ "attest", true, "--json", "" },
 	{ "mcp", true, "", "" },
-	{ "pad", false, "-s --json", "write append read clear" },
+	{ "pad", false, "--session -s --json", "write append read clear" },
 	{ "help", false, "", "" },
 };
 enum { VERB_COUNT = sizeof(verb_words) / sizeof(verb_words[0]) };
