@@ -7,7 +7,7 @@ setup() {
 	common_setup
 	DEV=$CARREL_SOURCE/dev
 	mkdir "$T/bin" "$T/b"
-	for tool in bash cat cut dirname env getent id mktemp nproc rm sed; do
+	for tool in bash cat cut dirname env flock getent id mktemp nproc rm sed; do
 		ln -s "$(command -v "$tool")" "$T/bin/$tool"
 	done
 }
@@ -152,6 +152,19 @@ suite() {
 	fake ctest 'exit 7'
 	dev test
 	assert_status 7
+}
+
+@test "test: one run at a time in a build, a second waits for the first" {
+	[[ -r /etc/debian_version ]] || skip 'no Debian'
+	T_FAILS=0 suite
+	exec {first}>>"$T/b/tests.lock"
+	flock "$first"
+	PATH=$T/bin CARREL_BUILD=$T/b bash "$DEV" test >"$T/out" 2>"$T/err" </dev/null {first}>&- 3>&- &
+	wait_for grep -q 'waiting for the other run' "$T/err"
+	! grep -qs '^ctest' "$T/log" || fail 'it did not wait'
+	exec {first}>&-
+	wait $!
+	grep -q '^ctest' "$T/log"
 }
 
 @test "CI runs the suite with CI set and no stdin" {
