@@ -156,13 +156,17 @@ static int add_reviewed(struct closer *c)
 		return 0;
 	int r = gitdirs_review(c->arena, what->workspace, what->caller, what->begun,
 		what->git_rules, what->git_rule_count, &rules, &count, c->e);
-	for (size_t i = 0; i < count && r >= 0; i++) {
+	/* Where it has not come to its end, that is an error; what it found is taken away all the same. */
+	for (size_t i = 0; i < count; i++) {
 		const char *root = rules[i].kind == GITDIR_QUARANTINE
 			? root_of(what, rules[i].path)
 			: NULL;
+		int added = root && *path_below(root, rules[i].path)
+			? add_item(c, root, rules[i].path, 0)
+			: 0;
 
-		if (root && *path_below(root, rules[i].path))
-			r = add_item(c, root, rules[i].path, 0);
+		if (r >= 0)
+			r = added;
 	}
 	return r;
 }

@@ -15,7 +15,7 @@
 #include "host/output.h"
 #include "host/promote_session.h"
 
-enum { STATUS_CARREL = 125, CLOSE_ARENA_SIZE = 16 << 20 };
+enum { STATUS_CARREL = 125, CLOSE_ARENA_SIZE = 64 << 20 };
 
 /* What the user must hear although the session itself went well. */
 static void complain(struct finish *f, const struct error *e)

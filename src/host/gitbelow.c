@@ -3,8 +3,8 @@
  * gitfind.h.
  *
  * Runs in: the launcher, outside.
- * May not: look at more directories than f->budget, or deeper than MODULE_DEPTH_MAX. Where there
- * are more, the whole of it is read-only.
+ * May not: look at more directories than f->budget and f->worktrees, or deeper than MODULE_DEPTH_MAX.
+ * Where there are more, the whole of it is read-only; worktrees in the review go as a whole.
  */
 #include "host/gitfind.h"
 
@@ -34,12 +34,13 @@ struct module_walk {
 		unsigned depth;
 	} * items;
 	size_t count;
+	unsigned *budget;
 	bool truncated;
 };
 
 static void walk_push(struct finder *f, struct module_walk *w, const char *path, unsigned depth)
 {
-	if (f->budget == 0 || depth > MODULE_DEPTH_MAX) {
+	if (*w->budget == 0 || depth > MODULE_DEPTH_MAX) {
 		w->truncated = true;
 		return;
 	}
@@ -50,7 +51,7 @@ static void walk_push(struct finder *f, struct module_walk *w, const char *path,
 		f->full = true;
 		return;
 	}
-	f->budget--;
+	(*w->budget)--;
 	w->items = grown;
 	grown[w->count++] = (struct module_directory){ path, depth };
 }
@@ -96,7 +97,7 @@ static void keep_closed(struct finder *f, const char *modules, size_t first_rule
  */
 static void open_modules(struct finder *f, const char *modules, bool closed)
 {
-	struct module_walk walk = { 0 };
+	struct module_walk walk = { .budget = &f->budget };
 	size_t first_rule = f->rule_count;
 
 	if (!modules)
@@ -191,7 +192,8 @@ void gitfind_listed(struct finder *f, const char *worktree)
 		if (length < 5 || strncmp(f->config.name, "submodule.", 10) != 0 ||
 			strcmp(f->config.name + length - 5, ".path") != 0)
 			continue;
-		if (++seen > LISTED_SUBMODULES_MAX)
+		/* Others need memory, too: any number of files can list as many. */
+		if (++seen > LISTED_SUBMODULES_MAX || f->arena->used > f->arena->size / 2)
 			break;
 		if (!f->config.cut && is_plain_path(f->config.value))
 			gitfind_worktree(f, gitfind_join(f, worktree, f->config.value));
@@ -348,7 +350,7 @@ static void one_worktree(struct finder *f, const char *path)
 
 void gitfind_worktrees(struct finder *f, const char *worktrees)
 {
-	struct module_walk walk = { 0 }; /* a list of directories, one level of it */
+	struct module_walk walk = { .budget = &f->worktrees }; /* one level of it */
 	const struct module_directory top = { .path = worktrees,
 		.depth = MODULE_DEPTH_MAX - 1 };
 
@@ -360,6 +362,8 @@ void gitfind_worktrees(struct finder *f, const char *worktrees)
 			one_worktree(f, walk.items[i].path);
 		return;
 	}
+	if (f->since)
+		gitfind_item(f, worktrees, ROLE_CROWD, NULL);
 	gitfind_rule(f, GITDIR_PROTECT, worktrees, true, "more of them than are looked at");
 	gitfind_note(f, worktrees, "more worktrees than are looked at: all of it is read-only");
 	for (size_t i = 0; i < f->item_count; i++)

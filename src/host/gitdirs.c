@@ -3,7 +3,7 @@
  *
  * Runs in: the launcher, outside, as the caller.
  * May not: walk the work tree. It lists the workspace's direct children, at most CHILDREN_MAX
- * of them, and otherwise only git directories, at most DIRECTORIES_MAX.
+ * of them, and otherwise only git directories, at most DIRECTORIES_MAX of submodules and of worktrees.
  */
 #include "host/gitdirs.h"
 
@@ -286,6 +286,8 @@ int gitfind_all(
 	f->workspace_length = strlen(workspace);
 	f->caller = caller;
 	f->budget = DIRECTORIES_MAX;
+	/* A session may add to what there was. */
+	f->worktrees = f->since ? 2 * DIRECTORIES_MAX : DIRECTORIES_MAX;
 	f->gitlinks = GITLINKS_MAX;
 	f->workspace_fd = open_workspace(f, workspace);
 	if (f->workspace_fd < 0)

@@ -73,8 +73,9 @@ MUST_CHECK int gitdirs_find(struct arena *a, const char *workspace, uid_t caller
  * @since: CLOCK_REALTIME when the session started; what is older is not its work.
  * @start, @start_count: what gitdirs_find() returned then.
  * @ret_rules, @ret_count: only GITDIR_QUARANTINE and GITDIR_NOTE. A path may lie below another.
- * Returns 0 or -errno like gitdirs_find(), which it calls; then nothing was reviewed, and the
- * report has to say so.
+ * Returns 0 or -errno like gitdirs_find(), which it calls; then not all was reviewed, and the
+ * report has to say so. What was there when the session began is looked at first, and what was found so
+ * far is returned then, too.
  */
 MUST_CHECK int gitdirs_review(struct arena *a, const char *workspace, uid_t caller,
 	struct timespec since, const struct gitdir_rule *start, size_t start_count,

@@ -42,6 +42,7 @@ enum git_role {
 	ROLE_WORKTREE, /* .git/worktrees/NAME of a work tree in the workspace */
 	ROLE_MODULE,   /* .git/modules/NAME */
 	ROLE_OTHER, /* .git/worktrees/NAME of a work tree elsewhere: no rules but the one on it */
+	ROLE_CROWD, /* review: .git/worktrees with more in it than is looked at */
 };
 
 /* One git directory still to be looked at. */
@@ -67,7 +68,9 @@ struct finder {
 	size_t rule_count;
 	struct git_item *items;
 	size_t item_count;
-	unsigned budget;   /* directories that may still be looked at */
+	unsigned budget; /* directories in modules that may still be looked at */
+	unsigned
+		worktrees; /* the same of worktrees: those of one repository hide no submodule of the next */
 	unsigned gitlinks; /* entries of indexes that may still be looked at */
 	bool full;         /* the arena is; nothing found counts any more */
 	const struct timespec

@@ -165,7 +165,7 @@ static void read_config(struct finder *f, struct configured *found, const char *
 		start = f->config.start;
 		end = f->config.end;
 	}
-	if (result == 0 && seen == 1 && file == found->files[0])
+	if (result == 0 && seen == 1 && file == found->files[0] && !f->since)
 		found->shown = without(f, fd, f->config.total, start, end);
 	if (result < 0)
 		gitfind_note(f, file, "not a configuration that git would accept");
@@ -259,7 +259,7 @@ void gitfind_directory(struct finder *f, size_t index)
 	const struct git_item item = f->items[index];
 	struct git_names n;
 
-	if (item.role == ROLE_OTHER)
+	if (item.role == ROLE_OTHER || item.role == ROLE_CROWD)
 		return;
 	autofd int fd = gitfind_open(f, item.path);
 

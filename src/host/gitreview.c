@@ -223,13 +223,71 @@ static void review_above(struct review *r)
 	gitfind_note(f, file, "not an index whose submodules can be told");
 }
 
+static bool is_known(const struct review *r, const char *path)
+{
+	for (size_t i = 0; i < r->known_count; i++)
+		if (strcmp(r->known[i], path) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * review_known - the git directories that were there, before anything is looked for: the tools can leave
+ * more to be found than there is memory for. What takes none, whatever is in it, is looked at here.
+ */
+static void review_known(struct review *r)
+{
+	static const char *const files[] = { "/config", "/commondir" };
+	struct finder *f = r->f;
+
+	r->known = arena_array(f->arena, r->start_count, sizeof(*r->known));
+	for (size_t i = 0; r->known && i < r->start_count; i++) {
+		const struct gitdir_rule *rule = &r->start[i];
+		const char *file = strrchr(rule->path, '/');
+
+		if (rule->kind != GITDIR_PROTECT || !rule->exists ||
+			(strcmp(file, files[0]) != 0 && strcmp(file, files[1]) != 0))
+			continue;
+		const char *path =
+			arena_copy(f->arena, rule->path, (size_t)(file - rule->path));
+		autofd int fd = path ? gitfind_open(f, path) : -ENOMEM;
+
+		/* Else it is what some configuration includes. */
+		if (fd < 0 || gitpath_type(fd, "HEAD") <= 0 || is_known(r, path))
+			continue;
+		r->known[r->known_count++] = path;
+		review_links(r, fd, path);
+		review_states(r, fd, path);
+	}
+}
+
+/* hold - look at @directory, whose `config` was held: a repository, or what some config includes. */
+static void hold(struct finder *f, const char *directory)
+{
+	static const char dot_git[] = "/.git";
+	size_t length = strlen(directory), tail = sizeof(dot_git) - 1;
+	const char *head = gitfind_join(f, directory, "HEAD");
+
+	if (length > tail && strcmp(directory + length - tail, dot_git) == 0) {
+		const char *worktree = arena_copy(f->arena, directory, length - tail);
+
+		if (!worktree)
+			f->full = true;
+		else if (gitpath_type(AT_FDCWD, directory) == DT_DIR)
+			gitfind_item(f, directory, ROLE_MAIN, worktree);
+	} else if (head && gitpath_type(AT_FDCWD, head) > 0) {
+		/* Its gitfile may lie behind any number of entries; its config names the work tree. */
+		gitfind_item(f, directory, ROLE_MODULE, NULL);
+	}
+}
+
 /*
  * review_held - the repositories whose configuration was held need not be found again: tools can put any
  * number of entries before them, and take them out of an index.
  */
 static void review_held(struct review *r)
 {
-	static const char config[] = "/.git/config";
+	static const char config[] = "/config";
 	struct finder *f = r->f;
 	size_t tail = sizeof(config) - 1, first = f->item_count;
 
@@ -241,13 +299,12 @@ static void review_held(struct review *r)
 			strcmp(path + length - tail, config) != 0 ||
 			!gitfind_beneath(path, f->workspace))
 			continue;
-		const char *worktree = arena_copy(f->arena, path, length - tail);
-		const char *dot_git = arena_copy(f->arena, path, length - strlen("/config"));
+		const char *directory = arena_copy(f->arena, path, length - tail);
 
-		if (!worktree || !dot_git)
+		if (!directory)
 			f->full = true;
-		else if (gitpath_type(AT_FDCWD, dot_git) == DT_DIR)
-			gitfind_item(f, dot_git, ROLE_MAIN, worktree);
+		else
+			hold(f, directory);
 	}
 	for (size_t i = first; i < f->item_count && !f->full; i++)
 		gitfind_directory(f, i);
@@ -279,6 +336,12 @@ static void review_worktree(struct review *r, int fd, const char *path)
 static void review_directory(struct review *r, const struct git_item *item)
 {
 	struct finder *f = r->f;
+
+	if (item->role == ROLE_CROWD) {
+		if (!is_closed(r, item->path))
+			review_quarantine(r, item->path, "more worktrees than are looked at");
+		return;
+	}
 	autofd int fd = gitfind_open(f, item->path);
 
 	if (fd == -ENOENT)
@@ -287,8 +350,10 @@ static void review_directory(struct review *r, const struct git_item *item)
 		gitfind_note(f, item->path, "could not be reviewed");
 		return;
 	}
-	review_links(r, fd, item->path);
-	review_states(r, fd, item->path);
+	if (!is_known(r, item->path)) {
+		review_links(r, fd, item->path);
+		review_states(r, fd, item->path);
+	}
 	if (item->role == ROLE_WORKTREE || item->role == ROLE_OTHER)
 		review_worktree(r, fd, item->path);
 	/* The index of a repository outside is the main work tree's, and was read-only. */
@@ -303,6 +368,7 @@ int gitdirs_review(struct arena *a, const char *workspace, uid_t caller, struct 
 	struct finder *f = arena_alloc(a, sizeof(*f));
 	struct review *r = arena_alloc(a, sizeof(*r));
 
+	*ret_count = 0;
 	if (!f || !r)
 		return error_set(e, ERROR_LIMIT, "close", ENOMEM, workspace, "out of arena");
 	since.tv_nsec -= CLOCK_SLACK_NS;
@@ -311,18 +377,28 @@ int gitdirs_review(struct arena *a, const char *workspace, uid_t caller, struct 
 		since.tv_sec--;
 	}
 	f->since = &since;
+	f->arena = a;
+	f->caller = caller;
+	r->f = f;
+	r->since = since;
+	r->start = start;
+	r->start_count = start_count;
+	review_known(r);
+	struct gitdir_rule *first = f->rules;
+	size_t first_count = f->rule_count;
+
+	*ret_rules = first;
+	*ret_count = first_count;
+	f->rules = NULL;
+	f->rule_count = 0;
 	int result = gitfind_all(f, a, workspace, caller, e);
 	autofd int fd = f->workspace_fd;
 
 	if (result < 0)
 		return result;
-	r->f = f;
-	r->since = since;
-	r->start = start;
-	r->start_count = start_count;
 	review_held(r);
-	f->rules = NULL;
-	f->rule_count = 0;
+	f->rules = first;
+	f->rule_count = first_count;
 	for (size_t i = 0; i < start_count; i++)
 		if (start[i].kind == GITDIR_WATCH)
 			review_watched(r, &start[i]);
@@ -336,9 +412,8 @@ int gitdirs_review(struct arena *a, const char *workspace, uid_t caller, struct 
 
 		review_directory(r, &item);
 	}
-	if (f->full)
-		return error_set(e, ERROR_LIMIT, "close", ENOMEM, workspace, "out of arena");
 	*ret_rules = f->rules;
 	*ret_count = f->rule_count;
-	return 0;
+	return f->full ? error_set(e, ERROR_LIMIT, "close", ENOMEM, workspace, "out of arena")
+		       : 0;
 }

@@ -19,6 +19,8 @@ struct review {
 	struct timespec since;
 	const struct gitdir_rule *start;
 	size_t start_count;
+	const char **known; /* git directories whose links and states have been looked at */
+	size_t known_count;
 	char *text;                  /* REVIEW_TEXT_MAX + 1 bytes once one had to be read */
 	struct review_level *levels; /* once one had to be walked */
 };

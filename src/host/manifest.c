@@ -28,7 +28,7 @@
  *   write PATH, protect PATH, watch PATH, link PATH TARGET   rules of git's that are not `absent` ones
  */
 #define MANIFEST "protected"
-enum { ARENA_SIZE = 32 << 20, MANIFEST_MAX = 4 << 20 };
+enum { ARENA_SIZE = 64 << 20, MANIFEST_MAX = 4 << 20 };
 
 /* For a killed session to be over, in ms. What still lives then is busy in the kernel. */
 enum { PATIENCE = 2000 };

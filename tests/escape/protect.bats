@@ -294,6 +294,27 @@ appears() {
 	done
 }
 
+@test "a worktree's way to another configuration is seen among any number of worktrees" {
+	local script="git worktree add -q --detach d/in; cp -R .git e
+printf '[core]\\n fsmonitor = \"touch %s/pwned;false\"\\n' '$T' >>e/config
+echo \"\$PWD/e\" >.git/worktrees/in/commondir; cd .git/worktrees; seq -f j%g COUNT | xargs mkdir"
+	local count
+
+	git -C "$WS" -c user.name=u -c user.email=u@h commit -q --allow-empty -m first
+	(cd "$WS" && sh -c "${script//COUNT/3000}")
+	git -C "$WS" worktree remove d/in || true
+	[[ -e $T/pwned ]] || fail 'control'
+	for count in 600 3000; do
+		rm -rf "$T/pwned" "$WS/.git/worktrees" "$WS/d" "$WS/e"
+		session sh -c "${script//COUNT/$count}"
+		assert_status 0
+		assert_matches "$stderr" 'quarantined, since the host would obey it: .*/\.git/worktrees'
+		git -C "$WS" worktree remove d/in || true
+		[[ ! -e $T/pwned ]] || fail "it is obeyed, among $count"
+		rm -rf "$T"/base/carrel-*.quarantine
+	done
+}
+
 @test "what the config names in the workspace is protected like it" {
 	cd "$WS"
 	echo '[user]' >included

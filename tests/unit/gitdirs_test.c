@@ -1049,6 +1049,9 @@ static const char evil_config[] =
 	"mkdir git-merge-x; echo '#!/bin/sh' >evil.sh\n" \
 	"echo \"touch $R/pwned\" >>evil.sh; chmod 0755 evil.sh\n"
 
+#define EVIL_WORKTREE \
+	"git worktree add -q d/in; cp -r .git e; evil e/config; echo $PWD/e >.git/worktrees/in/commondir\n"
+
 #define D10 "/d/d/d/d/d/d/d/d/d/d"
 
 static const struct attack attacks[] = {
@@ -1130,6 +1133,27 @@ static const struct attack attacks[] = {
 		"seq -f j%g 3000 | xargs touch; cd child; ln -sf $R/pwned .git/COMMIT_EDITMSG\n"
 		"echo evil >.git/SQUASH_MSG; echo 2 >f; git add f",
 		{ "w/child/.git/COMMIT_EDITMSG" }, "cd child; git commit -q" },
+	{ "a link in a git directory apart, behind many entries",
+		"mkdir w/store; git init -q --separate-git-dir=w/store/c w/child; cd w/child; echo 1 >f; git add f\n"
+		"git commit -q -m 1",
+		"seq -f j%g 3000 | xargs touch; ln -sf $R/pwned store/c/COMMIT_EDITMSG\n"
+		"echo evil >store/c/SQUASH_MSG; cd child; echo 2 >f; git add f",
+		{ "w/store/c/COMMIT_EDITMSG" }, "cd child; git commit -q" },
+	{ "a worktree among many", "",
+		EVIL_WORKTREE "cd .git/worktrees; seq -f j%g 600 | xargs mkdir",
+		{ "w/.git/worktrees/in/commondir" }, "git worktree remove d/in" },
+	{ "a worktree among more than are looked at", "",
+		EVIL_WORKTREE "cd .git/worktrees; seq -f j%g 3000 | xargs mkdir",
+		{ "w/.git/worktrees" }, "git worktree remove d/in" },
+	{ "a submodule's submodule behind many worktrees",
+		"rm -rf w mid; git init -q mid; cd mid; git submodule --quiet add $R/seed inner\n"
+		"git commit -q -m m; cd ..; git init -q w; cd w; git submodule --quiet add $R/mid mid\n"
+		"git commit -q -m s; git submodule --quiet update --init --recursive",
+		"mkdir .git/worktrees; (cd .git/worktrees; seq -f j%g 600 | xargs mkdir)\n"
+		"cd .git/modules/mid/modules/inner; ln -sf $R/pwned COMMIT_EDITMSG; echo evil >SQUASH_MSG\n"
+		"cd $R/w/mid/inner; echo 2 >f; git add f",
+		{ "w/.git/modules/mid/modules/inner/COMMIT_EDITMSG" },
+		"cd mid/inner; git commit -q" },
 	{ "a link far down", "",
 		"d=refs/heads; for i in $(seq 40); do d=$d/d; done; mkdir -p .git/$d .git/logs/$d\n"
 		"ln -s $R/pwned .git/logs/$d/e; echo \"ref: $d/e\" >.git/HEAD",
@@ -1263,6 +1287,41 @@ static void review_in_embedded(void **state)
 		if (pwned(t) == wall)
 			fail_msg("%s", wall ? "got through" : "would not work anyway");
 	}
+}
+
+/*
+ * The tools can leave more to be found than there is memory for. What was a repository before is looked at
+ * all the same, and what was found is told beside the failure.
+ */
+static void review_out_of_memory(void **state)
+{
+	struct fixture *t = *state;
+	struct arena small;
+	struct gitdir_rule *found = NULL;
+	size_t count = 0;
+	char path[PATH_MAX];
+	struct error e = { 0 };
+
+	must(t, "cp -r seed w");
+	find(t, "w");
+	const struct timespec since = from_now();
+
+	must(t,
+		"cd w; ln -sf $R/pwned .git/COMMIT_EDITMSG; mkdir .git/worktrees; n=$(printf '%0200d' 0)\n"
+		"for i in $(seq 400); do\n"
+		"mkdir .git/worktrees/$i$n; mkdir -p d/$i$n; echo $PWD/d/$i$n/.git >.git/worktrees/$i$n/gitdir\n"
+		"done");
+	(void)snprintf(path, sizeof(path), "%s/w", t->root);
+	assert_int_equal(arena_init(&small, 512u << 10), 0);
+	assert_int_equal(gitdirs_review(&small, path, getuid(), since, t->rules, t->count,
+				 &found, &count, &e),
+		-ENOMEM);
+	assert_int_equal(count, 1);
+	assert_int_equal(found[0].kind, GITDIR_QUARANTINE);
+	assert_string_equal(strrchr(found[0].path, '/'), "/COMMIT_EDITMSG");
+	arena_free(&small);
+	/* The control arm. */
+	assert_int_equal(review(t, "w", since), 1);
 }
 
 /* The workspace is a part of a repository: its submodules there are named by an index outside. */
@@ -1414,6 +1473,7 @@ int main(void)
 		TEST(review_of_attacks),
 		TEST(review_of_embedded),
 		TEST(review_in_embedded),
+		TEST(review_out_of_memory),
 		TEST(review_of_a_part),
 		TEST(review_of_older_things),
 		cmocka_unit_test(times_in_whole_seconds),
