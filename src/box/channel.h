@@ -37,7 +37,7 @@ enum channel_kind {
 	CHANNEL_SCRATCH, /* before READY: descriptor: the root of a scratch that is memory */
 	CHANNEL_READY, /* the plan is applied; descriptor: the terminal's master, if one was asked for */
 	CHANNEL_STARTED, /* the command was executed; sent only where box.dies_as_one, or EXEC says so:
-			  * the keeper may not live to say it with ENDED */
+			  * the keeper may not live to say it with ENDED; and of a service */
 	CHANNEL_STOPPED, /* the command was stopped by signal `number` */
 	CHANNEL_OPENED, /* a keeper: the answer to OPEN: errnum, or a descriptor; body: its path */
 	CHANNEL_ENDED, /* the command ended, or could not be started. With a terminal init

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+enum { PWD_SIZE = 4096 + 8 }; /* PATH_MAX, "PWD=", and still aligned for pointers */
+
 void command_of_plan(struct command *ret, const struct plan *plan)
 {
 	*ret = (struct command){
@@ -46,22 +48,39 @@ static const char **fill_texts(const char **to, const char *text, uint32_t count
 
 size_t command_room(const struct plan *plan)
 {
-	/* "/bin/sh" in front, a NULL behind each of the two. */
-	return (2 * (size_t)REQUEST_WORDS_MAX + plan->env_count + 3) * sizeof(const char *);
+	/* "/bin/sh" in front, a NULL behind each of the two, PWD. */
+	return (2 * (size_t)REQUEST_WORDS_MAX + plan->env_count + 4) * sizeof(const char *) +
+		PWD_SIZE;
+}
+
+/* The variable says where the command starts, as the plan's does; NULL: a path that chdir(2) refuses. */
+static const char *make_pwd(char *room, const char *cwd)
+{
+	size_t size = strlen(cwd) + 1;
+
+	if (size > PWD_SIZE - strlen("PWD="))
+		return NULL;
+	memcpy(room, "PWD=", strlen("PWD="));
+	memcpy(room + strlen("PWD="), cwd, size);
+	return room;
 }
 
 void command_of_request(struct command *ret, void *room, const struct plan *plan,
 	const struct request_view *view)
 {
-	const char **words = room;
+	const char *pwd = view->cwd[0] ? make_pwd(room, view->cwd) : NULL;
+	const char **words = (const char **)(void *)((char *)room + PWD_SIZE);
 
 	words[0] = "/bin/sh";
 	const char **env = fill_texts(words + 1, view->argv, view->head.argc);
 	*env++ = NULL;
 	const char **end = env;
 	for (size_t i = 0; i < plan->env_count; i++)
-		if (!is_replaced(plan->envp[i], view))
+		if (!is_replaced(plan->envp[i], view) &&
+			!(pwd && same_name("PWD", plan->envp[i])))
 			*end++ = plan->envp[i];
+	if (pwd)
+		*end++ = pwd;
 	end = fill_texts(end, view->envp, view->head.envc);
 	*end = NULL;
 	*ret = (struct command){

@@ -24,12 +24,12 @@ struct command {
 /* command_of_plan - the one command of a `run`. */
 void command_of_plan(struct command *ret, const struct plan *plan);
 
-/* command_room - how many bytes the vectors of a request's command take at most. */
+/* command_room - how many bytes the vectors and PWD of a request's command take at most. */
 size_t command_room(const struct plan *plan);
 
 /*
  * command_of_request - the command of an execution: the session's environment with the request's
- * variables over it. @room: command_room() bytes for its vectors; it and @view stay in use.
+ * variables over it. @room: command_room() bytes for these, aligned; it and @view stay in use.
  */
 void command_of_request(struct command *ret, void *room, const struct plan *plan,
 	const struct request_view *view);

@@ -264,7 +264,8 @@ static int find_command(struct keeper *k, const struct channel_record *record, i
 	return 0;
 }
 
-/* The kernel may kill this process with the command, and then nobody else could say so. */
+/* The kernel may kill this process with the command, and then nobody else could say so; and who asked for a
+ * service is told that it runs, not how it ends. */
 static void say_started(void)
 {
 	struct channel_record record = { .kind = CHANNEL_STARTED };
@@ -294,7 +295,7 @@ static void start_payload(
 	k->payload = payload_start(&k->start, (char *)k->stack + STACK_SIZE);
 	if (k->payload < 0)
 		box_fail(STEP_EXEC, k->payload);
-	if ((k->box->dies_as_one || record->number) && !k->start.ret_step)
+	if ((k->box->dies_as_one || record->number || k->stays) && !k->start.ret_step)
 		say_started();
 	for (int f = 0; f < CHANNEL_FDS_MAX; f++)
 		if (fds[f] >= 0)

@@ -22,10 +22,11 @@
 #include "client/path.h"
 #include "host/facts.h"
 #include "host/output.h"
+#include "plan/policy.h"
 
 enum { STATUS_CARREL = 125 };
 
-enum {
+enum option {
 	OPTION_SESSION,
 	OPTION_CWD,
 	OPTION_ENV,
@@ -86,6 +87,7 @@ struct exec {
 	struct execution_wish wish;
 	struct execution_end end;
 	struct report_file report;
+	uint64_t output_budget, output_max; /* where they are given */
 	struct error error;
 	char *cwd;
 	struct execution running;
@@ -145,9 +147,9 @@ static int read_env(struct exec *x, const char *const *environment)
 		const char *word = x->env[i];
 		const char *value = strchr(word, '=') ? NULL : facts_env(environment, word);
 
-		if (word[0] == '=' || !word[0])
-			return error_set(&x->error, ERROR_USAGE, "options", 0, word,
-				"a variable needs a name");
+		int r = policy_check_variable(x->options[OPTION_ENV].name, word, &x->error);
+		if (r < 0)
+			return r;
 		if (!strchr(word, '=') && !value)
 			continue;
 		/* The caller's own entry, whole: the name stands in front of the value. */
@@ -168,26 +170,28 @@ static int read_cwd(struct exec *x)
 	return word && !x->cwd ? -EINVAL : 0;
 }
 
-static int read_limits(struct exec *x)
+static int read_numbers(struct exec *x)
 {
 	struct request *h = &x->wish.head;
-	struct client_option *o = x->options;
-	int r = options_duration(&o[OPTION_TIMEOUT], &h->timeout_ms, &x->error);
+	const struct {
+		enum option option;
+		uint64_t *value;
+	} numbers[] = {
+		{ OPTION_TIMEOUT, &h->timeout_ms },
+		{ OPTION_GRACE, &h->grace_ms },
+		{ OPTION_CPU_TIME, &h->cpu_time_ms },
+		{ OPTION_FILE_SIZE, &h->file_size },
+		{ OPTION_OPEN_FILES, &h->open_files },
+		{ OPTION_MEMORY, &h->memory },
+		{ OPTION_PIDS, &h->pids },
+		{ OPTION_CPUS, &h->cpus_milli },
+		{ OPTION_OUTPUT_BUDGET, &x->output_budget },
+		{ OPTION_OUTPUT_MAX, &x->output_max },
+	};
+	int r = 0;
 
-	if (r >= 0)
-		r = options_duration(&o[OPTION_GRACE], &h->grace_ms, &x->error);
-	if (r >= 0)
-		r = options_duration(&o[OPTION_CPU_TIME], &h->cpu_time_ms, &x->error);
-	if (r >= 0)
-		r = options_size(&o[OPTION_FILE_SIZE], &h->file_size, &x->error);
-	if (r >= 0)
-		r = options_count(&o[OPTION_OPEN_FILES], &h->open_files, &x->error);
-	if (r >= 0)
-		r = options_size(&o[OPTION_MEMORY], &h->memory, &x->error);
-	if (r >= 0)
-		r = options_count(&o[OPTION_PIDS], &h->pids, &x->error);
-	if (r >= 0)
-		r = options_thousandths(&o[OPTION_CPUS], &h->cpus_milli, &x->error);
+	for (size_t i = 0; r >= 0 && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		r = options_number(&x->options[numbers[i].option], numbers[i].value, &x->error);
 	return r;
 }
 
@@ -214,18 +218,14 @@ static int read_output(struct exec *x)
 {
 	const struct client_option *given[] = { &x->options[OPTION_OUTPUT_BUDGET],
 		&x->options[OPTION_OUTPUT_MAX] };
+	const uint64_t asked[] = { x->output_budget, x->output_max };
 	struct stdio_output *out = &x->wish.output;
 	uint64_t *const bounds[] = { &out->budget, &out->max_bytes };
-	uint64_t asked[2];
 
 	*out = (struct stdio_output){ .budget = BUDGET_NONE, .max_bytes = UINT64_MAX };
 	if (x->wish.head.flags & REQUEST_DETACH)
 		return 0;
 	int r = client_output(&x->session, out, &x->error);
-	if (r >= 0)
-		r = options_characters(given[0], &asked[0], &x->error);
-	if (r >= 0)
-		r = options_size(given[1], &asked[1], &x->error);
 	for (unsigned i = 0; r >= 0 && i < 2; i++) {
 		if (given[i]->count && asked[i] > *bounds[i])
 			r = error_set(&x->error, ERROR_LOOSENS, "session", 0, given[i]->name,
@@ -274,7 +274,7 @@ static int read_wish(struct exec *x, const char *const *words, const char *const
 	if (r >= 0)
 		r = read_cwd(x);
 	if (r >= 0)
-		r = read_limits(x);
+		r = read_numbers(x);
 	if (r >= 0)
 		r = read_view(x);
 	if (r >= 0)

@@ -38,7 +38,9 @@ static void put_end(struct report *r, const struct execution_end *end)
 {
 	const struct control_record *how = &end->how;
 
-	r->started = end->number ? REPORT_STARTED_UNKNOWN : REPORT_STARTED_NO;
+	r->started = end->runs ? REPORT_STARTED_YES
+		: end->number  ? REPORT_STARTED_UNKNOWN
+			       : REPORT_STARTED_NO;
 	if (!end->ended)
 		return;
 	r->started = how->started == STARTED_YES ? REPORT_STARTED_YES

@@ -204,15 +204,14 @@ static int save_output(struct execution *x)
 }
 
 /* Now that the execution has a number, its outputs have names. */
-static int accepted(struct execution *x, uint32_t number, bool *ret_over)
+static int accepted(struct execution *x, uint32_t number)
 {
 	x->end.number = number;
-	*ret_over = (x->wish->head.flags & REQUEST_DETACH) != 0;
 	int r = stdio_is_held(&x->stdio) ? save_output(x) : 0;
 	if (r >= 0)
 		r = stdio_start(&x->stdio, x->epoll, EVENT_STDIO);
 	x->relaying = r >= 0;
-	return r < 0 || *ret_over ? r : handle_early(x);
+	return r < 0 ? r : handle_early(x);
 }
 
 static int handle_message(struct execution *x, bool *ret_over)
@@ -221,11 +220,17 @@ static int handle_message(struct execution *x, bool *ret_over)
 
 	switch ((enum control_kind)m->kind) {
 	case CONTROL_ACCEPTED:
-		return x->end.number ? -EPROTO : accepted(x, m->execution, ret_over);
+		return x->end.number ? -EPROTO : accepted(x, m->execution);
 	case CONTROL_TERMINAL:
 		return take_terminal(x);
 	case CONTROL_STOPPED:
 		return handle_stopped(x, m->number);
+	case CONTROL_DONE:
+		if (!x->end.number || !(x->wish->head.flags & REQUEST_DETACH))
+			return -EPROTO;
+		x->end.runs = true;
+		*ret_over = true;
+		return 0;
 	case CONTROL_ENDED:
 		x->end.ended = true;
 		x->end.how = *m;
@@ -254,7 +259,6 @@ static int handle_message(struct execution *x, bool *ret_over)
 	case CONTROL_END:
 	case CONTROL_TEXT:
 	case CONTROL_OPENED:
-	case CONTROL_DONE:
 		break;
 	}
 	return -EPROTO;

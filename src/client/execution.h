@@ -27,6 +27,7 @@ struct execution_wish {
 /* What became of it. */
 struct execution_end {
 	uint32_t number;           /* 0: it was not accepted */
+	bool runs;                 /* a service, and it has begun */
 	bool ended;                /* `how` is filled in */
 	struct control_record how; /* ENDED */
 	bool limited;              /* `usage` is filled in */

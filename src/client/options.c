@@ -135,56 +135,8 @@ int options_read(int argc, const char *const *argv, int first, struct client_opt
 	return 0;
 }
 
-typedef int (*parse_fn)(const char *text, uint64_t *ret);
-
-static int parse(const struct client_option *o, parse_fn parse_text, uint64_t *ret,
-	const char *what, struct error *e)
+int options_number(const struct client_option *o, uint64_t *ret, struct error *e)
 {
-	char on[128];
-
 	*ret = 0;
-	int r = o->count ? parse_text(o->value, ret) : 0;
-	if (r == 0)
-		return 0;
-	(void)snprintf(on, sizeof(on), "--%s %s", o->name, o->value);
-	return r == -ERANGE
-		? error_set(e, ERROR_USAGE, "options", 0, on, "this is too large")
-		: error_set(e, ERROR_USAGE, "options", 0, on, "this is no %s", what);
-}
-
-int options_duration(const struct client_option *o, uint64_t *ret_ms, struct error *e)
-{
-	return parse(o, text_parse_duration, ret_ms, "duration", e);
-}
-
-int options_size(const struct client_option *o, uint64_t *ret_bytes, struct error *e)
-{
-	return parse(o, text_parse_size, ret_bytes, "size", e);
-}
-
-int options_count(const struct client_option *o, uint64_t *ret, struct error *e)
-{
-	return parse(o, text_parse_count, ret, "number", e);
-}
-
-/* From 0 on: nothing of it is shown. */
-static int parse_characters(const char *text, uint64_t *ret)
-{
-	uint64_t number = 0;
-	int r = strcmp(text, "0") != 0 ? text_parse_count(text, &number) : 0;
-
-	if (r == 0 && number > POLICY_CHARACTERS_MAX)
-		r = -ERANGE;
-	*ret = number;
-	return r;
-}
-
-int options_characters(const struct client_option *o, uint64_t *ret, struct error *e)
-{
-	return parse(o, parse_characters, ret, "number", e);
-}
-
-int options_thousandths(const struct client_option *o, uint64_t *ret, struct error *e)
-{
-	return parse(o, text_parse_thousandths, ret, "number such as 0.5 or 2", e);
+	return o->count ? policy_read_number(o->name, o->value, ret, e) : 0;
 }

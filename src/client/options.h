@@ -32,16 +32,5 @@ MUST_CHECK int options_read(int argc, const char *const *argv, int first,
 	struct client_option *options, size_t count, const char *usage, int *ret_next,
 	struct error *e);
 
-/*
- * options_duration, options_size, options_count, options_characters, options_thousandths - the value as a
- * number; 0 where it was not given. Characters, of an output budget, can be 0 themselves.
- */
-MUST_CHECK int options_duration(
-	const struct client_option *o, uint64_t *ret_ms, struct error *e);
-MUST_CHECK int options_size(
-	const struct client_option *o, uint64_t *ret_bytes, struct error *e);
-MUST_CHECK int options_count(const struct client_option *o, uint64_t *ret, struct error *e);
-MUST_CHECK int options_characters(
-	const struct client_option *o, uint64_t *ret, struct error *e);
-MUST_CHECK int options_thousandths(
-	const struct client_option *o, uint64_t *ret, struct error *e);
+/* options_number - the value of an option that is a setting, read as everywhere; 0 where it was not given. */
+MUST_CHECK int options_number(const struct client_option *o, uint64_t *ret, struct error *e);

@@ -98,7 +98,7 @@ static int check_variables(
 	if (v->head.envc && is_locked(policy, "env"))
 		return looser(e, "env");
 	for (uint32_t i = 0; i < v->head.envc; i++, at = request_next(at))
-		if (!strncmp(at, "CARREL_", 7))
+		if (!strncmp(at, "CARREL_", 7) || !strncmp(at, "PWD=", 4))
 			return error_set(e, ERROR_REQUEST, "session", 0, at,
 				"a variable that carrel itself sets");
 	return v->cwd[0] && is_locked(policy, "cwd") ? looser(e, "cwd") : 0;
@@ -361,8 +361,6 @@ int server_begin_execution(
 		return r;
 	}
 	accept_execution(s, slot, client);
-	if (slot->detached)
-		slot->client = -1;
 	server_fill_spare(s);
 	return 0;
 }

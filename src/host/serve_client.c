@@ -82,6 +82,8 @@ static void end_executions_of(struct server *s, int index)
 		if (slot->client != index)
 			continue;
 		slot->client = -1;
+		if (slot->detached)
+			continue;
 		switch (slot->state) {
 		case SLOT_RUNNING:
 		case SLOT_ASKED:

@@ -386,6 +386,17 @@ static void take_terminal(struct server *s, struct slot *slot, int *master)
 	server_answer(s, slot->client, &record, NULL, 0, master, 1);
 }
 
+/* A service runs: it is the session's now, and who asked for it hears no more of it. */
+static void release_service(struct server *s, struct slot *slot)
+{
+	const struct control_record record = {
+		.kind = CONTROL_DONE, .tag = slot->tag, .execution = slot->number
+	};
+
+	server_answer(s, slot->client, &record, NULL, 0, NULL, 0);
+	slot->client = -1;
+}
+
 static void handle_record(struct server *s, struct slot *slot,
 	const struct channel_record *record, int *fd, const char *body)
 {
@@ -407,6 +418,8 @@ static void handle_record(struct server *s, struct slot *slot,
 		return;
 	case CHANNEL_STARTED:
 		slot->started = true;
+		if (slot->detached)
+			release_service(s, slot);
 		return;
 	case CHANNEL_STOPPED:
 		server_answer(s, slot->client, &stopped, NULL, 0, NULL, 0);

@@ -317,6 +317,16 @@ MUST_CHECK int policy_check_facts(
 const char *policy_path_setting(enum path_kind kind);
 
 /*
+ * policy_read_number - a size, duration or count as the setting @name has it: for an option of a verb that reads no
+ * policy. @ret is untouched on failure. 0 or -errno with the error (ERROR_USAGE), which names the option.
+ */
+MUST_CHECK int policy_read_number(
+	const char *name, const char *word, uint64_t *ret, struct error *e);
+
+/* policy_check_variable - whether option @name may give a command the variable in @word, NAME[=VALUE], as `env` may. */
+MUST_CHECK int policy_check_variable(const char *name, const char *word, struct error *e);
+
+/*
  * policy_format_source - "file:line", "command line: --hide", "CARREL_KEEP", "default".
  * @setting: name for the command line, or NULL. Cut to @size, always terminated.
  */

@@ -57,6 +57,17 @@ char *policy_work(struct policy *p, int which, size_t size);
 MUST_CHECK int policy_add_value(
 	struct policy_place *at, const struct setting *s, const char *word);
 
+/*
+ * policy_line_number - the @word of a setting that is a size, a duration or a count. 0 or -errno with the error.
+ * policy_line_size - the same for a size that is a part of a word.
+ */
+MUST_CHECK int policy_line_number(const struct policy_place *at, const struct setting *s,
+	const char *word, uint64_t *ret);
+MUST_CHECK int policy_line_size(const struct policy_place *at, const char *word, uint64_t *ret);
+
+/* policy_option_place - where an option stands that is no line of any policy: it has no policy. */
+struct policy_place policy_option_place(const char *name, struct error *e);
+
 /* policy_line_subject - what a line of a list is about: of a path rule where it is seen inside. */
 const char *policy_line_subject(const struct policy_line *l);
 

@@ -12,69 +12,6 @@
 #include "plan/embedded.h"
 #include "plan/policy_line.h"
 
-enum {
-	CPUS_LEAST = 10, /* thousandths: what the kernel gives out at least, 1 ms in 100 ms */
-	OPEN_FILES_LEAST = 16, /* init, which has the limit too, was seen to need 9 */
-};
-
-static int fail_number(
-	const struct policy_place *at, const char *word, int why, const char *form)
-{
-	if (why != -ERANGE)
-		return policy_fail(at, "'%.60s' is not %s", word, form);
-	error_hint(at->e, "write %s", form);
-	return policy_fail(at, "'%.60s' is too large", word);
-}
-
-/* From 0 on: an output of which nothing is to be shown can be asked for. */
-static int read_characters(const struct policy_place *at, const char *word, uint64_t *ret)
-{
-	uint64_t number = 0;
-	int r = strcmp(word, "0") != 0 ? text_parse_count(word, &number) : 0;
-
-	if (r < 0)
-		return fail_number(at, word, r, "a number of characters, 0 or more");
-	if (number > POLICY_CHARACTERS_MAX) {
-		error_hint(at->e, "at most %d; without `%s` output passes as it is",
-			POLICY_CHARACTERS_MAX, at->setting);
-		return policy_fail(at, "'%.60s' is too large", word);
-	}
-	*ret = number;
-	return 0;
-}
-
-static int read_number(const struct policy_place *at, const struct setting *s, const char *word,
-	struct policy_line *l)
-{
-	int r;
-
-	switch (s->kind) {
-	case KIND_SIZE:
-		r = text_parse_size(word, &l->number);
-		return r < 0 ? fail_number(at, word, r, "a size such as 4096, 512K, 1G or 2GiB")
-			     : 0;
-	case KIND_DURATION:
-		r = text_parse_duration(word, &l->number);
-		return r < 0 ? fail_number(at, word, r,
-				       "a duration such as 10, 500ms, 1.5s, 5m or 2h")
-			     : 0;
-	case KIND_CHARACTERS:
-		return read_characters(at, word, &l->number);
-	case KIND_CPUS:
-		r = text_parse_thousandths(word, &l->number);
-		if (r >= 0 && l->number < CPUS_LEAST)
-			return policy_fail(at, "'%.60s' is less than 0.01", word);
-		return r < 0 ? fail_number(at, word, r, "a number such as 0.5, 2 or 1.25") : 0;
-	default:
-		r = text_parse_count(word, &l->number);
-		if (r >= 0 && s->id == SETTING_OPEN_FILES && l->number < OPEN_FILES_LEAST)
-			return policy_fail(at,
-				"'%.60s' is less than %d, which carrel itself needs inside",
-				word, OPEN_FILES_LEAST);
-		return r < 0 ? fail_number(at, word, r, "a whole number from 1 on") : 0;
-	}
-}
-
 static int fail_word(
 	const struct policy_place *at, const char *what, const char *word, const char *nearest)
 {
@@ -219,11 +156,10 @@ static int read_tmpfs(const struct policy_place *at, char *word, struct policy_l
 
 	l->kind = PATH_TMPFS;
 	if (size) {
-		int r = text_parse_size(size, &l->number);
+		int r = policy_line_size(at, size, &l->number);
 
 		if (r < 0)
-			return fail_number(
-				at, size, r, "a size such as 4096, 512K, 1G or 2GiB");
+			return r;
 	}
 	return template_path(at, word, false, NULL, &l->dest);
 }
@@ -301,6 +237,20 @@ static int read_env_name(const struct policy_place *at, const struct setting *s,
 		return fail_env_name(at, word);
 	int r = check_env_free(at, word);
 	return r < 0 ? r : keep_text(at, word, l);
+}
+
+int policy_check_variable(const char *name, const char *word, struct error *e)
+{
+	const struct policy_place at = policy_option_place(name, e);
+	size_t length = strcspn(word, "=");
+	char variable[64];
+
+	if (!is_env_name(word, length, false))
+		return fail_env_name(&at, word);
+	/* What is carrel's own is short, or is told by its beginning. */
+	(void)snprintf(
+		variable, sizeof(variable), "%.*s", (int)(length < 63 ? length : 63), word);
+	return check_env_free(&at, variable);
 }
 
 static bool is_word(const char *word)
@@ -423,7 +373,7 @@ static int read_plain(const struct policy_place *at, const struct setting *s, co
 	case KIND_PROFILE:
 		return read_profile(at, word, l);
 	default:
-		return read_number(at, s, word, l);
+		return policy_line_number(at, s, word, &l->number);
 	}
 }
 

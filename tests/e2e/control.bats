@@ -133,8 +133,10 @@ alive() {
 	begin
 	control show 0
 	[[ $(jq -r .session <<<"$output") == "$ID" && $(jq -r .state <<<"$output") == live ]]
+	control detach none no-such-command-inside
+	assert_output $'ACCEPTED 0\nENDED exit 127 started 0 limit 0 errno 2'
 	control detach one sleep 1000
-	assert_output 'ACCEPTED 0'
+	assert_output $'ACCEPTED 0\nDONE 0'
 	control show 0
 	[[ $(jq -r '.executions[0].name' <<<"$output") == one ]]
 	control detach one sleep 1000
@@ -160,7 +162,7 @@ alive() {
 	before=$(supervisor_descriptors)
 	refused_with request magic short kind answer-kind body-missing body-over body-unwanted descriptors \
 		descriptors-unwanted streams-lied streams-missing streams-many no-argument text-missing \
-		text-over clock relative-cwd variable own-variable flags name name-number terminal-service no-nul \
+		text-over clock relative-cwd variable own-variable own-directory flags name name-number terminal-service no-nul \
 		open-relative open-flags
 	refused_with version version
 	refused_with execution execution start-nothing signal-number service

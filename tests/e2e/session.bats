@@ -199,6 +199,21 @@ sleepers() {
 	done
 	carrel read --net none x
 	assert_refused 'hint: .*session start$'
+	# Values and variables: what `run` refuses, in the same words.
+	local -a values=(--timeout=0 --timeout=99999999999999999999d --grace=-1 --cpu-time=x --file-size=12x --open-files=0
+		--memory=0 --pids=1.5 --cpus=0.001 --output-budget=-1 --output-max=0 --env= --env==x '--env=A B=1' --env=PWD=/x
+		--env=CARREL_SESSION=x)
+	local value said
+	for value in "${values[@]}"; do
+		carrel run "$value" -- true
+		assert_refused
+		said=$stderr
+		carrel exec "$value" -- true
+		assert_refused
+		[[ $stderr == "$said" ]] || fail "run says of $value: $said"
+	done
+	carrel exec '--env=A*' -- true # a pattern, which only a policy can have
+	assert_refused 'no name of a variable'
 	carrel exec --lock net -- true # a word of policy files
 	assert_refused 'unknown option: --lock'
 	carrel exec --tmeout 1s -- true
@@ -296,8 +311,14 @@ sleepers() {
 	# shellcheck disable=SC2016
 	inside -- sh -c 'echo ${A-unset} $CARREL_SESSION'
 	assert_output "unset $ID"
-	inside --env CARREL_SESSION=x -- true
+	# The variable follows the directory, as in `run`.
+	inside --cwd /usr -- printenv PWD
+	assert_output /usr
+	inside -- printenv PWD
+	assert_output "$WS"
+	inside --cwd "/$(printf 'x/%.0s' {1..2500})" -- true
 	assert_status 125
+	assert_matches "$stderr" 'name too long'
 	umask 027
 	inside -- sh -c umask
 	assert_matches "$output" '0?027'
@@ -459,6 +480,28 @@ ended_by() {
 	assert_matches "$stderr" 'no such service'
 	inside --detach --name web -- sleep 1000 # the name is free again
 	assert_status 0
+	end_session
+	assert_nothing_left
+}
+
+@test "a service that cannot be executed is no service, and is said to be none" {
+	begin
+	inside --detach --name web -- no-such-command-inside
+	assert_status 127
+	[[ -z $output ]] || fail 'it has a number'
+	assert_matches "$stderr" 'cannot find the command inside: no-such-command-inside'
+	echo text >"$WS/text"
+	inside --detach --name web --report "$T/r.json" -- "$WS/text"
+	assert_status 126
+	assert_field "$T/r.json" .started no
+	inside --detach --name web --cwd /no/such/place -- true
+	assert_status 125
+	[[ $("$CARREL" session show --json | jq '.executions | length') == 0 ]]
+	# The same, and it can.
+	inside --detach --name web --report "$T/r.json" -- sleep 1000
+	assert_status 0
+	assert_field "$T/r.json" .started yes
+	assert_valid_report "$T/r.json"
 	end_session
 	assert_nothing_left
 }

@@ -189,7 +189,7 @@ def detach_many(c, count, words):
     fd = null()
     for _ in range(count):
         send_exec(c, request(words, flags=2), [fd, fd, fd], 7)
-        c.until("ACCEPTED")
+        c.until("DONE")
 
 
 def at_terminal(c, words):
@@ -256,6 +256,7 @@ BAD = {
     "relative-cwd": plain(request(["/bin/true"], cwd="x")),
     "variable": plain(request(["/bin/true"], env=["=x"])),
     "own-variable": plain(request(["/bin/true"], env=["CARREL_SESSION=x"])),
+    "own-directory": plain(request(["/bin/true"], env=["PWD=/x"])),
     "flags": plain(request(["/bin/true"], flags=1 << 9)),
     "name-number": plain(request(["/bin/true"], flags=2, name="12")),
     "name": plain(request(["/bin/true"], flags=2, name="a b")),
@@ -332,7 +333,8 @@ def main():
         elif verb == "detach":
             body = request(rest[1:], flags=2, name=rest[0])
             send_exec(c, body, [null(), null(), null()], 7)
-            one_answer(c)
+            if one_answer(c).name == "ACCEPTED":
+                one_answer(c)
         elif verb == "many":
             detach_many(c, int(rest[0]), rest[1:])
         elif verb == "show":
