@@ -35,7 +35,7 @@ static int keep_capabilities(void)
 
 int confine_self(const struct plan *plan)
 {
-	const struct embedded_filter *filter = embedded_find_filter("supervisor");
+	const struct embedded_filter *filter = embedded_find_filter(EMBEDDED_OWN_FILTER);
 
 	if (!filter)
 		return -ENOENT;

@@ -27,6 +27,9 @@ struct embedded_filter {
 	unsigned short count; /* instructions */
 };
 
+/* The filter of carrel's own process outside: nothing can be started under it, so no policy names it. */
+#define EMBEDDED_OWN_FILTER "supervisor"
+
 /* A shipped profile and all that it includes, read when carrel was built. */
 struct embedded_profile {
 	const char *name;

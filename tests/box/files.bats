@@ -199,6 +199,15 @@ in_box() {
 	refute_matches "$output" 'root-only|:\*:|\$'
 	in_box --read "$D/private" -- 'cat "$1/private"'
 	assert_output root-only
+	# A directory: of one that anybody may read what anybody reads, of a closed one all.
+	mkdir -m 0755 "$D/open"
+	mkdir -m 0700 "$D/closed"
+	cp -p "$D/private" "$D/open"
+	cp -p "$D/private" "$D/closed"
+	in_box --read "$D/open" -- 'cat "$1/open/private" 2>/dev/null; ls "$1/open"'
+	assert_output private
+	in_box --read "$D/closed" -- 'cat "$1/closed/private"'
+	assert_output root-only
 }
 
 @test "strict: the home is hidden, the system can be read" {

@@ -48,7 +48,8 @@ refused() {
 	assert_matches "$stderr" agent
 	refused 'hint: agent, ci, container or strict' --profile none-such
 	refused syscalls --syscalls none-such
-	assert_matches "$stderr" 'hint: default, nested, strict or supervisor'
+	assert_matches "$stderr" 'hint: default, nested or strict$'
+	refused "unknown filter 'supervisor': --syscalls" --syscalls supervisor
 	refused '^carrel: unknown system call: .mkdirr.: --syscall' --syscall 'errno mkdirr'
 	assert_matches "$stderr" "hint: did you mean 'mkdir'"
 	refused "contradicts 'verbose'" --quiet --verbose
