@@ -183,6 +183,19 @@ static void close_items(const struct closer *c)
 	}
 }
 
+/* The first is the caller's to tell. */
+static void tell_standing(struct closer *c, const struct quarantine_move *m)
+{
+	struct error line = { 0 };
+	const char *path = arena_format(c->arena, "%s/%s", m->item->root, m->from);
+	int r = error_set(&line, ERROR_TEARDOWN, "close", m->errnum, path ? path : m->from,
+		"cannot move to quarantine what appeared at a protected path");
+
+	(void)r; /* said here */
+	if (!c->e || strcmp(c->e->on, line.on) != 0)
+		(void)say_error(&line);
+}
+
 /* What still stands is no part of it: that is an error, and told as one. */
 static int report_moves(struct closer *c, const struct quarantine_result *found,
 	const struct report_quarantine **ret_moved, size_t *ret_count)
@@ -196,8 +209,10 @@ static int report_moves(struct closer *c, const struct quarantine_result *found,
 		const char *in = m->aside ? m->item->root : c->what->base_path;
 		struct report_quarantine *moved = &list[count];
 
-		if (m->errnum)
+		if (m->errnum) {
+			tell_standing(c, m);
 			continue;
+		}
 		moved->path = arena_format(arena, "%s/%s", m->item->root, m->from);
 		moved->to = m->to ? arena_format(arena, "%s/%s", in, m->to) : NULL;
 		moved->aside = m->aside;
@@ -213,7 +228,7 @@ static int report_moves(struct closer *c, const struct quarantine_result *found,
 int appeared_quarantine(const struct appeared *what, struct arena *arena,
 	const struct report_quarantine **ret_moved, size_t *ret_count, struct error *e)
 {
-	struct quarantine_result found = { .arena = arena };
+	struct quarantine_result found = { .arena = arena, .session_fd = what->session };
 	struct closer c = { .what = what, .arena = arena, .e = e };
 	int r = add_absents(&c);
 	int replaced = add_replaced(&c);

@@ -37,6 +37,7 @@ struct appeared {
 	int base; /* the scratch base */
 	const char *base_path;
 	const char *session_name;
+	int session; /* its directory, where the scratch may go before its time to make room; -1: it stays */
 };
 
 /*

@@ -19,8 +19,14 @@
 #include "host/promote_tree.h"
 #include "host/remove.h"
 
+/* Whether the directory stays where the session is over. */
+static bool is_kept(const struct plan *plan, bool lost)
+{
+	return lost || plan->policy->keep.on || plan->policy->keep_for_ms.set;
+}
+
 int close_quarantine(const struct plan *plan, const struct session *session, bool breached,
-	struct arena *arena, struct report *report, struct error *e)
+	bool lost, struct arena *arena, struct report *report, struct error *e)
 {
 	const struct facts *facts = plan->facts;
 	const struct appeared what = {
@@ -40,6 +46,7 @@ int close_quarantine(const struct plan *plan, const struct session *session, boo
 		.base = session->base,
 		.base_path = facts->scratch_base,
 		.session_name = session->name,
+		.session = is_kept(plan, lost) ? -1 : session->dir,
 	};
 	int r = appeared_quarantine(
 		&what, arena, &report->quarantined, &report->quarantined_count, e);
@@ -133,7 +140,7 @@ int close_directory(const struct plan *plan, struct session *session, bool lost,
 	struct remove_result gone;
 
 	manifest_discard(session->dir);
-	if (lost || plan->policy->keep.on || plan->policy->keep_for_ms.set)
+	if (is_kept(plan, lost))
 		return keep_directory(plan, session, lost, arena, report, e);
 	if (plan->policy->report.value)
 		count_removed(session, report);

@@ -15,12 +15,13 @@
 
 /*
  * close_quarantine - move away what appeared at protected paths that were absent, or that are not what
- * was protected any more. @breached: the session was ended because the host replaced one.
+ * was protected any more. @breached: the session was ended because the host replaced one; @lost: something of
+ * value is still in the scratch, which goes first where a full disk leaves no room for the quarantine.
  * @arena: owns what @report then points to. Returns 0 or -errno with @e where something that appeared
  * still stands.
  */
 MUST_CHECK int close_quarantine(const struct plan *plan, const struct session *session,
-	bool breached, struct arena *arena, struct report *report, struct error *e);
+	bool breached, bool lost, struct arena *arena, struct report *report, struct error *e);
 
 /*
  * close_directory - keep the session directory where the policy says so, or where @lost says that

@@ -61,8 +61,8 @@ static void close_session(struct finish *f, struct arena *arena)
 		return;
 	bool lost = promote_artifacts(f, arena, &e);
 	if (f->outcome->ready &&
-		close_quarantine(plan, f->session, f->outcome->breached, arena, f->report, &e) <
-			0)
+		close_quarantine(
+			plan, f->session, f->outcome->breached, lost, arena, f->report, &e) < 0)
 		complain(f, &e);
 	e.code = ERROR_NONE;
 	if (close_directory(plan, f->session, lost, arena, f->report, &e) < 0)

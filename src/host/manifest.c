@@ -404,6 +404,7 @@ int manifest_settle(
 		.what = { .dead = true,
 			.caller = geteuid(),
 			.base = base,
+			.session = dir,
 			.base_path = base_path,
 			.session_name = name } };
 	autofd int fd = fd_open_at(dir, MANIFEST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);

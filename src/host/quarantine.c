@@ -234,11 +234,31 @@ static int move_to_base(
 	return result == 0 && kept && !m->to ? -ENOMEM : result;
 }
 
-static int move_entry(struct check *c, int from_fd, const char *name, struct quarantine_move *m)
+static int move_anywhere(
+	struct check *c, int from_fd, const char *name, struct quarantine_move *m)
 {
 	int result = move_to_base(c, from_fd, name, m);
 
 	return result < 0 && set_aside(c, from_fd, name, m) == 0 ? 0 : result;
+}
+
+/* The scratch would go a moment later: a disk that it is on has room then, for a directory and some names. */
+static bool make_room(struct check *c)
+{
+	struct remove_result removed;
+	int session = c->ret->session_fd;
+
+	c->ret->session_fd = -1;
+	return session >= 0 && remove_tree(session, "scratch", &removed, NULL) == 0;
+}
+
+static int move_entry(struct check *c, int from_fd, const char *name, struct quarantine_move *m)
+{
+	int result = move_anywhere(c, from_fd, name, m);
+
+	return (result == -ENOSPC || result == -EDQUOT) && make_room(c)
+		? move_anywhere(c, from_fd, name, m)
+		: result;
 }
 
 /* --- looking ------------------------------------------------------------------------------- */
@@ -460,7 +480,7 @@ int quarantine_check(const struct quarantine_item *items, size_t count, int sess
 	};
 	int first = 0;
 
-	*ret = (struct quarantine_result){ .arena = ret->arena };
+	*ret = (struct quarantine_result){ .arena = ret->arena, .session_fd = ret->session_fd };
 	for (size_t i = 0; i < count; i++) {
 		if (is_surely_absent(&c, &items[i], count - i))
 			continue;

@@ -50,6 +50,9 @@ struct quarantine_move {
 
 struct quarantine_result {
 	struct arena *arena; /* the caller's; set before the call. Owns what is below */
+	/* Set before the call: the session directory, whose scratch is removed where no room is left for what
+	 * is to be moved: tools fill disks. -1: the scratch is to stay. */
+	int session_fd;
 	struct quarantine_move *moves;
 	size_t count;
 	size_t failed;         /* moves with errnum: the path still stands */
@@ -59,7 +62,7 @@ struct quarantine_result {
 /*
  * quarantine_check - look at every item and move away what appeared.
  * @session_base_fd: the scratch base; @session_name: the session directory's name in it.
- * @ret: `arena` set by the caller, all else filled in, also on failure.
+ * @ret: `arena` and `session_fd` set by the caller, all else filled in, also on failure.
  * Costs one system call for each item that is still absent. Files that are moved lose their
  * execute and set-id bits; one that has names elsewhere as well is replaced by a copy instead,
  * because its mode belongs to the other names too. What cannot be brought to the base is renamed to

@@ -353,6 +353,38 @@ echo \"\$PWD/e\" >.git/worktrees/in/commondir; cd .git/worktrees; seq -f j%g COU
 	wait_for assert_nothing_left
 }
 
+# on_a_full_disk WHEN SETTING...: nothing can be renamed, at those of the supervisor's calls.
+on_a_full_disk() {
+	run --separate-stderr strace -f -qqq -e trace=renameat2 -e signal=none \
+		-e inject="renameat2:error=ENOSPC:when=$1" -o "$T/calls" "$CARREL" run "${@:2}" -- \
+		sh -c 'echo evil >.envrc; mkdir .vscode; echo text >$CARREL_SCRATCH/kept'
+}
+
+@test "on a disk that a tool has filled the scratch makes room for the quarantine" {
+	need strace
+	on_a_full_disk 1..2 # into the quarantine, and aside
+	assert_status 0
+	[[ ! -e $WS/.envrc && ! -e $WS/.vscode ]] || fail 'it stands'
+	[[ $(cat "$BASE"/carrel-*.quarantine/.envrc) == evil ]]
+	rm -rf "$BASE"/carrel-*.quarantine
+	assert_nothing_left
+	# Where there is no room then either, it is said of each.
+	on_a_full_disk 1+
+	assert_status 125
+	[[ -e $WS/.envrc && -e $WS/.vscode ]] || fail 'control'
+	assert_matches "$stderr" "quarantine [^:]*: $WS/.envrc: No space"
+	assert_matches "$stderr" "quarantine [^:]*: $WS/.vscode: No space"
+	rm -rf "$BASE"/carrel-*.quarantine
+	assert_nothing_left
+	rm -rf "$WS/.envrc" "$WS/.vscode"
+	# What is to be kept makes no room.
+	on_a_full_disk 1..2 --keep
+	assert_status 125
+	[[ -e $WS/.envrc && ! -e $WS/.vscode ]] || fail 'not the first alone'
+	[[ $(cat "$BASE"/carrel-*/scratch/kept) == text ]]
+	rm -rf "$BASE"/carrel-*
+}
+
 swept() {
 	"$CARREL" gc >>"$T/swept" 2>&1 && ! session_dir
 }

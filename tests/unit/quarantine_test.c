@@ -74,7 +74,7 @@ static struct quarantine_item item_of(const struct fixture *f, const char *path,
 static int check(struct fixture *f, const struct quarantine_item *items, size_t count)
 {
 	f->error = (struct error){ .code = ERROR_NONE };
-	f->result = (struct quarantine_result){ .arena = &f->arena };
+	f->result = (struct quarantine_result){ .arena = &f->arena, .session_fd = -1 };
 	return quarantine_check(items, count, f->base.fd, SESSION, &f->result, &f->error);
 }
 
