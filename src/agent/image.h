@@ -1,6 +1,8 @@
 /*
- * image.h - pictures, known by their first bytes and never by their name.
+ * image.h - pictures, known by their first bytes and never by their name, and whether hosts will take them: one
+ * that a model's service refuses stays in the conversation, and with it every later request is refused.
  *
+ * See: PNG (RFC 2083, 3), JPEG (ITU T.81, B.1), GIF89a, WebP (RFC 9649).
  * Runs in: carrel-agent, outside. PURE. May not: decode a picture; it was written by the tools.
  */
 #pragma once
@@ -14,6 +16,18 @@
 
 /* image_type - "image/png", "image/jpeg", "image/gif", "image/webp", or NULL. Static. */
 const char *image_type(const char *head, size_t size);
+
+#define IMAGE_SIDE_MAX 8000U /* pixels; services for models take no more */
+
+struct image_size {
+	unsigned width, height; /* pixels */
+};
+
+/*
+ * image_measure - the size that the picture @data of @type says it has. False where it has none, or is not
+ * whole: its parts are followed to the end, but nothing in them is decoded.
+ */
+bool image_measure(const char *type, const char *data, size_t size, struct image_size *ret);
 
 /* image_base64 - append @size bytes in base64 (RFC 4648, with padding, without line breaks). */
 void image_base64(struct buffer *b, const void *data, size_t size);

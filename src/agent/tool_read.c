@@ -61,18 +61,35 @@ static int read_all(int fd, size_t size, char *ret)
 	return 0;
 }
 
+/* NULL, or why a host could not show it: what it cannot stays in the conversation all the same. */
+static const char *find_fault(const char *type, const char *data, size_t size)
+{
+	struct image_size is;
+
+	if (!image_measure(type, data, size, &is))
+		return "this begins as a picture does, and is none, or not whole: read slices of its "
+		       "`bytes`";
+	if (is.width > IMAGE_SIDE_MAX || is.height > IMAGE_SIDE_MAX)
+		return "the picture is too large: up to 8,000 pixels a side are shown. Make a smaller "
+		       "one with `exec`, or read slices of its `bytes`";
+	return NULL;
+}
+
 static void answer_picture(
 	struct work *w, int fd, off_t size, const char *type, const char *path)
 {
 	autobuffer struct buffer base64 = { 0 }, shown = { 0 };
 	char *data = malloc((size_t)size);
 	int r = data ? read_all(fd, (size_t)size, data) : -ENOMEM;
+	const char *fault = r == 0 ? find_fault(type, data, (size_t)size) : NULL;
 
-	if (r == 0)
+	if (r == 0 && !fault)
 		image_base64(&base64, data, (size_t)size);
 	free(data);
 	if (r < 0)
 		return tool_file_refuse(&w->file, -r);
+	if (fault)
+		return refuse(w, fault);
 	harmless_add(&shown, path, strlen(path));
 	json_t *content = base64.failed
 		? NULL

@@ -74,6 +74,21 @@ fuzz() {
 	fuzz 50000 -max_len=2048 "$T/corpus" "$T/seeds"
 }
 
+@test "no bytes break what is looked at of a picture" {
+	build image src/agent/{image,buffer}.c
+	make_pictures
+	fuzz 50000 -max_len=512 "$T/corpus" "$T/seeds"
+}
+
+# make_pictures: the smallest of each kind.
+make_pictures() {
+	base64 -d >"$T/seeds/gif" <<<R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7
+	base64 -d >"$T/seeds/lossless" <<<UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==
+	base64 -d >"$T/seeds/lossy" <<<UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA
+	base64 -d >"$T/seeds/png" <<<iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==
+	printf '\xff\xd8\xff\xc0\0\x0b\x08\0\1\0\1\1\1\x11\0\xff\xda\0\x08\1\1\0\0\x3f\0\1\xff\xd9' >"$T/seeds/jpeg"
+}
+
 # make_records: a repository's own files, and a request as the client makes it.
 make_records() {
 	local version object=0123456789012345678901234567890123456789

@@ -127,16 +127,51 @@ END
 
 @test "pictures come back as pictures, by their bytes" {
 	python <<'END'
-		import base64
+		import base64, struct, zlib
 		c = Client()
 		c.start()
-		for name, head, kind in (("a.txt", b"\x89PNG\r\n\x1a\n", "image/png"), ("b", b"\xff\xd8\xff\xe0", "image/jpeg"),
-				("c", b"GIF89a", "image/gif"), ("d.png", b"RIFF\1\2\3\4WEBP", "image/webp")):
-			data = head + bytes(range(256)) * 10
+
+		def write(name, data):
 			c.good("write", {"path": name, "content": base64.b64encode(data).decode(), "encoding": "base64"})
+
+		def chunk(name, data):
+			return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+		def png(width, height):
+			return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) +
+				chunk(b"IDAT", zlib.compress(b"\0" * 2)) + chunk(b"IEND", b""))
+
+		def jpeg(width, height):
+			return (b"\xff\xd8\xff\xe0\0\x04ab\xff\xff\xc2\0\x0b\x08" + struct.pack(">HH", height, width) + b"\x01\x01\x11\0" +
+				b"\xff\xda\0\x08\x01\x01\0\0\x3f\0" + bytes(range(200)) + b"\xff\xd9")
+
+		def gif(width, height):
+			return (b"GIF89a" + struct.pack("<HH", width, height) +
+				base64.b64decode("gAAAAAAA////IfkEAQAAAAAsAAAAAAEAAQAAAgFEADs="))
+
+		lossless = base64.b64decode("UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==")
+		lossy = base64.b64decode("UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA")
+		extended = b"RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0" + bytes(4) + b"\x3f\x1f\0" + b"\0\0\0"
+		for name, data, kind in (("a.txt", png(1, 1), "image/png"), ("b", jpeg(8000, 1), "image/jpeg"),
+				("c", gif(1, 8000), "image/gif"), ("d.png", lossless, "image/webp"), ("e", lossy, "image/webp"),
+				("f", extended, "image/webp")):
+			write(name, data)
 			content = c.call("read", {"path": name})["content"]
 			image = next(i for i in content if i["type"] == "image")
 			same((image["mimeType"], base64.b64decode(image["data"])), (kind, data))
+			# What is not whole no host can show, and it would stay in the conversation.
+			for end in {3, 12, len(data) // 2, len(data) - (2 if data[:3] == b"GIF" else 1)}: # without its trailer a GIF is whole
+				write("cut", data[:end])
+				answer = c.call("read", {"path": "cut"})
+				assert all(i["type"] != "image" for i in answer["content"]), (name, end)
+			contains(c.refused("read", {"path": "cut"}), "not whole")
+		# Nor what says that it is larger than any of them takes.
+		for data in (png(8001, 1), png(1, 2**32 - 1), jpeg(1, 8001), gif(8001, 1), extended[:24] + b"\x40\x1f\0\0\0\0"):
+			write("large", data)
+			contains(c.refused("read", {"path": "large"}), "8,000 pixels")
+		for data in (png(0, 1), jpeg(1, 0), gif(0, 0)):
+			write("none", data)
+			contains(c.refused("read", {"path": "none"}), "is none")
 		c.good("exec", {"command": "printf '\\211PNG\\r\\n\\032\\n' >$CARREL_SCRATCH/big; truncate -s 100M $CARREL_SCRATCH/big"})
 		contains(c.refused("read", {"path": "big"}), "too large")
 END
