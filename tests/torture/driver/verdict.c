@@ -246,7 +246,7 @@ static bool check_workspace(struct judgement *j)
 		return true;
 	/* A command that began, and was killed with its session before it had cleared up its own file. */
 	(void)snprintf(expected, sizeof(expected), WORLD_MADE "\n%s", j->good->workspace);
-	if (!name[0] && !strcmp(j->left->workspace, expected) && j->r->command_started &&
+	if (!strcmp(j->left->workspace, expected) && j->r->command_started &&
 		(j->launcher_shot || j->status == STATUS_CARREL))
 		return true;
 	return bad(j, "the workspace is not as it was: %.200s", j->left->workspace);
