@@ -183,7 +183,7 @@ static void close_items(const struct closer *c)
 	}
 }
 
-/* The first is the caller's to tell. */
+/* The first is the caller's to tell; one that asks for no error, as a run's sweep, tries again another time. */
 static void tell_standing(struct closer *c, const struct quarantine_move *m)
 {
 	struct error line = { 0 };
@@ -192,7 +192,7 @@ static void tell_standing(struct closer *c, const struct quarantine_move *m)
 		"cannot move to quarantine what appeared at a protected path");
 
 	(void)r; /* said here */
-	if (!c->e || strcmp(c->e->on, line.on) != 0)
+	if (c->e && strcmp(c->e->on, line.on) != 0)
 		(void)say_error(&line);
 }
 

@@ -245,11 +245,13 @@ static int move_anywhere(
 /* The scratch would go a moment later: a disk that it is on has room then, for a directory and some names. */
 static bool make_room(struct check *c)
 {
-	struct remove_result removed;
+	struct remove_result gone;
 	int session = c->ret->session_fd;
 
 	c->ret->session_fd = -1;
-	return session >= 0 && remove_tree(session, "scratch", &removed, NULL) == 0;
+	/* What stays of it is told when the whole directory is removed. */
+	return session >= 0 &&
+		(remove_tree(session, "scratch", &gone, NULL) == 0 || gone.removed > 0);
 }
 
 static int move_entry(struct check *c, int from_fd, const char *name, struct quarantine_move *m)

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "host/manifest.h"
+#include "host/process_stat.h"
 
 #define NAME "carrel-aaaaaaaaaaaaaaaaaaaa"
 #define BEGUN \
@@ -141,6 +142,27 @@ static void test_strict(void **state)
 	assert_int_equal(settle(t, deep, sizeof(deep)), -EBADMSG);
 }
 
+/* Whoever still lives could put back what is moved: nothing is done then, and that is no error. */
+static void test_alive(void **state)
+{
+	struct tree *t = *state;
+	char note[256];
+	size_t size = 0;
+	autofd int fd = openat(t->fd, "stands", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	/* The control arm: another process that had this number is over. */
+	for (int other = 0; other <= 1; other++) {
+		size = (size_t)snprintf(note, sizeof(note),
+			"init%c%d%c%lld%cabsent%c%s%c%s/stands%c0%c", 0, (int)getpid(), 0,
+			(long long)process_started(getpid()) + other, 0, 0, t->path, 0, t->path,
+			0, 0);
+		assert_true(size < sizeof(note));
+		assert_int_equal(settle(t, note, size), other ? 0 : -EBUSY);
+		assert_int_equal(faccessat(t->fd, "stands", F_OK, 0), other ? -1 : 0);
+	}
+}
+
 /* No note is followed elsewhere, and one that is too long is none. */
 static void test_file(void **state)
 {
@@ -163,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_strict, tree_setup, tree_teardown),
+		cmocka_unit_test_setup_teardown(test_alive, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_file, tree_setup, tree_teardown),
 	};
 
