@@ -116,7 +116,7 @@ static int open_places(struct desk *d, const struct client_session *session, str
 		return r;
 	d->results =
 		fd_open_at(session->dir, "tool-results", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
-	d->pad = pad_open(session->dir);
+	d->pad = pad_open(session->record);
 	if (d->results < 0 || d->pad < 0)
 		return complain(e, d->pad < 0 ? -d->pad : -d->results,
 			"the session's directory cannot be used");

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "host/plainfile.h"
 
 /* The text that a writer is at work on; what a killed one left is overwritten. */
 #define DRAFT ".draft"
@@ -75,7 +76,7 @@ static int lock(int pad, int how)
 /* A section that was never written is no failure: 0 bytes and no data. */
 static int load(int pad, enum pad_section section, struct buffer *ret)
 {
-	autofd int fd = fd_open_at(pad, names[section], O_RDONLY | O_NOFOLLOW, 0);
+	autofd int fd = plainfile_open(pad, names[section], 0, false);
 
 	if (fd == -ENOENT)
 		return 0;

@@ -86,7 +86,7 @@ static int open_pad(const char *id, struct error *e)
 
 	if (r < 0)
 		return r;
-	int pad = pad_open(session.dir);
+	int pad = pad_open(session.record);
 	if (pad < 0)
 		pad = error_set(e, ERROR_SESSION, "session", -pad, session.path,
 			"cannot open the scratchpad");

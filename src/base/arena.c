@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum { PAGE_BYTES = 65536, FEW_BYTES = 65536 }; /* the largest page there is, of any machine */
+
 static int reserve(struct arena *a, size_t size, int sharing)
 {
 	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -90,6 +92,30 @@ char *arena_keep(struct arena *a, size_t kept, size_t written)
 {
 	memset(a->base + a->used + kept, 0, written - kept);
 	return arena_alloc(a, kept);
+}
+
+void arena_lend(const struct arena *a, struct arena *ret_near, struct arena *ret_far)
+{
+	size_t half = (a->size - a->used) / 2 & ~(size_t)15;
+
+	*ret_near = (struct arena){ .base = a->base + a->used, .size = half };
+	*ret_far = (struct arena){ .base = ret_near->base + half, .size = half };
+}
+
+void arena_take_back(struct arena *lent)
+{
+	size_t few = lent->used;
+
+	/* Many pages are given back, which is possible for shared ones alone. */
+	if (few > FEW_BYTES) {
+		size_t odd = (uintptr_t)lent->base & (PAGE_BYTES - 1);
+		size_t begin = odd ? PAGE_BYTES - odd : 0;
+
+		if (madvise(lent->base + begin, few - begin, MADV_REMOVE) == 0)
+			few = begin;
+	}
+	memset(lent->base, 0, few);
+	*lent = (struct arena){ 0 };
 }
 
 char *arena_copy(struct arena *a, const char *text, size_t length)

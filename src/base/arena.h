@@ -51,6 +51,14 @@ char *arena_rest(const struct arena *a, size_t *ret_size);
 /* arena_keep - take the first @kept bytes of the @written ones for good; the others are zeroed again. */
 char *arena_keep(struct arena *a, size_t kept, size_t written);
 
+/*
+ * arena_lend - what is left, in halves, for what is needed for a moment only. @ret_near begins with what will be taken
+ * next: nothing may be taken until it is given back. @ret_far may be kept meanwhile, not twice at a time.
+ * arena_take_back - it was needed; zeroed again.
+ */
+void arena_lend(const struct arena *a, struct arena *ret_near, struct arena *ret_far);
+void arena_take_back(struct arena *lent);
+
 /* arena_copy / arena_join / arena_format - text in the arena, NUL-terminated, or NULL when full. */
 char *arena_copy(struct arena *a, const char *text, size_t length);
 char *arena_join(struct arena *a, const char *left, char between, const char *right);

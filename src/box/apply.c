@@ -18,6 +18,7 @@
 #include "box/channel.h"
 #include "box/clone.h"
 #include "box/confine.h"
+#include "box/fresh.h"
 #include "box/number.h"
 #include "box/scaffold.h"
 #include "box/sys.h"
@@ -155,83 +156,16 @@ static int apply_clone(struct applier *a, const struct op *op)
 	return slot_put(a, op->slot, tree);
 }
 
-/* A new file system, not attached anywhere. @options: key, value pairs, ended by NULL. */
-static int new_mount(const char *type, const char *const *options, unsigned attrs)
-{
-	int fs = sys_fsopen(type);
-
-	if (fs < 0)
-		return fs;
-	int r = 0;
-	for (; *options && r >= 0; options += 2)
-		r = options[1] ? sys_fsconfig_string(fs, options[0], options[1])
-			       : sys_fsconfig_flag(fs, options[0]);
-	if (r >= 0)
-		r = sys_fsconfig_create(fs);
-	if (r >= 0)
-		r = sys_fsmount(fs, attrs);
-	(void)close(fs);
-	return r;
-}
-
-static int make_tmpfs(const char *const *options)
-{
-	return new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-}
-
-static int make_proc(void)
-{
-	const char *const options[] = { NULL };
-
-	return new_mount(
-		"proc", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-}
-
-static int make_devpts(void)
-{
-	const char *const options[] = { "ptmxmode", "0666", "mode", "0620", NULL };
-
-	return new_mount("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-}
-
-void box_make_ahead(struct box_made *ret)
-{
-	const char *const options[] = { "mode", "0755", NULL };
-
-	ret->proc = make_proc();
-	ret->devpts = make_devpts();
-	ret->tmpfs = make_tmpfs(options);
-}
-
-/* What was made ahead, once; negative where there is nothing, and the operation makes it itself. */
-static int take_made(int *made)
-{
-	int fd = *made;
-
-	*made = -1;
-	return fd;
-}
-
 static int apply_tmpfs(struct applier *a, const struct op *op)
 {
-	char size[NUMBER_TEXT], uid[NUMBER_TEXT], gid[NUMBER_TEXT];
-	const char *options[9] = { "mode", op->flags & OPF_OWNED ? "0700" : "0755" };
-	size_t n = 2;
+	const struct facts *f = a->box->plan->facts;
 
-	if (op->value) {
-		options[n++] = "size";
-		options[n++] = number_text(size, op->value);
-	}
+	if (!(op->flags & OPF_OWNED))
+		return slot_put(a, op->slot, fresh_skeleton(&a->box->made));
 	/* Made by root for somebody else; in user mode it is the caller's from the start. */
-	if ((op->flags & OPF_OWNED) && a->box->plan->facts->privileged) {
-		options[n++] = "uid";
-		options[n++] = number_text(uid, a->box->plan->facts->kernel_uid);
-		options[n++] = "gid";
-		options[n++] = number_text(gid, a->box->plan->facts->kernel_gid);
-	}
-	options[n] = NULL;
-	int fd = n == 2 && !(op->flags & OPF_OWNED) ? take_made(&a->box->made.tmpfs) : -1;
-	return slot_put(a, op->slot, fd >= 0 ? fd : make_tmpfs(options));
+	return slot_put(a, op->slot,
+		f->privileged ? fresh_tmpfs(op->value, &f->kernel_uid, &f->kernel_gid)
+			      : fresh_tmpfs(op->value, NULL, NULL));
 }
 
 static int apply_furniture(struct applier *a, const struct op *op)
@@ -277,20 +211,6 @@ static int apply_pick(struct applier *a, const struct op *op)
 	return slot_put(a, op->slot, tree);
 }
 
-/* Layers by descriptor: no character of a path can be taken for overlayfs's own syntax. */
-static int make_overlay(int lower_fd, int store)
-{
-	char lower[64], upper[64], work[64];
-
-	number_path(lower, "/proc/self/fd/", (unsigned)lower_fd, "");
-	number_path(upper, "/proc/self/fd/", (unsigned)store, "/upper");
-	number_path(work, "/proc/self/fd/", (unsigned)store, "/work");
-	const char *const options[] = { "lowerdir", lower, "upperdir", upper, "workdir", work,
-		"userxattr", NULL, NULL };
-
-	return new_mount("overlay", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-}
-
 static int apply_overlay(struct applier *a, const struct op *op)
 {
 	uint16_t store_slot = (uint16_t)op->value;
@@ -298,29 +218,15 @@ static int apply_overlay(struct applier *a, const struct op *op)
 
 	if (lower < 0 || store < 0)
 		return -EBADF;
-	int overlay = make_overlay(lower, store);
+	int overlay = fresh_overlay(lower, store);
 	if (overlay == -EINVAL) {
 		lower = scaffold_attach(&a->scaffold, op->from, &a->slots[op->from]);
 		if (lower < 0)
 			return lower;
 		store = scaffold_attach(&a->scaffold, store_slot, &a->slots[store_slot]);
-		overlay = store < 0 ? store : make_overlay(lower, store);
+		overlay = store < 0 ? store : fresh_overlay(lower, store);
 	}
 	return slot_put(a, op->slot, overlay);
-}
-
-static int apply_proc(struct applier *a, const struct op *op)
-{
-	int fd = take_made(&a->box->made.proc);
-
-	return slot_put(a, op->slot, fd >= 0 ? fd : make_proc());
-}
-
-static int apply_devpts(struct applier *a, const struct op *op)
-{
-	int fd = take_made(&a->box->made.devpts);
-
-	return slot_put(a, op->slot, fd >= 0 ? fd : make_devpts());
 }
 
 static int apply_root_seal(struct applier *a)
@@ -424,9 +330,9 @@ static int apply_op(struct applier *a, const struct op *op)
 	case OP_OVERLAY:
 		return apply_overlay(a, op);
 	case OP_PROC:
-		return apply_proc(a, op);
+		return slot_put(a, op->slot, fresh_proc(&a->box->made));
 	case OP_DEVPTS:
-		return apply_devpts(a, op);
+		return slot_put(a, op->slot, fresh_devpts(&a->box->made));
 	case OP_ROOT_SEAL:
 		return apply_root_seal(a);
 	case OP_ROOT_NEW:
@@ -444,7 +350,7 @@ static int apply_op(struct applier *a, const struct op *op)
 	case OP_IDENTITY:
 		return confine_identity(a->box->plan->facts);
 	case OP_RLIMIT:
-		if (op->from != RLIMIT_NPROC)
+		if (op->from != RLIMIT_NPROC || !op->source)
 			return confine_rlimit(op->from, op->value);
 		return a->box->tasks_by_rlimit ? confine_tasks(op->value) : 0;
 	case OP_CAPABILITIES:

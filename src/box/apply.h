@@ -8,12 +8,6 @@
 #include "box/box.h"
 
 /*
- * box_make_ahead - make the file systems that nearly every plan asks for, before it is known.
- * The operation that asks takes them; what could not be made stays -1, and fails there.
- */
-void box_make_ahead(struct box_made *ret);
-
-/*
  * box_apply - carry out every operation in order.
  * @box: what was made ahead is taken out. @ret_op: the operation that failed. Returns 0 or -errno; after a failure the caller must end.
  */

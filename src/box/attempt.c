@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "box/apply.h"
+#include "box/fresh.h"
 #include "box/sys.h"
 
 static int try_tree(void)
@@ -55,7 +55,7 @@ _Noreturn void attempt_main(struct attempt *ret, unsigned long flags, const int 
 	}
 	if (r >= 0) {
 		ret->step = ATTEMPT_TMPFS;
-		box_make_ahead(&made);
+		fresh_ahead(&made);
 		ret->proc = made.proc < 0 ? made.proc : 0;
 		r = made.tmpfs;
 	}

@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "box/apply.h"
 #include "box/channel.h"
 #include "box/confine.h"
+#include "box/fresh.h"
 #include "box/sys.h"
 #include "box/turns.h"
 
@@ -93,7 +93,7 @@ static int make_namespaces(const struct begin *b)
 
 static int make_ahead(struct box_made *ret)
 {
-	box_make_ahead(ret);
+	fresh_ahead(ret);
 	if (ret->proc == BOX_FURNITURE || ret->devpts == BOX_FURNITURE)
 		return -EBADF; /* it would be replaced below, and mounted as what it is not */
 	if (ret->tmpfs < 0 || ret->tmpfs == BOX_FURNITURE)

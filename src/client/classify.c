@@ -111,7 +111,7 @@ int classify_command(int argc, const char *const *argv, int first,
 		[OPTION_SESSION] = { .name = "session", .letter = 's', .placeholder = "ID" },
 		[OPTION_JSON] = { .name = "json" },
 	};
-	struct client_session s = { .dir = -1, .fd = -1 };
+	struct client_session s = CLIENT_NO_SESSION;
 	struct error e = { 0 };
 	int next = argc;
 	int r = options_read(argc, argv, first, options, OPTION_COUNT, usage, &next, &e);

@@ -407,7 +407,7 @@ int exec_command(int argc, const char *const *argv, int first, const char *const
 	if (!x)
 		return no_memory();
 	turns_shorten();
-	x->session = (struct client_session){ .dir = -1, .fd = -1 };
+	x->session = CLIENT_NO_SESSION;
 	init_options(x, x->env);
 	int status = exec_with(x, argc, argv, first, environment);
 	(void)say_error(&x->error);

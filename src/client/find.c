@@ -20,6 +20,8 @@
 #include "base/fd.h"
 #include "box/sys.h"
 #include "host/facts.h"
+#include "host/plainfile.h"
+#include "host/record.h"
 
 enum { END_MS = 30000 };
 
@@ -37,23 +39,41 @@ static int not_trusted(const char *path, int errnum, const char *what, struct er
 	return error_set(e, ERROR_STATE, "session", errnum, path, "%s", what);
 }
 
-/* The link says where it is; that it is the session's own directory is seen by looking at it. */
-static int open_directory(struct client_session *s, struct error *e)
+/* The link leads to the record, and that is looked at before it is believed. */
+static int open_record(struct client_session *s, const char *path, struct error *e)
 {
-	const char *name = strrchr(s->path, '/');
+	const char *name = strrchr(path, '/');
 	struct stat st;
 
-	if (s->path[0] != '/' || strncmp(name, "/carrel-", 8) != 0 ||
-		strcmp(name + 8, s->id) != 0)
+	if (path[0] != '/' || strcmp(name + 1, s->id) != 0)
+		return not_trusted(path, 0, "the state directory names no record", e);
+	s->record = fd_open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (s->record < 0)
+		return not_trusted(path, -s->record, "cannot open the session's record", e);
+	if (fstat(s->record, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077))
 		return not_trusted(
-			s->path, 0, "the state directory names no session directory", e);
-	s->dir = fd_open_at(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-	if (s->dir < 0)
-		return not_trusted(s->path, -s->dir, "cannot open the session directory", e);
-	if (fstat(s->dir, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077))
-		return not_trusted(
-			s->path, 0, "the session directory is not the caller's alone", e);
+			path, 0, "the session's record is not the caller's alone", e);
 	return 0;
+}
+
+static int open_directory(struct client_session *s, const char *record_path, struct error *e)
+{
+	struct record_where *where = malloc(sizeof(*where));
+	autofd int base = -1;
+	int r = where ? record_read_where(s->record, where) : -ENOMEM;
+
+	if (r >= 0 &&
+		snprintf(s->path, sizeof(s->path), "%s%s%s", where->base,
+			where->base[1] ? "/" : "", where->name) >= (int)sizeof(s->path))
+		r = -ENAMETOOLONG;
+	if (r < 0) {
+		free(where);
+		return not_trusted(record_path, -r,
+			"the session's record does not say where the session is", e);
+	}
+	r = record_open_where(where, &base, &s->dir);
+	free(where);
+	return r < 0 ? not_trusted(s->path, -r, "cannot open the session directory", e) : 0;
 }
 
 static int find_in(
@@ -65,14 +85,14 @@ static int find_in(
 	if (r < 0)
 		return r;
 	memcpy(s->id, found.id, sizeof(s->id));
-	memcpy(s->path, found.dir, sizeof(s->path));
-	return open_directory(s, e);
+	r = open_record(s, found.record, e);
+	return r < 0 ? r : open_directory(s, found.record, e);
 }
 
 int client_connect(struct client_session *ret, const char *id, const char *const *environment,
 	struct error *e)
 {
-	struct client_session s = { .dir = -1, .fd = -1 };
+	struct client_session s = CLIENT_NO_SESSION;
 	struct state state;
 
 	if (!id)
@@ -119,6 +139,7 @@ void client_await_end(int pidfd)
 
 void client_close(struct client_session *s)
 {
+	fd_close(&s->record);
 	fd_close(&s->dir);
 	fd_close(&s->fd);
 }
@@ -127,7 +148,7 @@ int client_output(const struct client_session *s, struct stdio_output *ret, stru
 {
 	uint64_t bounds[3] = { 0 };
 	char text[96];
-	autofd int fd = fd_open_at(s->dir, "output", O_RDONLY | O_NOFOLLOW, 0);
+	autofd int fd = plainfile_open(s->record, "output", 0, false);
 	ssize_t n = fd < 0 ? fd : fd_read_file(fd, text, sizeof(text) - 1);
 
 	/* It is written before anybody can connect, so it is being removed with all the rest. */
@@ -147,7 +168,7 @@ int client_output(const struct client_session *s, struct stdio_output *ret, stru
 char *client_path_env(const struct client_session *s)
 {
 	struct stat st;
-	autofd int fd = fd_open_at(s->dir, "path", O_RDONLY | O_NOFOLLOW, 0);
+	autofd int fd = plainfile_open(s->record, "path", 0, false);
 	char *text = fd >= 0 && fstat(fd, &st) == 0 ? malloc((size_t)st.st_size + 1) : NULL;
 
 	if (text && fd_read_file(fd, text, (size_t)st.st_size) < 0) {

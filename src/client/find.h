@@ -11,19 +11,23 @@
 #include "host/stdio.h"
 
 struct client_session {
-	char id[STATE_ID_LENGTH + 1];
+	char id[RECORD_ID_LENGTH + 1];
 	char path
 		[STATE_PATH_MAX]; /* of the session directory; scratch/ and tool-results/ are in it */
-	int dir;                  /* the session directory, the caller's own, or -1 */
-	int fd;                   /* connection to its supervisor, or -1 */
+	int record; /* its record, where the notes for clients are (host/record.h), or -1 */
+	int dir;    /* the session directory, or -1 */
+	int fd;     /* connection to its supervisor, or -1 */
 };
+
+#define CLIENT_NO_SESSION ((struct client_session){ .record = -1, .dir = -1, .fd = -1 })
 
 /*
  * client_connect - the session that @id means, and a connection to it.
  * @id: a whole id, the beginning of one, or NULL for $CARREL_SESSION. @environment: the caller's.
+ * Where the session directory is, and that it is the one, is taken from the session's record.
  * Returns 0; or -errno with @e: ERROR_SESSION (none, several, not named; nobody answers: its supervisor was
- * killed, and carrel gc removes what it left), ERROR_STATE (its directory is a link, another user's, or open
- * to others).
+ * killed, and carrel gc removes what it left), ERROR_STATE (its record or its directory is none of the
+ * caller's).
  */
 MUST_CHECK int client_connect(struct client_session *ret, const char *id,
 	const char *const *environment, struct error *e);
@@ -38,12 +42,12 @@ int client_supervisor(int connection);
 /* client_await_end - wait until that supervisor is gone, half a minute at most; @pidfd may be -errno. */
 void client_await_end(int pidfd);
 
-/* client_close - give up both descriptors. */
+/* client_close - give up the descriptors. */
 void client_close(struct client_session *s);
 
 /*
  * client_output - what the session's policy allows an execution that asks for nothing: "BUDGET MAX MERGE" in
- * the session directory, each a number; 2^64 - 1, which is BUDGET_NONE too: none. 0 or -errno with @e.
+ * the record, each a number; 2^64 - 1, which is BUDGET_NONE too: none. 0 or -errno with @e.
  */
 MUST_CHECK int client_output(
 	const struct client_session *s, struct stdio_output *ret, struct error *e);

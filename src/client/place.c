@@ -51,7 +51,7 @@ static int open_dirs(
 	p->dir = arena_copy(&p->arena, found.path, strlen(found.path));
 	p->scratch_path = arena_format(&p->arena, "%s/scratch", found.path);
 	p->results_path = arena_format(&p->arena, "%s/tool-results", found.path);
-	r = p->results_path ? promote_guard_read(&p->guard, &p->arena, p->session) : -ENOMEM;
+	r = p->results_path ? promote_guard_read(&p->guard, &p->arena, found.record) : -ENOMEM;
 	if (r < 0)
 		r = fail(r, found.path, "cannot read where the session's artifacts may go", e);
 	else

@@ -122,7 +122,7 @@ int read_command(int argc, const char *const *argv, int first, const char *const
 		[OPTION_CHARS] = { .name = "chars", .placeholder = "A:B" },
 		[OPTION_BYTES] = { .name = "bytes", .placeholder = "A:B" },
 	};
-	struct client_session s = { .dir = -1, .fd = -1 };
+	struct client_session s = CLIENT_NO_SESSION;
 	struct slice slice;
 	struct error e = { 0 };
 	int next = argc;

@@ -16,6 +16,7 @@
 
 #include "base/fd.h"
 #include "host/beneath.h"
+#include "host/plainfile.h"
 #include "host/promote_temp.h"
 #include "host/remove.h"
 
@@ -135,16 +136,16 @@ int scratch_put(int scratch, const char *name, int from, bool force, struct aren
 int scratch_get(int scratch, const char *below, int to, struct error *e)
 {
 	struct stat st;
-	/* A FIFO without a writer does not make us wait: it is opened at once, and refused. */
-	autofd int fd = beneath_open(scratch, below,
-		O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, BENEATH_SAME_MOUNT);
+	autofd int place =
+		beneath_open(scratch, below, O_PATH | O_NOFOLLOW, BENEATH_SAME_MOUNT);
+	autofd int fd = place < 0 ? place : plainfile_reopen(place);
 
 	if (fd == -ELOOP)
 		return fail(fd, below, "a symbolic link is not followed", e);
-	if (fd == -ENXIO || (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)))
-		return fail(-EINVAL, below, "this is no file", e);
-	if (fd < 0)
-		return fail(fd, below, "cannot read from the scratch", e);
+	if (fd == -EINVAL)
+		return fail(fd, below, "this is no file", e);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return fail(fd < 0 ? fd : -errno, below, "cannot read from the scratch", e);
 	int r = pour(fd, to, st.st_size);
 	return r < 0 ? fail(r, below, "cannot pass the file on", e) : 0;
 }

@@ -123,7 +123,7 @@ static int list(const char *const *environment, bool json, struct error *e)
 static int show_one(const char *id, const char *const *environment, bool json, struct error *e)
 {
 	struct control_message *answer = malloc(sizeof(*answer));
-	struct client_session s = { .dir = -1, .fd = -1 };
+	struct client_session s = CLIENT_NO_SESSION;
 	char *text = NULL;
 	ssize_t r = answer ? client_connect(&s, id, environment, e) : no_memory(e);
 
@@ -165,7 +165,7 @@ static int end_one(const char *id, const char *const *environment, bool json, st
 {
 	const struct control_record request = { .kind = CONTROL_END };
 	struct control_message *answer = malloc(sizeof(*answer));
-	struct client_session s = { .dir = -1, .fd = -1 };
+	struct client_session s = CLIENT_NO_SESSION;
 	int r = answer ? client_connect(&s, id, environment, e) : no_memory(e);
 	autofd int supervisor = r >= 0 ? client_supervisor(s.fd) : -ENOENT;
 

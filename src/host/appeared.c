@@ -14,8 +14,12 @@
 #include "base/fd.h"
 #include "base/say.h"
 #include "box/sys.h"
+#include "host/gitplain.h"
 #include "host/quarantine.h"
 #include "plan/path.h"
+
+/* Things that git itself wrote; a workspace with more new repositories than that looks after itself. */
+enum { PLAIN_LOOKS_MAX = 64 };
 
 struct closer {
 	const struct appeared *what;
@@ -31,7 +35,7 @@ static int no_memory(struct closer *c)
 		"cannot look for what appeared at protected paths");
 }
 
-static int open_root(const struct appeared *what, const char *path, int *ret_fd)
+int appeared_open_root(const struct appeared *what, const char *path, int *ret_fd)
 {
 	struct stat st;
 	autofd int fd = sys_openat2(AT_FDCWD, path, O_PATH | O_DIRECTORY,
@@ -63,7 +67,7 @@ static int find_root(struct closer *c, const char *root, int *ret_fd)
 			*ret_fd = c->items[i].root_fd;
 			return 0;
 		}
-	int r = open_root(c->what, root, ret_fd);
+	int r = appeared_open_root(c->what, root, ret_fd);
 	if (is_gone(c->what, r))
 		return 1;
 	return r < 0 ? error_set(c->e, ERROR_TEARDOWN, "close", -r, root,
@@ -93,14 +97,42 @@ static int add_item(struct closer *c, const char *root, const char *path, size_t
 	return 0;
 }
 
+/* is_of_git - is the path in a git directory? What else was absent is never plain. */
+static bool is_of_git(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	static const char dir[] = "/.git/";
+
+	return name && name - path >= (ptrdiff_t)sizeof(dir) - 2 &&
+		strncmp(name - (sizeof(dir) - 2), dir, sizeof(dir) - 1) == 0;
+}
+
+/* is_plain - does there stand what `git init` writes, and nothing that obeys a tool? */
+static bool is_plain(const struct closer *c, const struct absent_path *a, unsigned *looks)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (*looks == 0 || !is_of_git(a->path) || lstat(a->path, &st) < 0 ||
+		appeared_open_root(c->what, a->root, &fd) < 0)
+		return false;
+	(*looks)--;
+	int r = gitplain_check(fd, path_below(a->root, a->path), c->what->deadline_ns);
+
+	(void)close(fd);
+	return r == 1;
+}
+
 static int add_absents(struct closer *c)
 {
+	unsigned looks = PLAIN_LOOKS_MAX;
 	int r = 0;
 
 	for (size_t i = 0; i < c->what->absent_count && r >= 0; i++) {
 		const struct absent_path *a = &c->what->absents[i];
 
-		r = add_item(c, a->root, a->path, a->existing_prefix);
+		if (!is_plain(c, a, &looks))
+			r = add_item(c, a->root, a->path, a->existing_prefix);
 	}
 	return r;
 }
@@ -152,10 +184,10 @@ static int add_reviewed(struct closer *c)
 	size_t count = 0;
 	autofd int fd = -1;
 
-	if (!what->review || is_gone(what, open_root(what, what->workspace, &fd)))
+	if (!what->review || is_gone(what, appeared_open_root(what, what->workspace, &fd)))
 		return 0;
 	int r = gitdirs_review(c->arena, what->workspace, what->caller, what->begun,
-		what->git_rules, what->git_rule_count, &rules, &count, c->e);
+		what->git_rules, what->git_rule_count, what->deadline_ns, &rules, &count, c->e);
 	/* Where it has not come to its end, that is an error; what it found is taken away all the same. */
 	for (size_t i = 0; i < count; i++) {
 		const char *root = rules[i].kind == GITDIR_QUARANTINE
@@ -206,7 +238,6 @@ static int report_moves(struct closer *c, const struct quarantine_result *found,
 
 	for (size_t i = 0; list && i < found->count; i++) {
 		const struct quarantine_move *m = &found->moves[i];
-		const char *in = m->aside ? m->item->root : c->what->base_path;
 		struct report_quarantine *moved = &list[count];
 
 		if (m->errnum) {
@@ -214,8 +245,8 @@ static int report_moves(struct closer *c, const struct quarantine_result *found,
 			continue;
 		}
 		moved->path = arena_format(arena, "%s/%s", m->item->root, m->from);
-		moved->to = m->to ? arena_format(arena, "%s/%s", in, m->to) : NULL;
-		moved->aside = m->aside;
+		moved->to = m->to ? arena_format(arena, "%s/%s", m->item->root, m->to) : NULL;
+		moved->times = 1;
 		if (!moved->path || (m->to && !moved->to))
 			return -ENOMEM;
 		count++;
@@ -228,7 +259,7 @@ static int report_moves(struct closer *c, const struct quarantine_result *found,
 int appeared_quarantine(const struct appeared *what, struct arena *arena,
 	const struct report_quarantine **ret_moved, size_t *ret_count, struct error *e)
 {
-	struct quarantine_result found = { .arena = arena, .session_fd = what->session };
+	struct quarantine_result found = { .arena = arena };
 	struct closer c = { .what = what, .arena = arena, .e = e };
 	int r = add_absents(&c);
 	int replaced = add_replaced(&c);
@@ -237,8 +268,7 @@ int appeared_quarantine(const struct appeared *what, struct arena *arena,
 	*ret_moved = NULL;
 	*ret_count = 0;
 	/* What could be listed is dealt with, whatever else failed. */
-	int checked =
-		quarantine_check(c.items, c.count, what->base, what->session_name, &found, e);
+	int checked = quarantine_check(c.items, c.count, what->session_id, &found, e);
 	close_items(&c);
 	int reported = report_moves(&c, &found, ret_moved, ret_count);
 	if (reported < 0)
@@ -255,12 +285,11 @@ void appeared_tell(const struct report_quarantine *list, size_t count)
 		int r = error_set(&line, ERROR_TEARDOWN, "close", 0, moved->path,
 			"quarantined, since the host would obey it");
 
-		if (moved->aside)
-			error_hint(&line,
-				"it could not be moved to the scratch base, and is now %s",
-				moved->to);
-		else if (moved->to)
+		if (moved->to)
 			error_hint(&line, "it is now %s", moved->to);
+		else
+			error_hint(&line,
+				"it was removed: the disk has no room for another name of it");
 		(void)r; /* said here */
 		(void)say_error(&line);
 	}

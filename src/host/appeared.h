@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -31,13 +32,13 @@ struct appeared {
 	const struct gitdir_rule *git_rules; /* as they were at the start */
 	size_t git_rule_count;
 	bool review; /* what no mount could prevent is looked for: docs/git.md */
+	/* CLOCK_MONOTONIC: until then what looks at git's files may look; what it did not come to goes unread. 0: some
+	 * seconds from now on. */
+	int64_t deadline_ns;
 	/* The launcher was killed, maybe long ago. Nothing is left to do in a writable place that is gone, or is
 	 * another directory by now; in a session that just ended that is an error. */
 	bool dead;
-	int base; /* the scratch base */
-	const char *base_path;
-	const char *session_name;
-	int session; /* its directory, where the scratch may go before its time to make room; -1: it stays */
+	const char *session_id; /* without "carrel-" */
 };
 
 /*
@@ -46,6 +47,12 @@ struct appeared {
  */
 MUST_CHECK int appeared_quarantine(const struct appeared *what, struct arena *arena,
 	const struct report_quarantine **ret_moved, size_t *ret_count, struct error *e);
+
+/*
+ * appeared_open_root - open a writable root, O_PATH, no link followed. The workspace must be what it was: -ESTALE.
+ * Only the workspace's members of @what are looked at. 0 with @ret_fd, or -errno.
+ */
+MUST_CHECK int appeared_open_root(const struct appeared *what, const char *path, int *ret_fd);
 
 /* appeared_tell - a line or two on stderr for each. */
 void appeared_tell(const struct report_quarantine *moved, size_t count);

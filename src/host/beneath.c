@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "host/plainfile.h"
 
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452 /* the same number on every architecture; Linux 6.6 */
@@ -88,22 +89,17 @@ int beneath_open_dir(int dirfd, const char *name)
 
 int beneath_open_file(int dirfd, const char *name)
 {
-	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-	int opened = beneath_open(dirfd, name, flags, BENEATH_SAME_MOUNT);
 	struct stat st;
+	autofd int place = beneath_open(dirfd, name, O_PATH | O_NOFOLLOW, BENEATH_SAME_MOUNT);
 
-	if (opened != -EACCES)
-		return opened;
-	autofd int fd = beneath_open(dirfd, name, O_PATH | O_NOFOLLOW, BENEATH_SAME_MOUNT);
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
+	if (place < 0)
+		return place;
+	int opened = plainfile_reopen(place);
 	/* A mode belongs to all names of a file. */
-	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
-		return -EACCES;
-	int r = beneath_chmod(fd, 0600);
-	return r < 0 ? r : beneath_open(dirfd, name, flags, BENEATH_SAME_MOUNT);
+	if (opened != -EACCES || fstat(place, &st) < 0 || st.st_nlink != 1)
+		return opened;
+	int r = beneath_chmod(place, 0600);
+	return r < 0 ? r : plainfile_reopen(place);
 }
 
 ssize_t beneath_read(int fd, void *buffer, size_t size)

@@ -42,10 +42,10 @@ MUST_CHECK int beneath_open(int dirfd, const char *path, int flags, enum beneath
 MUST_CHECK int beneath_open_dir(int dirfd, const char *name);
 
 /*
- * beneath_open_file - open @name for reading, whatever its mode is; the caller looks whether it is a file.
+ * beneath_open_file - open the regular file @name for reading, whatever its mode is.
  * A file that its owner locked (mode 000) is given 0600 through an O_PATH descriptor that is known to
- * be a regular file, and only where it has no other name. Nothing waits for a FIFO's writer.
- * Returns the descriptor or -errno: -EACCES also where it has other names.
+ * be a regular file, and only where it has no other name. A device or a FIFO is not opened (plainfile.h).
+ * Returns the descriptor or -errno: -EINVAL for what is no regular file, -EACCES also where it has other names.
  */
 MUST_CHECK int beneath_open_file(int dirfd, const char *name);
 

@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/say.h"
 #include "host/appeared.h"
 #include "host/beneath.h"
 #include "host/census.h"
@@ -19,14 +21,18 @@
 #include "host/promote_tree.h"
 #include "host/remove.h"
 
+enum {
+	REVIEW_MS = 500
+}; /* of the second that a time-out leaves; an ordinary one takes 2 to 20 */
+
 /* Whether the directory stays where the session is over. */
 static bool is_kept(const struct plan *plan, bool lost)
 {
 	return lost || plan->policy->keep.on || plan->policy->keep_for_ms.set;
 }
 
-int close_quarantine(const struct plan *plan, const struct session *session, bool breached,
-	bool lost, struct arena *arena, struct report *report, struct error *e)
+int close_quarantine(const struct plan *plan, const struct appear_watch *watch, bool breached,
+	bool in_time, struct arena *arena, struct report *report, struct error *e)
 {
 	const struct facts *facts = plan->facts;
 	const struct appeared what = {
@@ -43,16 +49,19 @@ int close_quarantine(const struct plan *plan, const struct session *session, boo
 		.git_rules = facts->git_rules,
 		.git_rule_count = facts->git_rule_count,
 		.review = plan->policy->workspace_mode == WORKSPACE_DIRECT,
-		.base = session->base,
-		.base_path = facts->scratch_base,
-		.session_name = session->name,
-		.session = is_kept(plan, lost) ? -1 : session->dir,
+		.deadline_ns = in_time ? clock_now_ns() + REVIEW_MS * 1000000LL : 0,
+		.session_id = session_id(facts->session_name),
 	};
 	int r = appeared_quarantine(
 		&what, arena, &report->quarantined, &report->quarantined_count, e);
 
-	if (!plan->policy->quiet.on)
-		appeared_tell(report->quarantined, report->quarantined_count);
+	/* With `quiet` as well: what was moved is the user's. */
+	appeared_tell(report->quarantined, report->quarantined_count);
+	if (appear_watch_report(
+		    watch, arena, &report->quarantined, &report->quarantined_count) < 0 &&
+		r >= 0)
+		r = error_set(e, ERROR_LIMIT, "close", ENOMEM, NULL,
+			"cannot report all that appeared at protected paths");
 	return r;
 }
 
@@ -118,9 +127,11 @@ static int keep_directory(const struct plan *plan, struct session *session, bool
 }
 
 /* What tools left, and nothing of what lies beside it: outputs, an overlay's layers, notes. */
-static void count_removed(const struct session *session, struct report *report)
+static void count_removed(
+	const struct session *session, int64_t deadline_ns, struct report *report)
 {
-	const struct remove_options options = { .flags = REMOVE_COUNT_BYTES };
+	const struct remove_options options = { .flags = REMOVE_COUNT_BYTES,
+		.deadline_ns = deadline_ns };
 	struct remove_result gone;
 
 	if (session->memory >= 0) {
@@ -134,17 +145,39 @@ static void count_removed(const struct session *session, struct report *report)
 	report->scratch_truncated = r < 0;
 }
 
-int close_directory(const struct plan *plan, struct session *session, bool lost,
-	struct arena *arena, struct report *report, struct error *e)
+/* The time is over. Nothing was promised of when the scratch goes, but of when the run ends. */
+static __attribute__((noinline)) int leave_to_sweep(
+	const struct plan *plan, struct report *report)
 {
+	struct error line = { 0 };
+
+	report->teardown = REPORT_TEARDOWN_DEFERRED;
+	report->teardown_path = plan->facts->session_dir;
+	report->scratch_truncated = true;
+	int r = error_set(&line, ERROR_TEARDOWN, "close", 0, plan->facts->session_dir,
+		"the scratch is large: it is removed in the background");
+	(void)r; /* told here */
+	if (!plan->policy->quiet.on)
+		(void)say_error(&line);
+	return 0;
+}
+
+int close_directory(const struct plan *plan, struct session *session, bool lost,
+	int64_t deadline_ns, struct arena *arena, struct report *report, struct error *e)
+{
+	const struct remove_options options = { .deadline_ns = deadline_ns };
 	struct remove_result gone;
 
-	manifest_discard(session->dir);
+	manifest_discard(session->record);
 	if (is_kept(plan, lost))
 		return keep_directory(plan, session, lost, arena, report, e);
 	if (plan->policy->report.value)
-		count_removed(session, report);
-	int r = remove_tree(session->base, session->name, &gone, e);
+		count_removed(session, deadline_ns, report);
+	int r = remove_tree_with(session->base, session->name, &options, &gone, e);
+	if (r == -ETIME) {
+		e->code = ERROR_NONE;
+		return leave_to_sweep(plan, report);
+	}
 	report->teardown = r >= 0 ? REPORT_TEARDOWN_REMOVED
 		: gone.removed    ? REPORT_TEARDOWN_PARTIAL
 				  : REPORT_TEARDOWN_FAILED;
@@ -153,7 +186,12 @@ int close_directory(const struct plan *plan, struct session *session, bool lost,
 	if (gone.remained)
 		report->teardown_path =
 			arena_format(arena, "%s/%s", plan->facts->scratch_base, gone.first);
-	if (r < 0)
+	if (r < 0) {
 		error_below(e, plan->facts->scratch_base);
-	return r;
+		return r;
+	}
+	r = session_forget(session);
+	return r < 0 ? error_set(e, ERROR_TEARDOWN, "close", -r, session->name,
+			       "cannot remove the record of the session")
+		     : 0;
 }

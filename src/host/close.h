@@ -9,24 +9,28 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "host/appear_watch.h"
 #include "host/report.h"
 #include "host/session.h"
 #include "plan/plan.h"
 
 /*
  * close_quarantine - move away what appeared at protected paths that were absent, or that are not what
- * was protected any more. @breached: the session was ended because the host replaced one; @lost: something of
- * value is still in the scratch, which goes first where a full disk leaves no room for the quarantine.
+ * was protected any more. @breached: the session was ended because the host replaced one.
+ * @watch: what was moved before, which is reported as well. @in_time: the run was promised to end soon: the
+ * review has half a second, and what it did not come to is taken away unread.
  * @arena: owns what @report then points to. Returns 0 or -errno with @e where something that appeared
  * still stands.
  */
-MUST_CHECK int close_quarantine(const struct plan *plan, const struct session *session,
-	bool breached, bool lost, struct arena *arena, struct report *report, struct error *e);
+MUST_CHECK int close_quarantine(const struct plan *plan, const struct appear_watch *watch,
+	bool breached, bool in_time, struct arena *arena, struct report *report,
+	struct error *e);
 
 /*
  * close_directory - keep the session directory where the policy says so, or where @lost says that
- * something of value is still in it; else remove it.
+ * something of value is still in it; else remove it. @deadline_ns: CLOCK_MONOTONIC; what is not removed by
+ * then is left to a sweep, which is no failure; 0: none.
  * Fills the scratch and teardown members of @report (texts in @arena). Returns 0 or -errno with @e.
  */
 MUST_CHECK int close_directory(const struct plan *plan, struct session *session, bool lost,
-	struct arena *arena, struct report *report, struct error *e);
+	int64_t deadline_ns, struct arena *arena, struct report *report, struct error *e);

@@ -21,6 +21,7 @@
 #include "host/home.h"
 #include "host/identity.h"
 #include "host/resolve.h"
+#include "host/state_place.h"
 #include "plan/path.h"
 
 const char *facts_env(const char *const *environment, const char *name)
@@ -251,6 +252,24 @@ static int find_runtime_dir(struct facts *f, struct resolver *res)
 	return 0;
 }
 
+/* That of a launch was made before; `carrel plan` makes none. One that cannot be used is no launch's. */
+static int find_state_dir(struct facts *f, struct resolver *res)
+{
+	struct state_place place;
+	struct error ignored = { 0 };
+	struct resolved found;
+	int r = state_place_open(&place, f->environ, false, &ignored);
+
+	if (r < 0 || place.dir < 0)
+		return 0;
+	state_place_close(&place);
+	const char *path = arena_copy(res->arena, place.path, strlen(place.path));
+	r = path ? resolve_path(res, path, 0, &found) : -ENOMEM;
+	if (r >= 0 && found.exists)
+		f->state_dir = found.path;
+	return r == -ENOMEM ? r : 0;
+}
+
 static int find_home_and_cwd(struct facts *f, struct resolver *res, struct error *e)
 {
 	struct resolved found;
@@ -306,6 +325,8 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 		r = find_scratch_base(&f, &res, policy, e);
 	if (r >= 0)
 		r = find_runtime_dir(&f, &res);
+	if (r >= 0)
+		r = find_state_dir(&f, &res);
 	resolve_done(&res);
 	if (r < 0)
 		return e && e->code ? r

@@ -121,6 +121,18 @@ int facts_cover(struct facts *facts, struct resolver *resolver, const struct pol
 	return 0;
 }
 
+bool facts_is_covered(const struct facts *facts, const char *place)
+{
+	for (size_t b = 0; b < facts->path_count; b++) {
+		const struct path_fact *bind = &facts->paths[b];
+		const char *rest = is_moved(bind) ? path_below(bind->path, place) : NULL;
+
+		if (rest && *rest && is_nearest(facts, facts->path_count, bind, place))
+			return true;
+	}
+	return false;
+}
+
 struct seats {
 	struct facts *facts;
 	struct arena *arena;

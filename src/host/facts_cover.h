@@ -22,6 +22,9 @@ MUST_CHECK int facts_add(struct facts *facts, struct arena *a, const struct path
 MUST_CHECK int facts_cover(
 	struct facts *facts, struct resolver *resolver, const struct policy *policy);
 
+/* facts_is_covered - whether what the host has at @place is not seen there, since a bind shows something else. */
+bool facts_is_covered(const struct facts *facts, const char *place);
+
 /*
  * facts_seats - for each place that something is mounted on in any session, or by another rule, and
  * that lies below a bind's destination: whether the bind shows something to mount it on. Where not it

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "host/facts_cover.h"
+#include "host/facts_mounts.h"
 #include "host/gitdirs.h"
 #include "host/match.h"
 #include "host/resolve.h"
@@ -318,6 +319,8 @@ int facts_paths(struct facts *facts, struct arena *a, struct policy *policy, str
 		r = find_rule(&f, &policy->paths[i]);
 	if (r >= 0 && facts_cover(facts, &f.res, policy) < 0)
 		r = no_memory(&f);
+	if (r >= 0)
+		r = facts_mounts(facts, a, policy, e);
 	if (r >= 0)
 		r = find_links(&f);
 	if (r >= 0 && facts->privileged)

@@ -134,6 +134,8 @@ int facts_split(struct facts *facts, struct arena *a, struct error *e)
 	struct splitter s = { .facts = facts, .arena = a, .e = e };
 	int r = split_above(&s, facts->session_dir);
 
+	if (r >= 0 && facts->state_dir)
+		r = split_above(&s, facts->state_dir);
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && r >= 0; i++)
 		if (facts->system[places[i]].exists)
 			r = split_above(&s, facts->system[places[i]].path);

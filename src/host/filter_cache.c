@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "host/libexec.h"
+#include "host/plainfile.h"
 
 #define FILE_SIZE_MAX \
 	(sizeof(struct filter_file_header) + FILTER_FILE_COUNT_MAX * sizeof(struct sock_filter))
@@ -105,8 +106,7 @@ static int read_filter(struct request *r, int fd)
 
 static int read_cached(struct request *r, int directory)
 {
-	autofd int fd = fd_open_at(
-		directory, r->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	autofd int fd = plainfile_open(directory, r->name, 0, false);
 
 	if (fd < 0)
 		return fd;

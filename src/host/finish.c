@@ -27,6 +27,9 @@ static void complain(struct finish *f, const struct error *e)
 		f->status = STATUS_CARREL;
 }
 
+/* Of the time that a time-out leaves: for the review, the report and the removal. */
+enum { AFTER_PROMOTION_NS = 500000000 };
+
 /* Whether the command ran to its end and says that all is well; a live session ended as it should. */
 static bool has_succeeded(const struct finish *f)
 {
@@ -42,9 +45,12 @@ static bool has_succeeded(const struct finish *f)
 static bool promote_artifacts(struct finish *f, struct arena *arena, struct error *e)
 {
 	const struct plan *plan = &f->prepared->plan;
+	struct until until = { .signals = f->signals };
 
+	if (f->outcome->deadline_ns)
+		until.deadline_ns = f->outcome->deadline_ns - AFTER_PROMOTION_NS;
 	if (!plan->policy->promote_count || !has_succeeded(f) ||
-		promote_session(plan, f->session, arena, f->report, e) == 0)
+		promote_session(plan, f->session, &until, arena, f->report, e) == 0)
 		return false;
 	error_hint(e, "the scratch is kept: %s", plan->facts->scratch_dir);
 	complain(f, e);
@@ -61,11 +67,13 @@ static void close_session(struct finish *f, struct arena *arena)
 		return;
 	bool lost = promote_artifacts(f, arena, &e);
 	if (f->outcome->ready &&
-		close_quarantine(
-			plan, f->session, f->outcome->breached, lost, arena, f->report, &e) < 0)
+		close_quarantine(plan, &f->outcome->watch, f->outcome->breached,
+			f->outcome->timed_out || (lost && f->outcome->deadline_ns), arena,
+			f->report, &e) < 0)
 		complain(f, &e);
 	e.code = ERROR_NONE;
-	if (close_directory(plan, f->session, lost, arena, f->report, &e) < 0)
+	if (close_directory(
+		    plan, f->session, lost, f->outcome->deadline_ns, arena, f->report, &e) < 0)
 		complain(f, &e);
 	session_close(f->session);
 }

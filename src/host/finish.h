@@ -18,6 +18,7 @@ struct finish {
 	struct session *session; /* NULL: none was made */
 	struct stdio *stdio;     /* NULL: not prepared */
 	const struct outcome *outcome;
+	const struct signals *signals;
 	struct limits *limits; /* after limits_settle() */
 	struct report *report; /* after report_init() */
 	struct report_file *report_file;

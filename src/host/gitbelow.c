@@ -3,7 +3,8 @@
  * gitfind.h.
  *
  * Runs in: the launcher, outside.
- * May not: look at more directories than f->budget and f->worktrees, or deeper than MODULE_DEPTH_MAX.
+ * May not: look at more directories than f->budget and f->worktrees, or deeper than MODULE_DEPTH_MAX; read more
+ * than f->left; open what is no regular file.
  * Where there are more, the whole of it is read-only; worktrees in the review go as a whole.
  */
 #include "host/gitfind.h"
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "host/plainfile.h"
 
 #define MODULE_DEPTH_MAX 16
 #define LISTED_MAX 4096
@@ -178,9 +180,7 @@ void gitfind_listed(struct finder *f, const char *worktree)
 	const char *file = gitfind_join(f, worktree, ".gitmodules");
 	unsigned seen = 0;
 	int result;
-	autofd int fd = !file ? -ENOMEM
-			      : gitpath_open(AT_FDCWD, file,
-					O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	autofd int fd = !file ? -ENOMEM : plainfile_open(AT_FDCWD, file, 0, false);
 
 	if (fd == -ENOENT || !file)
 		return;
@@ -193,12 +193,14 @@ void gitfind_listed(struct finder *f, const char *worktree)
 			strcmp(f->config.name + length - 5, ".path") != 0)
 			continue;
 		/* Others need memory, too: any number of files can list as many. */
-		if (++seen > LISTED_SUBMODULES_MAX || f->arena->used > f->arena->size / 2)
+		if (++seen > LISTED_SUBMODULES_MAX || f->listed == 0 ||
+			f->arena->used > f->arena->size / 2)
 			break;
+		f->listed--;
 		if (!f->config.cut && is_plain_path(f->config.value))
 			gitfind_worktree(f, gitfind_join(f, worktree, f->config.value));
 	}
-	if (result != 0)
+	if (!gitfind_spend_config(f, f->config.total) || result != 0)
 		gitfind_note(f, file, "not read to its end");
 	if (gitfind_beneath(worktree, f->workspace))
 		gitfind_protect(f, file, fd == -ELOOP ? DT_LNK : DT_REG,
@@ -228,13 +230,13 @@ static void one_index(
 	struct finder *f, const char *file, const char *worktree, size_t hash_size)
 {
 	struct stat st;
-	autofd int fd = !file ? -ENOMEM
-			      : gitpath_open(AT_FDCWD, file,
-					O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	autofd int fd = !file ? -ENOMEM : plainfile_open(AT_FDCWD, file, 0, false);
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return;
-	if (st.st_size > INDEX_MAX_BYTES || take_gitlinks(f, fd, hash_size, file, worktree) < 0)
+	bool fits = st.st_size <= INDEX_MAX_BYTES && gitfind_spend(f, (uint64_t)st.st_size);
+
+	if (!fits || take_gitlinks(f, fd, hash_size, file, worktree) < 0)
 		gitfind_note(f, file, "not an index whose submodules can be told");
 }
 
@@ -254,8 +256,7 @@ static bool is_sha256(const struct finder *f, const struct git_item *item)
 void gitfind_indexed(struct finder *f, size_t i)
 {
 	const struct git_item item = f->items[i]; /* the list may move */
-	const char *name;
-	unsigned char type;
+	const char *parts[GITFIND_PARTS_MAX];
 
 	f->items[i].sha256 = is_sha256(f, &item);
 	size_t hash_size = f->items[i].sha256 ? 32 : 20;
@@ -267,13 +268,12 @@ void gitfind_indexed(struct finder *f, size_t i)
 	if (!item.split)
 		return;
 	autofd int fd = gitfind_open(f, item.path);
+	int count = fd < 0 ? fd : gitfind_parts(f, fd, parts);
 
-	f->list.fd = fd;
-	f->list.at = f->list.length = 0;
-	while (fd >= 0 && gitpath_next(&f->list, &name, &type) > 0)
-		if (strncmp(name, "sharedindex.", 12) == 0)
-			one_index(
-				f, gitfind_join(f, item.path, name), item.worktree, hash_size);
+	if (count < 0)
+		gitfind_note(f, item.path, "has more parts of an index than are looked at");
+	for (int part = 0; part < count; part++)
+		one_index(f, gitfind_join(f, item.path, parts[part]), item.worktree, hash_size);
 }
 
 void gitfind_above(struct finder *f)

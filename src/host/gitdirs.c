@@ -22,6 +22,9 @@
 #define CHILDREN_MAX 256
 #define DIRECTORIES_MAX 512
 #define GITLINKS_MAX 512
+#define LISTED_ALL_MAX 8192         /* submodules that all .gitmodules list */
+#define ITEMS_MAX 4096              /* git directories */
+#define READ_MAX_BYTES (1ULL << 30) /* of indexes; a configuration counts 16 times */
 
 /*
  * guard_bare - keep @path from becoming a bare repository. Git takes a directory that has HEAD,
@@ -45,12 +48,13 @@ static void guard_bare(struct finder *f, const char *path, const struct git_name
 		f, gitfind_join(f, path, n->type[NAME_OBJECTS] ? "refs" : "objects"), 0, why);
 }
 
-/* follow_inside - a gitfile in the workspace names @fd = @path, which lies in it as well. */
+/* follow_inside - a gitfile in the workspace names @fd (O_PATH) = @path, which lies in it as well. */
 static void follow_inside(struct finder *f, int fd, const char *path, const char *worktree)
 {
 	struct git_names n;
+	autofd int listed = gitpath_open(fd, ".", O_RDONLY | O_DIRECTORY, RESOLVE_BENEATH);
 
-	if (gitfind_names(f, fd, &n) < 0) {
+	if (listed < 0 || gitfind_names(f, listed, &n) < 0) {
 		gitfind_rule(
 			f, GITDIR_PROTECT, path, true, "a git directory that cannot be read");
 		return;
@@ -83,8 +87,7 @@ static void follow_gitfile(struct finder *f, const char *path)
 		return;
 	}
 	autofd int base = gitpath_open(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
-	autofd int fd =
-		base < 0 ? base : gitpath_open(base, f->text, O_RDONLY | O_DIRECTORY, 0);
+	autofd int fd = base < 0 ? base : gitpath_open(base, f->text, O_PATH | O_DIRECTORY, 0);
 	const char *target = fd < 0 ? NULL : gitfind_canonical(f, fd);
 
 	if (!target)
@@ -289,6 +292,10 @@ int gitfind_all(
 	/* A session may add to what there was. */
 	f->worktrees = f->since ? 2 * DIRECTORIES_MAX : DIRECTORIES_MAX;
 	f->gitlinks = GITLINKS_MAX;
+	f->listed = LISTED_ALL_MAX;
+	/* In the review time is the bound: what it did not come to goes unread. */
+	f->left = f->since ? UINT64_MAX : READ_MAX_BYTES;
+	f->items_max = f->since ? SIZE_MAX : ITEMS_MAX;
 	f->workspace_fd = open_workspace(f, workspace);
 	if (f->workspace_fd < 0)
 		return error_set(e, ERROR_WORKSPACE, "facts", -f->workspace_fd, workspace,

@@ -2,7 +2,8 @@
  * gitdirs.h - what git needs to write in and around a workspace, and what must not be touched
  * because git on the host would obey it later.
  *
- * Runs in: the launcher, outside, as the caller, before anything of the session exists.
+ * Runs in: the launcher, outside, as the caller: gitdirs_find() before anything of the session exists,
+ * gitdirs_review() when it is over, which looks in a child.
  * May not: write, follow a magic link, walk the work tree, believe what the workspace says about
  * places outside it. What is not understood grants less, never more, and says so in a note.
  * The reasons behind each rule are in docs/git.md.
@@ -11,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -31,6 +33,8 @@ enum gitdir_kind {
 	GITDIR_QUARANTINE,
 	/* Something was not understood, or not granted: for the report. Nothing to apply. */
 	GITDIR_NOTE,
+	/* Within the review only: a directory that its owner cannot list. */
+	GITDIR_LOCKED,
 };
 
 struct gitdir_rule {
@@ -68,15 +72,18 @@ MUST_CHECK int gitdirs_find(struct arena *a, const char *workspace, uid_t caller
  * (COMMIT_EDITMSG, FETCH_HEAD, logs/...); what an unfinished rebase, cherry-pick or am would run or
  * write; a new worktree's commondir that leads elsewhere and its config.worktree; repositories that
  * an index makes submodules although they are none (`git status` obeys their configuration), in one
- * another too. It changes one thing: a git directory that the session made unreadable gets its
- * owner's rights back, since git can do without listing it.
+ * another too. All of that is read by a child that can do nothing else (confined.h), which has until
+ * @deadline_ns (CLOCK_MONOTONIC; 0: some seconds). It changes one thing: a git directory that the session made
+ * unlistable gets its owner's rights back, since git can do without listing it.
  * @since: CLOCK_REALTIME when the session started; what is older is not its work.
  * @start, @start_count: what gitdirs_find() returned then.
  * @ret_rules, @ret_count: only GITDIR_QUARANTINE and GITDIR_NOTE. A path may lie below another.
- * Returns 0 or -errno like gitdirs_find(), which it calls; then not all was reviewed, and the
- * report has to say so. What was there when the session began is looked at first, and what was found so
- * far is returned then, too.
+ * Returns 0; or -errno: not all was reviewed, and the report has to say so. Then what was found so far is returned,
+ * and besides, unread, what git writes or obeys in the git directories that are known, but for objects and refs:
+ * the child died (-ECHILD), was late (-ETIMEDOUT), answered nonsense (-EPROTO), had more to say than it may (-E2BIG),
+ * or to note than there is memory for (-ENOMEM).
  */
 MUST_CHECK int gitdirs_review(struct arena *a, const char *workspace, uid_t caller,
 	struct timespec since, const struct gitdir_rule *start, size_t start_count,
-	struct gitdir_rule **ret_rules, size_t *ret_count, struct error *e);
+	int64_t deadline_ns, struct gitdir_rule **ret_rules, size_t *ret_count,
+	struct error *e);

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/beneath.h"
 
 #define LISTING_MAX 1024
+#define PARTS_SEEN_MAX 4096 /* git removes them after two weeks */
 
 static const char *const names[NAME_COUNT] = {
 	[NAME_HEAD] = "HEAD",
@@ -107,12 +107,60 @@ int gitfind_open(struct finder *f, const char *path)
 	autofd int place = gitpath_open(
 		AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
 
-	/* Without a set-group-ID bit: our own filter (supervisor.policy) refuses to give one. */
-	if (place < 0 || fstat(place, &st) < 0 || st.st_uid != f->caller ||
-		!gitfind_is_after(&st.st_ctim, f->since) ||
-		beneath_chmod(place, (st.st_mode & 01777) | 0700) < 0)
-		return -EACCES;
-	return gitpath_open(place, ".", O_RDONLY | O_DIRECTORY, RESOLVE_BENEATH);
+	if (place >= 0 && fstat(place, &st) == 0 && st.st_uid == f->caller &&
+		gitfind_is_after(&st.st_ctim, f->since))
+		gitfind_rule(f, GITDIR_LOCKED, path, true, "cannot be listed");
+	return -EACCES;
+}
+
+bool gitfind_spend(struct finder *f, uint64_t bytes)
+{
+	f->left -= bytes < f->left ? bytes : f->left;
+	return f->left > 0 && f->item_count <= f->items_max;
+}
+
+struct identity {
+	dev_t dev;
+	ino_t ino;
+};
+
+/* is_first_name - is the file @st met for the first time? Then it is noted in @seen. */
+static bool is_first_name(struct identity *seen, size_t count, const struct stat *st)
+{
+	for (size_t i = 0; i < count; i++)
+		if (seen[i].dev == st->st_dev && seen[i].ino == st->st_ino)
+			return false;
+	seen[count] = (struct identity){ st->st_dev, st->st_ino };
+	return true;
+}
+
+int gitfind_parts(struct finder *f, int fd, const char *ret_names[GITFIND_PARTS_MAX])
+{
+	struct identity seen[GITFIND_PARTS_MAX + 1];
+	struct stat st;
+	size_t count = 0;
+	unsigned names_seen = 0;
+	const char *name;
+	unsigned char type;
+	int result = lseek(fd, 0, SEEK_SET) < 0 ? -errno : 1;
+
+	f->list.fd = fd;
+	f->list.at = f->list.length = 0;
+	while (result > 0 && (result = gitpath_next(&f->list, &name, &type)) > 0) {
+		if (strncmp(name, "sharedindex.", 12) != 0 || type != DT_REG)
+			continue;
+		if (++names_seen > PARTS_SEEN_MAX)
+			return -E2BIG;
+		if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+			!is_first_name(seen, count, &st))
+			continue;
+		if (count == GITFIND_PARTS_MAX)
+			return -E2BIG;
+		ret_names[count] = arena_copy(f->arena, name, strlen(name));
+		if (!ret_names[count++])
+			return -ENOMEM;
+	}
+	return result < 0 ? result : (int)count;
 }
 
 bool gitfind_beneath(const char *path, const char *directory)

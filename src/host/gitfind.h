@@ -72,9 +72,14 @@ struct finder {
 	unsigned
 		worktrees; /* the same of worktrees: those of one repository hide no submodule of the next */
 	unsigned gitlinks; /* entries of indexes that may still be looked at */
+	unsigned listed;   /* submodules of .gitmodules, the same */
+	uint64_t left;     /* bytes that may still be read */
+	size_t items_max;  /* git directories that are looked at */
 	bool full;         /* the arena is; nothing found counts any more */
 	const struct timespec
 		*since; /* of the review: when the session started. Otherwise NULL */
+	const struct gitdir_rule *start; /* of the review: what was found then */
+	size_t start_count;
 	struct gitpath_list list;
 	struct gitconfig config;
 	struct gitindex index;
@@ -88,9 +93,28 @@ void gitfind_rule(struct finder *f, enum gitdir_kind kind, const char *path, boo
 void gitfind_note(struct finder *f, const char *path, const char *why);
 const char *gitfind_join(struct finder *f, const char *directory, const char *name);
 
+/* gitfind_spend - @bytes are read. Whether that was still within the bounds of a start. */
+bool gitfind_spend(struct finder *f, uint64_t bytes);
+
+/* gitfind_spend_config - the same for a configuration, which takes longer. */
+static inline bool gitfind_spend_config(struct finder *f, uint64_t bytes)
+{
+	return gitfind_spend(f, bytes * 16);
+}
+
+#define GITFIND_PARTS_MAX 32
+
+/*
+ * gitfind_parts - the files sharedindex.* in the git directory @fd (at any place of its listing), each file
+ * once, whatever number of names it has. Their names are in the arena.
+ * Returns their number; -E2BIG where there are more than GITFIND_PARTS_MAX, or far more names than git leaves.
+ */
+MUST_CHECK int gitfind_parts(
+	struct finder *f, int fd, const char *ret_names[GITFIND_PARTS_MAX]);
+
 /*
  * gitfind_open - the directory @path (canonical), to be listed. In the review, one that the session
- * made unreadable is the caller's again: git can do without listing. A descriptor or -errno.
+ * made unlistable is told to the parent (GITDIR_LOCKED): git can do without listing. A descriptor or -errno.
  */
 MUST_CHECK int gitfind_open(struct finder *f, const char *path);
 
@@ -189,7 +213,7 @@ void gitfind_above(struct finder *f);
 void gitfind_worktrees(struct finder *f, const char *worktrees);
 
 /*
- * gitfind_outside - @fd is the git directory, outside the workspace, that the workspace's .git
+ * gitfind_outside - @fd (O_PATH) is the git directory, outside the workspace, that the workspace's .git
  * names: grant it where everything agrees, or say why not (gittrust.c).
  */
 void gitfind_outside(struct finder *f, int fd, const char *path);

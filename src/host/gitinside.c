@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "host/plainfile.h"
 
 struct guarded {
 	enum git_name name;
@@ -151,7 +152,7 @@ static void read_config(struct finder *f, struct configured *found, const char *
 	size_t start = 0, end = 0;
 	unsigned seen = 0;
 	int result;
-	autofd int fd = gitpath_open(AT_FDCWD, file, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	autofd int fd = plainfile_open(AT_FDCWD, file, 0, true);
 
 	if (fd == -ENOENT)
 		return;
@@ -165,6 +166,7 @@ static void read_config(struct finder *f, struct configured *found, const char *
 		start = f->config.start;
 		end = f->config.end;
 	}
+	(void)gitfind_spend_config(f, f->config.total); /* seen before the next directory */
 	if (result == 0 && seen == 1 && file == found->files[0] && !f->since)
 		found->shown = without(f, fd, f->config.total, start, end);
 	if (result < 0)
@@ -265,6 +267,9 @@ void gitfind_directory(struct finder *f, size_t index)
 
 	if (fd == -ENOENT) {
 		gitfind_absent(f, item.path);
+	} else if (!gitfind_spend(f, 0)) {
+		gitfind_rule(f, GITDIR_PROTECT, item.path, true,
+			"more git directories, or larger files in them, than are looked at");
 	} else if (fd < 0 || gitfind_names(f, fd, &n) < 0) {
 		gitfind_rule(f, GITDIR_PROTECT, item.path, true,
 			"a git directory that cannot be read");

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "host/plainfile.h"
 
 /* The kernel's struct linux_dirent64, getdents64(2). */
 struct kernel_dirent {
@@ -59,16 +60,10 @@ ssize_t gitpath_of(int fd, char *ret_path, size_t size)
 
 ssize_t gitpath_read(int dirfd, const char *path, char *ret_text, size_t max)
 {
-	struct stat st;
-	autofd int fd =
-		gitpath_open(dirfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	autofd int fd = plainfile_open(dirfd, path, 0, false);
 
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
 	ssize_t length = fd_read_file(fd, ret_text, max);
 
 	if (length > 0 && memchr(ret_text, '\0', (size_t)length))

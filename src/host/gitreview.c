@@ -1,10 +1,10 @@
 /*
  * gitreview.c - what a session left in git directories: see gitdirs_review() in gitdirs.h.
  *
- * Runs in: the launcher, outside, when all processes of the session are dead.
- * May not: change anything; it says what has to go. The reasons are in docs/git.md.
+ * Runs in: the child that gitreview_child.c starts when all processes of the session are dead.
+ * May not: change anything (it could not); it says what has to go. The reasons are in docs/git.md.
  */
-#include "host/gitdirs.h"
+#include "host/gitreview.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,10 +16,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/gitreview.h"
+#include "host/plainfile.h"
 
 #define GITLINKS_MAX 4096
-#define CLOCK_SLACK_NS 20000000 /* file times are as coarse as the kernel's tick */
 
 /* was_held - was @directory/@name, or what is it below, read-only in the session? */
 static bool was_held(const struct review *r, const char *directory, const char *name)
@@ -177,13 +176,14 @@ static int review_gitlinks(
 static void review_index(
 	struct review *r, int dirfd, const char *name, const struct git_item *item)
 {
-	struct stat st;
-	autofd int fd =
-		gitpath_open(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	autofd int fd = plainfile_open(dirfd, name, 0, false);
+	/* What its owner may not read now, git may: as root, or when the mode is another again. */
+	bool locked = fd == -EACCES && review_is_new_at(r, dirfd, name);
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return;
-	if (review_gitlinks(r, fd, item->sha256 ? 32 : 20, item->worktree, false) < 0)
+	if (locked ||
+		(fd >= 0 &&
+			review_gitlinks(r, fd, item->sha256 ? 32 : 20, item->worktree, false) <
+				0))
 		review_quarantine(r, gitfind_join(r->f, item->path, name),
 			"not an index whose submodules can be told");
 }
@@ -191,18 +191,15 @@ static void review_index(
 /* review_indexes - the index, and the shared ones that a split index is made of. */
 static void review_indexes(struct review *r, int fd, const struct git_item *item)
 {
-	struct finder *f = r->f;
-	const char *name;
-	unsigned char type;
+	const char *parts[GITFIND_PARTS_MAX];
+	int count = gitfind_parts(r->f, fd, parts);
 
 	review_index(r, fd, "index", item);
-	if (lseek(fd, 0, SEEK_SET) < 0) /* its links have been looked at */
-		return;
-	f->list.fd = fd;
-	f->list.at = f->list.length = 0;
-	while (gitpath_next(&f->list, &name, &type) > 0)
-		if (strncmp(name, "sharedindex.", 12) == 0)
-			review_index(r, fd, name, item);
+	for (int i = 0; i < count; i++)
+		review_index(r, fd, parts[i], item);
+	if (count < 0 && gitpath_type(fd, "index") != 0) /* without it the parts are nothing */
+		review_quarantine(r, gitfind_join(r->f, item->path, "index"),
+			"more parts of an index than are looked at");
 }
 
 /* review_above - the index of the repository that the workspace is a part of was read-only, but
@@ -214,8 +211,7 @@ static void review_above(struct review *r)
 	static const size_t sizes[] = { 20, 32 }; /* one that is not the right one ends soon */
 
 	for (size_t i = 0; file && i < sizeof(sizes) / sizeof(*sizes); i++) {
-		autofd int fd = gitpath_open(
-			AT_FDCWD, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+		autofd int fd = plainfile_open(AT_FDCWD, file, 0, false);
 
 		if (fd < 0 || review_gitlinks(r, fd, sizes[i], f->above_worktree, true) == 0)
 			return;
@@ -361,7 +357,7 @@ static void review_directory(struct review *r, const struct git_item *item)
 		review_indexes(r, fd, item);
 }
 
-int gitdirs_review(struct arena *a, const char *workspace, uid_t caller, struct timespec since,
+int review_all(struct arena *a, const char *workspace, uid_t caller, struct timespec since,
 	const struct gitdir_rule *start, size_t start_count, struct gitdir_rule **ret_rules,
 	size_t *ret_count, struct error *e)
 {
@@ -371,14 +367,11 @@ int gitdirs_review(struct arena *a, const char *workspace, uid_t caller, struct 
 	*ret_count = 0;
 	if (!f || !r)
 		return error_set(e, ERROR_LIMIT, "close", ENOMEM, workspace, "out of arena");
-	since.tv_nsec -= CLOCK_SLACK_NS;
-	if (since.tv_nsec < 0) {
-		since.tv_nsec += 1000000000;
-		since.tv_sec--;
-	}
 	f->since = &since;
 	f->arena = a;
 	f->caller = caller;
+	f->start = start;
+	f->start_count = start_count;
 	r->f = f;
 	r->since = since;
 	r->start = start;

@@ -1,7 +1,7 @@
 /*
  * gitreview.h - what the files behind gitdirs_review() share. For them only.
  *
- * Runs in: the launcher, outside, when all processes of the session are dead.
+ * Runs in: the child that looks, when all processes of the session are dead. Only unread_all() runs outside of it.
  */
 #pragma once
 
@@ -43,6 +43,43 @@ static inline bool review_is_new_at(const struct review *r, int dirfd, const cha
 
 	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && review_is_new(r, &st);
 }
+
+/*
+ * review_all - in the child: the rules of gitdirs_review() (gitdirs.h), GITDIR_LOCKED ones among them.
+ * @since: a tick of the kernel's earlier than there.
+ * Returns 0 or -errno; what was found by then is returned, too.
+ */
+MUST_CHECK int review_all(struct arena *a, const char *workspace, uid_t caller,
+	struct timespec since, const struct gitdir_rule *start, size_t start_count,
+	struct gitdir_rule **ret_rules, size_t *ret_count, struct error *e);
+
+/* The rules that unread_all() and the answer of a child become. */
+struct verdicts {
+	struct arena *arena;
+	struct gitdir_rule *rules;
+	size_t count;
+	bool full; /* the arena is */
+};
+
+/* verdict_add - one more. @path: in the arena, or NULL where that is full. */
+void verdict_add(struct verdicts *v, enum gitdir_kind kind, const char *path, const char *why);
+
+/*
+ * verdict_take - the child's answer of @used bytes. Records, one behind the other: a letter (Q: to be quarantined,
+ * L: its owner cannot list it), the number of a root as one letter from 'a' on, and two texts, each with a NUL
+ * behind it: the path below that root, canonical, and why, printable.
+ * Returns 0; -EPROTO where it is anything else, and then none of it is taken; -E2BIG where it has too many records;
+ * -ENOMEM. Of the last two what was taken before is in @v.
+ */
+MUST_CHECK int verdict_take(struct verdicts *v, const char *const *roots, size_t root_count,
+	const char *answer, size_t used);
+
+/*
+ * unread_all - outside, where the child could not say it: what git would obey, without reading any of it. Names
+ * and kinds of files are all that is looked at, for a fifth of a second (gitreview_unread.c).
+ */
+void unread_all(struct verdicts *v, const char *workspace, const struct gitdir_rule *start,
+	size_t start_count, struct timespec since);
 
 /*
  * review_links - the symbolic links that the session made where git writes, in the git directory

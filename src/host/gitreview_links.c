@@ -1,7 +1,7 @@
 /*
  * gitreview_links.c - symbolic links through which git on the host would write: see gitreview.h.
  *
- * Runs in: the launcher, outside, when all processes of the session are dead.
+ * Runs in: the child that gitreview_child.c starts when all processes of the session are dead.
  * May not: change anything, follow a link, stop at a number of entries: tools could make more. What
  * is too deep or cannot be listed goes as a whole.
  */

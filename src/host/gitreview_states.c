@@ -2,7 +2,7 @@
  * gitreview_states.c - unfinished operations, whose files git obeys when they are continued: see
  * gitreview.h.
  *
- * Runs in: the launcher, outside, when all processes of the session are dead.
+ * Runs in: the child that gitreview_child.c starts when all processes of the session are dead.
  * May not: change anything. What it does not know it takes for what runs something.
  */
 #include "host/gitreview.h"
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "host/plainfile.h"
 
 /* is_one_of - is the text from @start to @end in @list, which ends with NULL? */
 static bool is_one_of(const char *start, const char *end, const char *const *list)
@@ -109,8 +110,7 @@ static bool is_tame_opts(struct review *r, int dirfd)
 {
 	struct gitconfig *c = &r->f->config;
 	int result;
-	autofd int fd =
-		gitpath_open(dirfd, "opts", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	autofd int fd = plainfile_open(dirfd, "opts", 0, false);
 
 	if (fd < 0)
 		return false;

@@ -16,14 +16,32 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "host/plainfile.h"
 
-/* owned_names - the names in @fd, if it is a directory of the caller's. */
-static bool owned_names(struct finder *f, int fd, struct git_names *ret_names)
+/* owned_names - the names in @place (O_PATH), if it is a directory of the caller's. */
+static bool owned_names(struct finder *f, int place, struct git_names *ret_names)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == f->caller &&
-		gitfind_names(f, fd, ret_names) == 0;
+	if (fstat(place, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != f->caller)
+		return false;
+	autofd int fd = gitpath_open(place, ".", O_RDONLY | O_DIRECTORY, RESOLVE_BENEATH);
+
+	return fd >= 0 && gitfind_names(f, fd, ret_names) == 0;
+}
+
+/*
+ * is_callers - are the workspace, and the gitfile in it, the caller's? A worktree that is gone leaves its
+ * directory in the repository, and whoever can make that path again would be let in.
+ */
+static bool is_callers(const struct finder *f)
+{
+	struct stat st;
+
+	if (fstat(f->workspace_fd, &st) < 0 || st.st_uid != f->caller)
+		return false;
+	return fstatat(f->workspace_fd, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		st.st_uid == f->caller;
 }
 
 /* read_line - a file of one line in @fd, into f->text. */
@@ -70,7 +88,7 @@ static void linked_worktree(struct finder *f, int fd, const char *path)
 		gitfind_note(f, path, "not granted: its commondir cannot be read");
 		return;
 	}
-	autofd int common = gitpath_open(fd, f->text, O_RDONLY | O_DIRECTORY, 0);
+	autofd int common = gitpath_open(fd, f->text, O_PATH | O_DIRECTORY, 0);
 	const char *where = common < 0 ? NULL : gitfind_canonical(f, common);
 
 	if (!where || !lies_at(path, where, "worktrees"))
@@ -99,7 +117,7 @@ static bool in_modules(struct finder *f, const char *path)
 	for (unsigned tries = 0; tries < 16 && (at = strstr(at, part)); tries++, at++) {
 		struct git_names n = { 0 };
 		const char *super = arena_copy(f->arena, path, (size_t)(at - path));
-		autofd int fd = super ? gitpath_open(AT_FDCWD, super, O_RDONLY | O_DIRECTORY,
+		autofd int fd = super ? gitpath_open(AT_FDCWD, super, O_PATH | O_DIRECTORY,
 						RESOLVE_NO_SYMLINKS)
 				      : -1;
 
@@ -115,8 +133,7 @@ static bool worktree_is_here(struct finder *f, int fd)
 {
 	bool here = false;
 	int result;
-	autofd int config =
-		gitpath_open(fd, "config", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	autofd int config = plainfile_open(fd, "config", 0, false);
 
 	if (config < 0)
 		return false;
@@ -134,11 +151,39 @@ static bool worktree_is_here(struct finder *f, int fd)
 	return result == 0 && here;
 }
 
+/* granted_before - in the review: what was writable is known, and nothing is granted any more. */
+static void granted_before(struct finder *f, const char *path)
+{
+	for (size_t i = 0; i < f->start_count; i++) {
+		const char *where = f->start[i].path;
+
+		if (f->start[i].kind != GITDIR_WRITE || gitfind_beneath(where, f->workspace))
+			continue;
+		if (strcmp(path, where) == 0) {
+			f->granted = where;
+			gitfind_item(f, path, ROLE_MODULE, f->workspace);
+			return;
+		}
+		if (lies_at(path, where, "worktrees")) {
+			f->granted = where;
+			gitfind_item(f, path, ROLE_WORKTREE, f->workspace);
+			gitfind_item(f, where, ROLE_COMMON, f->workspace);
+			return;
+		}
+	}
+	gitfind_note(f, path, "was not granted");
+}
+
 void gitfind_outside(struct finder *f, int fd, const char *path)
 {
 	struct git_names n;
 
-	if (gitfind_beneath(f->workspace, path) || strcmp(path, f->workspace) == 0)
+	if (f->since)
+		granted_before(f, path);
+	else if (!is_callers(f))
+		gitfind_note(f, path,
+			"not granted: the workspace, or the .git in it, is not the caller's");
+	else if (gitfind_beneath(f->workspace, path) || strcmp(path, f->workspace) == 0)
 		gitfind_note(f, path, "not granted: the workspace lies in it");
 	else if (!owned_names(f, fd, &n) || n.type[NAME_HEAD] != DT_REG)
 		gitfind_note(f, path, "not granted: not a git directory of the caller's");

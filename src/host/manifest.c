@@ -136,13 +136,13 @@ static bool is_reviewed(const struct plan *plan)
 		plan->facts->git_rule_count > 0;
 }
 
-static int write_note(int dir, const struct plan *plan, pid_t init)
+static int write_note(int record, const struct plan *plan, pid_t init)
 {
 	const struct facts *facts = plan->facts;
 	struct pending pending;
 	bool reviewed = is_reviewed(plan);
 	autofd int fd =
-		fd_open_at(dir, MANIFEST, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		fd_open_at(record, MANIFEST, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
 		return fd;
@@ -158,25 +158,25 @@ static int write_note(int dir, const struct plan *plan, pid_t init)
 	return r < 0 ? r : flush(&pending);
 }
 
-int manifest_write(int dir, const struct plan *plan, pid_t init, struct error *e)
+int manifest_write(int record, const struct plan *plan, pid_t init, struct error *e)
 {
-	int r = plan->absent_count || is_reviewed(plan) ? write_note(dir, plan, init) : 0;
+	int r = plan->absent_count || is_reviewed(plan) ? write_note(record, plan, init) : 0;
 
 	if (r >= 0)
 		return 0;
-	r = error_set(e, ERROR_SCRATCH, "session", -r, plan->facts->session_dir,
-		"cannot note the protected paths");
+	r = error_set(e, ERROR_STATE, "session", -r, plan->facts->session_name,
+		"cannot note the protected paths in the state directory");
 	if (r == -ENOSPC || r == -EDQUOT)
-		error_hint(
-			e, "free some space there, or name another place with --scratch-base");
+		error_hint(e,
+			"free some space there, or name another directory with XDG_STATE_HOME");
 	else if (r == -EFBIG)
 		error_hint(e, "raise `ulimit -f`");
 	return r;
 }
 
-void manifest_discard(int dir)
+void manifest_discard(int record)
 {
-	(void)unlinkat(dir, MANIFEST, 0); /* ENOENT: there was none */
+	(void)unlinkat(record, MANIFEST, 0); /* ENOENT: there was none */
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -373,7 +373,7 @@ static int read_note(struct note *n)
 	return r < 0 ? r : 0;
 }
 
-static int settle(struct note *n, int fd, bool quiet, struct error *e)
+static int settle(struct note *n, int fd, struct error *e)
 {
 	const struct report_quarantine *moved = NULL;
 	size_t count = 0;
@@ -391,33 +391,26 @@ static int settle(struct note *n, int fd, bool quiet, struct error *e)
 	if (n->init && !process_await_end(n->init, n->started, PATIENCE))
 		return -EBUSY;
 	r = appeared_quarantine(&n->what, n->arena, &moved, &count, e);
-	if (!quiet)
-		appeared_tell(moved, count);
+	appeared_tell(moved, count);
 	return r;
 }
 
-int manifest_settle(
-	int base, const char *base_path, int dir, const char *name, bool quiet, struct error *e)
+int manifest_settle(int record, const char *id, struct error *e)
 {
 	struct arena a;
 	struct note note = { .arena = &a,
-		.what = { .dead = true,
-			.caller = geteuid(),
-			.base = base,
-			.session = dir,
-			.base_path = base_path,
-			.session_name = name } };
-	autofd int fd = fd_open_at(dir, MANIFEST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+		.what = { .dead = true, .caller = geteuid(), .session_id = id } };
+	autofd int fd = fd_open_at(record, MANIFEST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 
 	if (fd == -ENOENT)
 		return 0;
 	int r = fd < 0 ? fd : arena_init(&a, ARENA_SIZE);
 	if (r >= 0) {
-		r = settle(&note, fd, quiet, e);
+		r = settle(&note, fd, e);
 		arena_free(&a);
 	}
 	return r < 0 && r != -EBUSY
-		? error_set(e, ERROR_TEARDOWN, "session", -r, name,
+		? error_set(e, ERROR_TEARDOWN, "session", -r, id,
 			  "cannot quarantine what a killed session left at protected paths")
 		: r;
 }

@@ -21,7 +21,8 @@ int mountwatch_open(pid_t init)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)init);
-	return fd_open_at(AT_FDCWD, path, O_RDONLY, 0);
+	int fd = fd_open_at(AT_FDCWD, path, O_RDONLY, 0);
+	return fd == -EINVAL || fd == -EACCES ? -ENOENT : fd;
 }
 
 /* Whether the escaped field (space, tab, newline, backslash as \ooo: proc(5)) is @path. */
@@ -62,7 +63,8 @@ static bool is_mounted(const char *text, const char *path)
 	return false;
 }
 
-int mountwatch_missing(int fd, const struct plan *plan, const char **ret_path)
+/* *@ret_path: the first place where nothing is mounted any more, or NULL. 0 or -errno. */
+static int find_missing(int fd, const struct plan *plan, const char **ret_path)
 {
 	char *text = mmap(NULL, MOUNTINFO_MAX + 1, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -80,4 +82,23 @@ int mountwatch_missing(int fd, const struct plan *plan, const char **ret_path)
 		return (int)n;
 	*ret_path = missing;
 	return 0;
+}
+
+bool mountwatch_lost(int fd, const struct plan *plan, struct error *e)
+{
+	const char *missing = NULL;
+	int r = find_missing(fd, plan, &missing);
+
+	/* EINVAL: init is gone, and its last record tells more. */
+	if (r == -EINVAL || (r >= 0 && !missing))
+		return false;
+	if (r < 0) {
+		(void)error_set(e, ERROR_LAYER, "supervise", -r, NULL,
+			"the session was ended: its mounts cannot be read");
+		return true;
+	}
+	(void)error_set(e, ERROR_LAYER, "supervise", 0, missing,
+		"the session was ended: a mount of it was removed from outside");
+	error_hint(e, "this path was replaced on the host while the session ran");
+	return true;
 }

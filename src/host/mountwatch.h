@@ -8,16 +8,21 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
 #include "plan/plan.h"
 
-/* mountwatch_open - a descriptor that polls EPOLLPRI when init's mounts change, or -errno. See: proc(5). */
+/*
+ * mountwatch_open - a descriptor that polls EPOLLPRI when init's mounts change, or -errno. See: proc(5).
+ *
+ * -ENOENT: they cannot be seen (hidepid), or init has ended already.
+ */
 MUST_CHECK int mountwatch_open(pid_t init);
 
 /*
- * mountwatch_missing - the first place of the plan where nothing is mounted any more.
- * @fd: from mountwatch_open(). *@ret_path: NULL where all is as planned. 0 or -errno.
+ * mountwatch_lost - whether the session has to end: something of the plan is not mounted any more,
+ * or that cannot be told. @fd: from mountwatch_open(). @e says which.
  */
-MUST_CHECK int mountwatch_missing(int fd, const struct plan *plan, const char **ret_path);
+bool mountwatch_lost(int fd, const struct plan *plan, struct error *e);

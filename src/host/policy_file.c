@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "host/plainfile.h"
 #include "host/resolve.h"
 #include "plan/path.h"
 
@@ -124,14 +125,17 @@ static int read_policy(const struct policy_loader *l, const struct resolver *fou
 {
 	struct arena *a = l->arena;
 	struct stat st;
-	autofd int fd = fd_open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	autofd int place = fd_open_at(AT_FDCWD, path, O_PATH, 0);
 
+	if (place < 0)
+		return place;
+	if (fstat(place, &st) < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	autofd int fd = plainfile_reopen(place);
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 	if (st.st_size > POLICY_SIZE_MAX)
 		return -EFBIG;
 	int r = trust_found(found_by, l->layer, path, e);

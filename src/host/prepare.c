@@ -19,6 +19,7 @@
 #include "host/policy_file.h"
 #include "host/refusal.h"
 #include "host/promote_guard.h"
+#include "host/session.h"
 #include "plan/embedded.h"
 #include "plan/path.h"
 
@@ -268,6 +269,7 @@ int prepare_begin(struct prepared **ret, struct error *e)
 	if (!p)
 		return no_memory(r < 0 ? r : -ENOMEM, e);
 	p->arena = arena;
+	p->records = -1;
 	*ret = p;
 	return 0;
 }
@@ -301,6 +303,9 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 	if (until == PREPARE_MERGED)
 		return place_workspace(p, &res, e);
 	r = copy_command(p, argc, argv, e);
+	/* Made before the facts, which find it, and the plan, which covers it. */
+	if (r >= 0 && until == PREPARE_PLAN)
+		r = p->records = session_open_records(environment, e);
 	if (r >= 0)
 		r = know_caller(p, identity, environment, e);
 	if (r >= 0)
@@ -316,7 +321,7 @@ int prepare(struct prepared *ret, enum prepare_until until, int argc, const char
 	int first, const char *const *environment, struct policy_verb_flag *flags,
 	size_t flag_count, struct error *e)
 {
-	*ret = (struct prepared){ 0 };
+	*ret = (struct prepared){ .records = -1 };
 	int r = arena_init(&ret->arena, ARENA_SIZE);
 	return r < 0 ? no_memory(r, e)
 		     : prepare_with(ret, NULL, until, argc, argv, first, environment, flags,
@@ -327,5 +332,7 @@ void prepare_free(struct prepared *p)
 {
 	struct arena arena = p->arena; /* which may hold *p itself, sealed */
 
+	if (p->records >= 0)
+		(void)close(p->records);
 	arena_free(&arena);
 }

@@ -1,7 +1,8 @@
 /*
- * prepare.h - options -> facts -> policy -> plan: everything before a launch, without effect.
+ * prepare.h - options -> facts -> policy -> plan: everything before a launch.
  *
- * Runs in: the launcher, and carrel-policy for `plan` and `policy show`. May not: change anything.
+ * Runs in: the launcher, and carrel-policy for `plan` and `policy show`. May not: change anything but what
+ * PREPARE_PLAN makes where it is missing: the state directory, and the cache of filters.
  */
 #pragma once
 
@@ -19,9 +20,10 @@ struct prepared {
 	const char *const *argv; /* the command, copied */
 	uint8_t policy_digest
 		[SHA256_SIZE]; /* of the merged policy; where a report is asked for */
-	bool live;             /* the caller's: it is for a live session */
-	bool help;             /* --help was asked for: nothing else is filled in */
-	int next;              /* index in argv of the first word that is no setting */
+	int records; /* the directory of records (host/record.h); -1 but for PREPARE_PLAN */
+	bool live;   /* the caller's: it is for a live session */
+	bool help;   /* --help was asked for: nothing else is filled in */
+	int next;    /* index in argv of the first word that is no setting */
 };
 
 enum prepare_until {

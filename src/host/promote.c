@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "host/beneath.h"
+#include "host/plainfile.h"
 #include "host/promote_temp.h"
 #include "host/promote_tree.h"
 #include "host/remove.h"
@@ -181,7 +182,7 @@ static int copy_from(struct promotion *p, int from, const char *name, bool repla
 
 	if (r < 0)
 		return fail_dest(p, -r, "cannot write to the destination");
-	r = promote_tree_copy(from, name, temp.fd, p->source, &tree, p->e);
+	r = promote_tree_copy(from, name, temp.fd, p->source, p->o->until, &tree, p->e);
 	if (r == 0 && is_dir && syncfs(temp.fd) < 0)
 		r = fail_dest(p, errno, "cannot bring the copy to the disk");
 	if (r == 0) {
@@ -216,16 +217,20 @@ static int sync_source(struct promotion *p)
 {
 	struct stat st;
 	bool is_dir = S_ISDIR(p->st.st_mode);
-	autofd int fd = beneath_open(p->from, p->name,
-		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | (is_dir ? O_DIRECTORY : 0),
-		BENEATH_SAME_MOUNT);
+	autofd int place = beneath_open(p->from, p->name,
+		O_PATH | O_NOFOLLOW | (is_dir ? O_DIRECTORY : 0), BENEATH_SAME_MOUNT);
 
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) < 0)
+	if (place < 0)
+		return place;
+	if (fstat(place, &st) < 0)
 		return -errno;
 	if (!is_same(&st, &p->st))
 		return -EBUSY;
+	autofd int fd = is_dir
+		? beneath_open(place, ".", O_RDONLY | O_DIRECTORY, BENEATH_SAME_MOUNT)
+		: plainfile_reopen(place);
+	if (fd < 0)
+		return fd;
 	return (is_dir ? syncfs(fd) : fsync(fd)) < 0 ? -errno : 0;
 }
 
@@ -290,7 +295,7 @@ static int run(struct promotion *p)
 {
 	struct promote_tree tree;
 	struct stat dest;
-	int r = promote_tree_inspect(p->from, p->name, p->source, &tree, p->e);
+	int r = promote_tree_inspect(p->from, p->name, p->source, p->o->until, &tree, p->e);
 
 	if (r < 0)
 		return r;

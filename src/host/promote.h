@@ -23,14 +23,16 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "host/until.h"
 
 enum { PROMOTE_DEPTH_MAX = 128, PROMOTE_ENTRIES_MAX = 1000000 };
 
 struct promote_options {
 	bool copy;  /* leave the source where it is */
 	bool force; /* replace a file or a link that is at the destination (never a directory) */
-	bool dry_run; /* check what can be checked, change nothing */
-	bool apart;   /* never rename: tools that still run have no right at the destination */
+	bool dry_run;        /* check what can be checked, change nothing */
+	struct until *until; /* NULL: as long as it takes */
+	bool apart; /* never rename: tools that still run have no right at the destination */
 };
 
 enum promote_how { PROMOTE_NOT, PROMOTE_RENAMED, PROMOTE_REFLINKED, PROMOTE_COPIED };
@@ -60,7 +62,8 @@ struct promote_result {
  * Returns 0, or -errno with @e (ERROR_PROMOTE): then the source is there, unless it was complete at the
  * destination and could not be brought to the disk. -EEXIST without @o->force, -EISDIR a directory in the
  * way, -ELOOP a link, -EINVAL what is no artifact (device, FIFO, socket, setuid bit), -EBUSY it was
- * replaced or written to meanwhile, -E2BIG too many entries or too deep, -ENOENT.
+ * replaced or written to meanwhile, -E2BIG too many entries or too deep, -ENOENT,
+ * -ETIME or -EINTR where o->until was over: what was copied so far is removed again.
  * See: renameat2(2), openat2(2), fsync(2), syncfs(2).
  */
 MUST_CHECK int promote(int scratch_fd, const char *source, const struct promote_place *to,

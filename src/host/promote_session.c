@@ -22,6 +22,7 @@ struct job {
 	struct report_promotion *list;
 	size_t count;
 	int first; /* failure */
+	struct until *until;
 	struct error *e;
 };
 
@@ -57,7 +58,7 @@ static void note(struct job *j, const char *source, const char *destination, int
 static void promote_each(
 	struct job *j, const struct promote_dest *to, const char *const *sources, size_t count)
 {
-	const struct promote_options options = { 0 };
+	const struct promote_options options = { .until = j->until };
 
 	for (size_t i = 0; i < count; i++) {
 		struct promote_result done = { 0 };
@@ -119,11 +120,11 @@ static void promote_rule(struct job *j, const struct promote_rule *rule)
 	fd_close(&to.fd);
 }
 
-int promote_session(const struct plan *plan, const struct session *session, struct arena *arena,
-	struct report *report, struct error *e)
+int promote_session(const struct plan *plan, const struct session *session, struct until *until,
+	struct arena *arena, struct report *report, struct error *e)
 {
 	const struct policy *policy = plan->policy;
-	struct job j = { .plan = plan, .arena = arena, .e = e };
+	struct job j = { .plan = plan, .arena = arena, .until = until, .e = e };
 	autofd int scratch = session_scratch(session);
 
 	if (scratch < 0)

@@ -10,13 +10,14 @@
 #include "base/error.h"
 #include "host/report.h"
 #include "host/session.h"
+#include "host/until.h"
 #include "plan/plan.h"
 
 /*
  * promote_session - promote all that the lines name; one that fails does not keep others from being
  * promoted. A line without wild cards must name something.
- * @arena: owns what @report then points to. Returns 0, or -errno of the first failure with @e: then
+ * @until: what is not promoted by then stays. @arena: owns what @report then points to. Returns 0, or -errno of the first failure with @e: then
  * something of value is still in the scratch.
  */
 MUST_CHECK int promote_session(const struct plan *plan, const struct session *session,
-	struct arena *arena, struct report *report, struct error *e);
+	struct until *until, struct arena *arena, struct report *report, struct error *e);

@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "host/beneath.h"
+#include "host/plainfile.h"
 #include "host/remove.h"
 
 #define PREFIX ".carrel-promote-"
@@ -139,12 +140,14 @@ static unsigned sweep_one(int dir, const char *name)
 {
 	struct remove_result gone;
 	struct stat st;
-	autofd int fd = beneath_open(
-		dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, BENEATH_SAME_MOUNT);
+	autofd int place = beneath_open(dir, name, O_PATH | O_NOFOLLOW, BENEATH_SAME_MOUNT);
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid())
+	if (place < 0 || fstat(place, &st) < 0 || st.st_uid != geteuid())
 		return 0;
-	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+	autofd int fd = S_ISDIR(st.st_mode)
+		? beneath_open(place, ".", O_RDONLY | O_DIRECTORY, BENEATH_SAME_MOUNT)
+		: plainfile_reopen(place);
+	if (fd < 0)
 		return 0;
 	/* No locks here: nothing tells a stray from what is being made. */
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !is_named(dir, name, fd))

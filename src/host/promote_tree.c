@@ -18,7 +18,7 @@
 #include "host/copy.h"
 #include "host/promote.h"
 
-enum { BUFFER_BYTES = 8 << 10 };
+enum { BUFFER_BYTES = 8 << 10, ENTRIES_BETWEEN_LOOKS = 64 };
 
 struct level {
 	int from_fd;
@@ -44,6 +44,7 @@ struct walk {
 	int depth;     /* of the deepest open directory; -1: none */
 	uint64_t entries;
 	const char *shown;
+	struct until *until;
 	struct space *space;
 	struct promote_tree *tree;
 	struct error *e;
@@ -69,6 +70,16 @@ static int fail_type(struct walk *w, const char *name, mode_t mode)
 	if (S_ISLNK(mode))
 		return fail(w, name, ELOOP, "a symbolic link is not promoted");
 	return fail(w, name, EINVAL, "neither a file nor a directory");
+}
+
+/* 0, or why it goes no further. Asking costs a system call. */
+static int check_time(struct walk *w, const char *name, int r)
+{
+	if (r == 0 && w->entries % ENTRIES_BETWEEN_LOOKS == 0)
+		r = until_is_over(w->until);
+	if (r == -ETIME)
+		return fail(w, name, ETIME, "the time-out was over before all was promoted");
+	return r == -EINTR ? fail(w, name, EINTR, "a signal came before all was promoted") : 0;
 }
 
 static int fail_setid(struct walk *w, const char *name)
@@ -106,7 +117,9 @@ static int copy_file(struct walk *w, int from_fd, const char *name, unsigned mod
 	if (held > w->room)
 		return fail(w, name, EFBIG, "files with many names, more than fits");
 	w->room -= held;
-	int r = copy_contents(from, to, before.st_size, &how);
+	int r = copy_contents(from, to, before.st_size, w->until, &how);
+	if (r == -ETIME || r == -EINTR)
+		return check_time(w, name, r);
 	if (r == -EIO ||
 		(r == 0 && (fstat(from, &after) < 0 || !same_content(&before, &after)))) {
 		r = fail(w, name, EBUSY, "the file was written to while it was copied");
@@ -239,6 +252,9 @@ static int visit(struct walk *w, int from_fd, const char *name, int to_fd)
 {
 	struct stat st;
 
+	int r = check_time(w, name, 0);
+	if (r < 0)
+		return r;
 	if (++w->entries > PROMOTE_ENTRIES_MAX)
 		return fail(w, NULL, E2BIG, "more than 1000000 entries");
 	if (fstatat(from_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -317,10 +333,10 @@ static int begin(struct walk *w, const char *shown, struct promote_tree *ret, st
 	return 0;
 }
 
-int promote_tree_inspect(int from_fd, const char *name, const char *shown,
+int promote_tree_inspect(int from_fd, const char *name, const char *shown, struct until *until,
 	struct promote_tree *ret, struct error *e)
 {
-	struct walk w = { .copying = false };
+	struct walk w = { .copying = false, .until = until };
 	int r = begin(&w, shown, ret, e);
 
 	if (r < 0)
@@ -370,9 +386,9 @@ static int copy_with(struct walk *w, int from_fd, const char *name, int to_fd,
 }
 
 int promote_tree_copy(int from_fd, const char *name, int to_fd, const char *shown,
-	struct promote_tree *ret, struct error *e)
+	struct until *until, struct promote_tree *ret, struct error *e)
 {
-	struct walk w = { .copying = true };
+	struct walk w = { .copying = true, .until = until };
 
 	return copy_with(&w, from_fd, name, to_fd, shown, ret, e);
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "host/until.h"
 
 struct promote_tree {
 	uint64_t files, bytes;
@@ -24,7 +25,7 @@ struct promote_tree {
  * at when they are copied. Returns 0, or -errno with @e: what promote() refuses.
  */
 MUST_CHECK int promote_tree_inspect(int from_fd, const char *name, const char *shown,
-	struct promote_tree *ret, struct error *e);
+	struct until *until, struct promote_tree *ret, struct error *e);
 
 /*
  * promote_tree_save - copy all that is in the directory @from_fd into the empty directory @to_fd, for a scratch
@@ -43,4 +44,4 @@ MUST_CHECK int promote_tree_save(int from_fd, int to_fd, uint64_t max_bytes, con
  * Locked files and directories of the source are unlocked on the way, by descriptor. 0 or -errno with @e.
  */
 MUST_CHECK int promote_tree_copy(int from_fd, const char *name, int to_fd, const char *shown,
-	struct promote_tree *ret, struct error *e);
+	struct until *until, struct promote_tree *ret, struct error *e);

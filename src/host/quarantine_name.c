@@ -39,7 +39,7 @@ void quarantine_name(const char *path, size_t length, char *ret_name)
 	}
 	if (at > NAME_PLAIN) {
 		(void)snprintf(ret_name + cut, 18, "~%016llx", (unsigned long long)hash);
-		return;
+		at = cut + 17;
 	}
-	ret_name[at] = '\0';
+	(void)snprintf(ret_name + at, 13, ".quarantined");
 }

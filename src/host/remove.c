@@ -110,6 +110,7 @@ static void worker_main(struct pool *pool, unsigned index, void *context)
 		.pool = pool,
 		.tally = &pool->tallies[index],
 		.count_bytes = leader->count_bytes,
+		.deadline_ns = leader->deadline_ns,
 		.is_worker = true,
 	};
 	struct pool_job *job;
@@ -208,6 +209,7 @@ int remove_tree_with(int parent_fd, const char *name, const struct remove_option
 		.prefix_name = "",
 		.first = ret->first,
 		.count_bytes = options && options->flags & REMOVE_COUNT_BYTES,
+		.deadline_ns = options ? options->deadline_ns : 0,
 		.consider = leader.wanted == 1 ? NULL : consider_workers,
 		.consider_at = CONSIDER_FROM,
 		.context = &leader,

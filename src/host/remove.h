@@ -27,6 +27,7 @@ struct remove_options {
 	unsigned flags; /* enum remove_flags */
 	unsigned
 		workers; /* processes in all; 0: as the tree and the machine suggest, 1: no fork */
+	int64_t deadline_ns; /* CLOCK_MONOTONIC: what is not removed by then stays; 0: none */
 };
 
 struct remove_result {
@@ -50,7 +51,7 @@ struct remove_result {
  * the way first, with @e filled in; all that could be removed has been removed then: -EPERM for
  * an immutable file, -EBUSY for a mount point, -ENOTEMPTY when others kept on creating entries
  * (each directory is gone over 16 times), -EACCES for what belongs to somebody else, -EINVAL for
- * a name that is no component, -EMFILE where not even two descriptors are free.
+ * a name that is no component, -EMFILE where not even two descriptors are free, -ETIME at the deadline.
  *
  * Workers hold a copy of the tree's descriptor only, send no SIGCHLD and are waited for before
  * this returns. See: unlinkat(2), openat2(2), renameat2(2).

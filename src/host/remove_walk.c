@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "host/beneath.h"
 
@@ -25,7 +26,8 @@ enum {
 	RAISED_PASSES = 100000, /* over the top; each stands for WALK_FRAMES levels of depth */
 	RECORD_MAX = 24 + 256,  /* the longest record of getdents64 */
 	SHARD_SEEN = 512,       /* entries after which a flat directory is split */
-	SHARD_SHIFT = 4,        /* inodes that share a block of the inode table stay together */
+	STEPS_BETWEEN_LOOKS = 64, /* at the clock, where there is a deadline */
+	SHARD_SHIFT = 4, /* inodes that share a block of the inode table stay together */
 };
 
 static struct walk_frame *top_frame(struct walk *w)
@@ -401,9 +403,28 @@ static void finish_frame(struct walk *w, struct walk_frame *f)
 	pop_frame(w, true);
 }
 
+static bool is_late(struct walk *w)
+{
+	if (w->deadline_ns && !w->late && w->steps++ % STEPS_BETWEEN_LOOKS == 0)
+		w->late = clock_now_ns() >= w->deadline_ns;
+	return w->late;
+}
+
+/* What is left is not counted: the caller is in a hurry. */
+static void give_up(struct walk *w)
+{
+	while (w->depth >= 0)
+		pop_frame(w, w->depth == 0);
+	w->errnum = ETIME;
+}
+
 void walk_run(struct walk *w)
 {
 	while (w->depth >= 0) {
+		if (is_late(w)) {
+			give_up(w);
+			return;
+		}
 		struct walk_frame *f = top_frame(w);
 		struct beneath_entry *entry = next_entry(w, f);
 

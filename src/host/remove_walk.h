@@ -50,6 +50,9 @@ struct walk {
 	struct pool *pool;
 	struct pool_tally *tally;
 	const char *prefix_parent, *prefix_name; /* the top's place in the tree, for jobs */
+	int64_t deadline_ns;                     /* CLOCK_MONOTONIC; 0: none */
+	uint32_t steps;                          /* since the clock was looked at */
+	bool late; /* the deadline is over: nothing more is touched */
 	uint64_t remained;
 	int errnum;
 	const char *tree_name; /* for `first` */
@@ -69,7 +72,7 @@ void walk_begin(struct walk *w, int parent_fd, int fd, const char *name);
 
 /*
  * walk_run - empty the top directory and (without keep_top) remove it. The top's descriptor stays
- * open and the caller's; it is gone when `remained` did not grow.
+ * open and the caller's; it is gone when `remained` did not grow. At the deadline it gives up (ETIME).
  */
 void walk_run(struct walk *w);
 

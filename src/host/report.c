@@ -48,6 +48,7 @@ static const char *const teardown_words[] = {
 	[REPORT_TEARDOWN_NONE] = NULL,
 	[REPORT_TEARDOWN_REMOVED] = "removed",
 	[REPORT_TEARDOWN_KEPT] = "kept",
+	[REPORT_TEARDOWN_DEFERRED] = "deferred",
 	[REPORT_TEARDOWN_PARTIAL] = "partial",
 	[REPORT_TEARDOWN_FAILED] = "failed",
 };
@@ -255,6 +256,7 @@ static void put_quarantined(struct json *j, const struct report *r)
 		json_object_begin(j);
 		put_string(j, "path", r->quarantined[i].path);
 		put_string(j, "to", r->quarantined[i].to);
+		put_unsigned(j, "times", r->quarantined[i].times);
 		json_object_end(j);
 	}
 	json_array_end(j);

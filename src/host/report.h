@@ -62,16 +62,19 @@ enum report_stream {          /* how one of stdin, stdout and stderr reached the
 enum report_teardown {
 	REPORT_TEARDOWN_NONE, /* there was no session directory */
 	REPORT_TEARDOWN_REMOVED,
-	REPORT_TEARDOWN_KEPT,    /* as asked */
-	REPORT_TEARDOWN_PARTIAL, /* something could not be removed */
-	REPORT_TEARDOWN_FAILED,  /* nothing could */
+	REPORT_TEARDOWN_KEPT,     /* as asked */
+	REPORT_TEARDOWN_DEFERRED, /* left to the sweep in the background: the time was over */
+	REPORT_TEARDOWN_PARTIAL,  /* something could not be removed */
+	REPORT_TEARDOWN_FAILED,   /* nothing could */
 };
 
 /* A protected path that was absent, appeared during the session, and was moved away. */
 struct report_quarantine {
 	const char *path; /* where it appeared */
-	const char *to;   /* where it is now; NULL: nothing of it could be kept */
-	bool aside;       /* renamed in place */
+	const char *
+		to; /* where it (the first) is now; NULL: a full disk had no room even for a name */
+	uint64_t
+		times; /* it appeared and was taken away: more than once only while the session lived */
 };
 
 /* One of stdout and stderr, where it has a budget or a bound. */

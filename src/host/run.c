@@ -33,6 +33,7 @@
 #include "host/stdio.h"
 #include "host/strangers.h"
 #include "host/supervise.h"
+#include "host/sweeper.h"
 #include "host/verbose.h"
 #include "plan/settings.h"
 
@@ -84,15 +85,12 @@ static int no_command(struct run *run)
 	return r;
 }
 
-/* While the command already runs: what dead sessions left in this scratch base. */
+/* While the command already runs: what dead sessions left. */
 static void sweep(void *context)
 {
 	const struct run *run = context;
-	struct session_sweep ignored;
-	unsigned flags = run->p->policy.quiet.on ? SWEEP_QUIET : 0;
-	int r = session_sweep(run->p->facts.scratch_base, flags, NULL, NULL, &ignored, NULL);
 
-	(void)r; /* the next run, or gc, tries again */
+	sweeper_start(run->p->records, session_id(run->p->facts.session_name));
 }
 
 /* Where outputs go that exceed their budget: the one execution of this session is number 1. */
@@ -113,15 +111,15 @@ static int save_output(struct run *run)
 	return 0;
 }
 
-/* The session directory first: it holds the note by which a sweep finds the groups. */
+/* The record first: it holds the note by which a sweep finds the groups. */
 static int start_limits(struct run *run)
 {
-	int r = session_create(&run->session, &run->p->plan, &run->error);
+	int r = session_create(&run->session, run->p->records, &run->p->plan, &run->error);
 
 	run->has_session = r >= 0;
 	if (r >= 0)
 		r = limits_begin(
-			&run->limits, &run->p->plan, run->session.dir, false, &run->error);
+			&run->limits, &run->p->plan, run->session.record, false, &run->error);
 	if (r >= 0)
 		limits_tell(&run->limits, &run->launch);
 	return r;
@@ -151,7 +149,7 @@ static int start(
 		r = limits_enter(&run->limits, run->launch.init, e);
 	/* Made while init is at the first operations. */
 	if (r >= 0 && !run->has_session) {
-		r = session_create(&run->session, &run->p->plan, e);
+		r = session_create(&run->session, run->p->records, &run->p->plan, e);
 		run->has_session = r >= 0;
 	}
 	if (r >= 0 && stdio_is_held(&run->stdio))
@@ -252,6 +250,7 @@ static int finish(struct run *run, int status)
 		.session = run->has_session ? &run->session : NULL,
 		.stdio = run->has_stdio ? &run->stdio : NULL,
 		.outcome = &run->outcome,
+		.signals = &run->signals,
 		.limits = &run->limits,
 		.report = &run->report,
 		.report_file = &run->report_file,
@@ -260,6 +259,9 @@ static int finish(struct run *run, int status)
 	};
 
 	status = finish_session(&f);
+	/* Its lock is free: what there was no time for is a dead session's. */
+	if (run->report.teardown == REPORT_TEARDOWN_DEFERRED)
+		sweeper_start(run->p->records, "");
 	if (run->error.code != ERROR_NONE)
 		say_error(&run->error);
 	/* While the kernel takes init down, whose end is waited for last. */
@@ -307,7 +309,7 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 	/* While init applies the plan: for the case that we do not live to do it ourselves. */
 	if (r >= 0)
 		r = manifest_write(
-			run->session.dir, &run->p->plan, run->launch.init, &run->error);
+			run->session.record, &run->p->plan, run->launch.init, &run->error);
 	if (r >= 0)
 		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep,
 			run, &run->outcome, &run->error);
@@ -315,9 +317,9 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 	if (!run->outcome.alone || run->limits.asked)
 		launch_kill(&run->launch);
 	limits_settle(&run->limits, &run->outcome, &run->error);
-	int status = exit_status(run, r);
+	int status = finish(run, exit_status(run, r));
 	fd_close(&run->signals.fd);
-	return finish(run, status);
+	return status;
 }
 
 int run_command(int argc, const char *const *argv, int first, const char *const *environment,
@@ -338,7 +340,7 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 		return STATUS_CARREL;
 	}
 	run->launch = (struct launch){ .pidfd = -1, .channel = -1, .scratch = -1 };
-	run->session = (struct session){ .base = -1, .dir = -1, .memory = -1 };
+	run->session = SESSION_NONE;
 	run->signals.fd = -1;
 	run->results = -1;
 	run->outcome.op = -1;

@@ -157,17 +157,9 @@ static void handle_signals(struct server *s)
 
 static void handle_mounts(struct server *s)
 {
-	const char *missing = NULL;
-	int r = mountwatch_missing(s->mounts, s->plan, &missing);
-
-	if (r == -EINVAL || (r >= 0 && !missing) || s->out->breached)
+	if (s->out->breached || !mountwatch_lost(s->mounts, s->plan, s->e))
 		return;
 	s->out->breached = true;
-	if (r >= 0) {
-		r = error_set(s->e, ERROR_LAYER, "supervise", 0, missing,
-			"the session was ended: a mount of it was removed from outside");
-		error_hint(s->e, "this path was replaced on the host while the session ran");
-	}
 	s->phase = SERVER_OVER;
 }
 
@@ -176,12 +168,10 @@ static void handle_mounts(struct server *s)
 static int watch_mounts(struct server *s)
 {
 	s->mounts = mountwatch_open(s->launch->init);
-	if (s->mounts == -ENOENT || s->mounts == -EINVAL || s->mounts == -EACCES) {
-		s->mounts = -1;
-		s->out->unwatched = true;
-		return 0;
-	}
-	return s->mounts < 0 ? s->mounts : server_watch(s, s->mounts, SERVER_EVENT_MOUNTS, 0);
+	s->out->unwatched = s->mounts == -ENOENT;
+	if (s->mounts < 0)
+		return s->out->unwatched ? 0 : s->mounts;
+	return server_watch(s, s->mounts, SERVER_EVENT_MOUNTS, 0);
 }
 
 static int begin_serving(struct server *s)
@@ -198,6 +188,8 @@ static int begin_serving(struct server *s)
 	s->begun_ns = clock_now_ns();
 	s->idle_since_ns = s->begun_ns;
 	server_fill_spare(s);
+	appear_watch_begin(
+		&s->out->watch, s->plan, s->epoll, (uint64_t)SERVER_EVENT_APPEARED << 32);
 	s->settings->ready(s->settings->context);
 	return 0;
 }
@@ -266,6 +258,9 @@ static int handle_event(struct server *s, uint64_t data)
 	case SERVER_EVENT_SLOT:
 		server_slot_event(s, index);
 		return 0;
+	case SERVER_EVENT_APPEARED:
+		appear_watch_wake(&s->out->watch);
+		return 0;
 	}
 	return -EPROTO;
 }
@@ -273,7 +268,7 @@ static int handle_event(struct server *s, uint64_t data)
 static REST_FUNCTION int wait_at_rest(struct server *s, struct epoll_event *events)
 {
 	rest_give_back(s->launch->box, (const void *)wait_at_rest);
-	return epoll_wait(s->epoll, events, EVENTS, -1);
+	return epoll_wait(s->epoll, events, EVENTS, appear_watch_wait_ms(&s->out->watch));
 }
 
 static int run_loop(struct server *s)
@@ -283,7 +278,8 @@ static int run_loop(struct server *s)
 		int r = set_timer(s);
 		int n = r < 0        ? r
 			: s->resting ? wait_at_rest(s, events)
-				     : epoll_wait(s->epoll, events, EVENTS, -1);
+				     : epoll_wait(s->epoll, events, EVENTS,
+					       appear_watch_wait_ms(&s->out->watch));
 
 		if (n < 0 && (r < 0 || errno != EINTR))
 			return fault(s, r < 0 ? r : -errno, "cannot wait for events");
@@ -292,6 +288,8 @@ static int run_loop(struct server *s)
 			if (r < 0)
 				return r;
 		}
+		if (s->phase != SERVER_OVER)
+			appear_watch_step(&s->out->watch);
 	}
 	return 0;
 }
@@ -376,6 +374,7 @@ int serve(const struct plan *plan, struct launch *l, struct signals *signals,
 	int r = begin(s);
 	if (r >= 0)
 		r = run_loop(s);
+	appear_watch_stop(&ret->watch);
 	fd_close(&s->mounts); /* an open view would keep the mounts alive */
 	launch_kill(l);
 	leave_clients(s);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "host/appear_watch.h"
 #include "host/launch.h"
 #include "host/limits.h"
 #include "host/signals.h"
@@ -37,6 +38,7 @@ struct serve_outcome {
 	bool unwatched; /* the machine's /proc hides init */
 	int op, errnum; /* not ready: operation or step, and why */
 	uint64_t executions;
+	struct appear_watch watch; /* what was taken away while the session lived */
 	/* Connections that asked for the end and wait for its word; serve_farewell() answers them. */
 	int waiting[SERVE_WAITING_MAX];
 	uint64_t waiting_tags[SERVE_WAITING_MAX];

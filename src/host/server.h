@@ -107,6 +107,7 @@ enum server_event {
 	SERVER_EVENT_PARENT,
 	SERVER_EVENT_CLIENT,
 	SERVER_EVENT_SLOT,
+	SERVER_EVENT_APPEARED,
 };
 
 /* serve.c */

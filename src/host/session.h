@@ -1,11 +1,11 @@
 /*
- * session.h - the session directory: made, locked, removed; and what dead sessions left behind.
+ * session.h - the session directory and its record: made, locked, kept, removed.
  *
- * Runs in: the launcher, outside. May not: trust a name. A session directory is one that lies in a
- * scratch base, is called carrel-<id>, belongs to the caller and is not locked by a living one.
+ * Runs in: the launcher, outside. May not: trust what lies in a scratch base.
  *
- * The lock is flock(2) on the directory itself: it goes with the last process that holds it, so a
- * killed launcher leaves an unlocked directory and nothing else to be wrong.
+ * The session directory (carrel-<id>, in the scratch base) holds what tools see: scratch/, tool-results/, an
+ * overlay's layers. What is known of it is in its record (host/record.h), whose lock says that the session
+ * lives: a killed launcher leaves both behind, and nothing else to be wrong. host/session_sweep.h removes them.
  */
 #pragma once
 
@@ -16,18 +16,28 @@
 #include "plan/plan.h"
 
 struct session {
-	int base;   /* the scratch base */
-	int dir;    /* the session directory, locked; -1 while there is none */
+	int records; /* the directory of records; borrowed */
+	int record;  /* this session's, locked; -1 while there is none */
+	int base;    /* the scratch base */
+	int dir;     /* the session directory; -1 while there is none */
 	int memory; /* the root of a scratch that is memory (scratch-size); -1: it is on disk */
 	const char *base_path;
 	const char *name;
 };
 
+#define SESSION_NONE \
+	((struct session){ .records = -1, .record = -1, .base = -1, .dir = -1, .memory = -1 })
+
+/* session_open_records - the directory of the caller's records, made where it is missing. It or -errno with @e. */
+MUST_CHECK int session_open_records(const char *const *environment, struct error *e);
+
 /*
- * session_create - make and lock carrel-<id>/ (0700) and the entries of the plan in it.
- * On failure nothing is left. Returns 0 or -errno with @e (ERROR_SCRATCH).
+ * session_create - make the record, locked, then carrel-<id>/ (0700) and the entries of the plan in it.
+ * @records: of session_open_records(); has to stay open. On failure nothing is left. Returns 0 or -errno with
+ * @e (ERROR_SCRATCH, ERROR_STATE).
  */
-MUST_CHECK int session_create(struct session *ret, const struct plan *plan, struct error *e);
+MUST_CHECK int session_create(
+	struct session *ret, int records, const struct plan *plan, struct error *e);
 
 /*
  * session_keep - leave the directory; @keep_ms: for how long, 0 = until somebody removes it.
@@ -38,38 +48,17 @@ MUST_CHECK int session_keep(struct session *s, uint64_t keep_ms, struct error *e
 /* session_is_name - whether @name has the form carrel-<id>. */
 bool session_is_name(const char *name);
 
+/* session_id - the id in the name of a session directory. */
+const char *session_id(const char *name);
+
 /*
  * session_scratch - the scratch, wherever it is: a descriptor (O_PATH), the caller's, or -errno.
  * That of a bounded one works also when every process of the session is dead.
  */
 MUST_CHECK int session_scratch(const struct session *s);
 
+/* session_forget - the session directory is gone: so is its record. 0 or -errno. */
+MUST_CHECK int session_forget(struct session *s);
+
 /* session_close - give up the descriptors, and with them the lock; memory is free from then on. */
 void session_close(struct session *s);
-
-struct session_sweep {
-	unsigned removed; /* directories of dead sessions */
-	unsigned live;    /* locked, or not wholly dead: not touched */
-	unsigned kept;    /* kept on request, time not over */
-	unsigned failed;  /* could not be removed */
-};
-
-enum {
-	SWEEP_DRY_RUN = 1, /* only count */
-	SWEEP_QUIET = 2,   /* what is moved to quarantine is not told on stderr */
-};
-
-/*
- * session_sweep - review and remove what dead sessions of the caller left in @base_path.
- * @flags: SWEEP_*. @each: called with the name of each that is (or would be) removed, or NULL.
- * Failures are counted, the first is described in @e. Returns 0 or -errno where the base
- * cannot be read.
- */
-MUST_CHECK int session_sweep(const char *base_path, unsigned flags,
-	void (*each)(void *context, const char *name), void *context, struct session_sweep *ret,
-	struct error *e);
-
-/* session_sweep_one - the same for the one entry @name of the base. */
-MUST_CHECK int session_sweep_one(const char *base_path, const char *name, unsigned flags,
-	void (*each)(void *context, const char *name), void *context, struct session_sweep *ret,
-	struct error *e);

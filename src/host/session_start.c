@@ -35,6 +35,7 @@
 #include "host/session_show.h"
 #include "host/signals.h"
 #include "host/state.h"
+#include "host/sweeper.h"
 #include "host/verbose.h"
 
 enum { STATUS_CARREL = 125, LOG_MAX = 32768, GUARD_ARENA_SIZE = 4 << 20 };
@@ -132,6 +133,7 @@ static void say_ready(void *context)
 	int r = s->flags[FLAG_JSON].given ? print_json(f) : print_text(f);
 
 	(void)r; /* the session is there, whether somebody reads about it or not */
+	sweeper_start(s->p->records, session_id(f->session_name));
 	if (s->said < 0)
 		return;
 	leave_caller(s);
@@ -189,7 +191,7 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 static int note(struct start *s, const char *name, const char *text)
 {
 	autofd int fd = fd_open_at(
-		s->session.dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		s->session.record, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	int r = fd < 0 ? fd : fd_write_all(fd, text, strlen(text));
 
 	return r < 0
@@ -225,7 +227,7 @@ static int note_guard(const struct start *s, struct error *e)
 	if (r >= 0) {
 		r = promote_guard_from_plan(&guard, &arena, plan);
 		if (r >= 0)
-			r = promote_guard_write(s->session.dir, &guard);
+			r = promote_guard_write(s->session.record, &guard);
 		arena_free(&arena);
 	}
 	return r < 0 ? error_set(e, ERROR_SCRATCH, "session", -r, plan->facts->session_dir,
@@ -238,19 +240,19 @@ static int begin_session(
 {
 	const struct plan *plan = &s->p->plan;
 	struct error *e = &s->error;
-	char *block;
+	char *block, record[STATE_PATH_MAX];
 	size_t block_size;
 	int r = signals_block(&s->signals);
 
 	if (r < 0)
 		return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "cannot block signals");
 	caller_block(argc, argv, environment, &block, &block_size);
-	/* The directory first: it holds the note by which a sweep finds the groups. */
+	/* The record first: it holds the note by which a sweep finds the groups. */
 	if (r >= 0)
-		r = session_create(&s->session, plan, e);
+		r = session_create(&s->session, s->p->records, plan, e);
 	s->has_session = r >= 0;
 	if (r >= 0)
-		r = limits_begin(&s->limits, plan, s->session.dir, true, e);
+		r = limits_begin(&s->limits, plan, s->session.record, true, e);
 	if (r >= 0) {
 		limits_tell(&s->limits, &s->launch);
 		r = launch_init(&s->launch, plan, false, block, block_size, e);
@@ -262,15 +264,20 @@ static int begin_session(
 	if (r >= 0)
 		verbose_tell(plan);
 	if (r >= 0)
-		r = manifest_write(s->session.dir, plan, s->launch.init, e);
+		r = manifest_write(s->session.record, plan, s->launch.init, e);
 	if (r >= 0)
 		r = note_guard(s, e);
 	if (r >= 0)
 		r = note_defaults(s);
 	if (r < 0)
 		return r;
-	s->listener = state_listen(&s->state, plan->facts->session_name + strlen("carrel-"),
-		plan->facts->session_dir, e);
+	int length = snprintf(record, sizeof(record), "%s/sessions/%s", plan->facts->state_dir,
+		session_id(plan->facts->session_name));
+
+	if (length >= (int)sizeof(record))
+		return error_set(e, ERROR_STATE, "session", ENAMETOOLONG,
+			plan->facts->state_dir, "the state directory's path is too long");
+	s->listener = state_listen(&s->state, session_id(plan->facts->session_name), record, e);
 	s->listening = s->listener >= 0;
 	return s->listening ? 0 : s->listener;
 }
@@ -294,6 +301,7 @@ static int serve_session(struct start *s)
 	s->outcome.breached = s->served.breached;
 	s->outcome.unwatched = s->served.unwatched;
 	s->outcome.op = s->served.op;
+	s->outcome.watch = s->served.watch;
 	s->outcome.errnum = s->served.errnum;
 	return r;
 }
@@ -321,6 +329,7 @@ static int finish(struct start *s, int status)
 		.live = true,
 		.session = s->has_session ? &s->session : NULL,
 		.outcome = &s->outcome,
+		.signals = &s->signals,
 		.limits = &s->limits,
 		.report = &s->report,
 		.report_file = &s->report_file,
@@ -330,7 +339,7 @@ static int finish(struct start *s, int status)
 
 	/* Nobody finds it any more before its directory goes. */
 	if (s->listening)
-		state_forget(&s->state, s->p->facts.session_name + strlen("carrel-"));
+		state_forget(&s->state, session_id(s->p->facts.session_name));
 	fd_close(&s->listener);
 	status = finish_session(&f);
 	launch_kill(&s->launch);
@@ -345,7 +354,7 @@ static int finish(struct start *s, int status)
 static int start_and_serve(struct start *s, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
-	/* Made before the plan, which hides it. */
+	/* Made before the plan, which covers it. */
 	int r = state_open(&s->state, environment, true, &s->error);
 
 	if (r >= 0)
@@ -358,8 +367,8 @@ static int start_and_serve(struct start *s, int argc, const char *const *argv, i
 	else
 		launch_kill(&s->launch);
 	limits_settle(&s->limits, &s->outcome, &s->error);
-	fd_close(&s->signals.fd);
-	return finish(s, r < 0 ? STATUS_CARREL : 0);
+	return finish(s,
+		r < 0 ? STATUS_CARREL : 0); /* the signals' descriptor goes with the process */
 }
 
 static int supervise_in_this_process(
@@ -379,7 +388,7 @@ static int supervise_in_this_process(
 		.scratch = -1,
 		.live = true,
 		.views = { [0 ... TWIN_VIEWS - 1] = -1 } };
-	s->session = (struct session){ .base = -1, .dir = -1, .memory = -1 };
+	s->session = SESSION_NONE;
 	s->signals.fd = s->listener = s->die_with = s->state.dir = s->log = -1;
 	s->outcome.op = -1;
 	limits_init(&s->limits);
@@ -431,19 +440,23 @@ static int wait_for_word(int fd, pid_t pid)
 	return STATUS_CARREL;
 }
 
+static int say_cannot(const char *what, int number)
+{
+	struct error e = { 0 };
+	int r = error_set(&e, ERROR_LIMIT, "launch", number, NULL, "%s", what);
+
+	(void)r; /* told here */
+	say_error(&e);
+	return STATUS_CARREL;
+}
+
 static int in_background(
 	int argc, const char *const *argv, int first, const char *const *environment)
 {
 	int said[2];
-	struct error e = { 0 };
 
-	if (pipe2(said, O_CLOEXEC) < 0) {
-		int r = error_set(&e, ERROR_LIMIT, "launch", errno, NULL, "cannot begin");
-
-		(void)r; /* told below */
-		say_error(&e);
-		return STATUS_CARREL;
-	}
+	if (pipe2(said, O_CLOEXEC) < 0)
+		return say_cannot("cannot begin", errno);
 	pid_t pid = fork();
 	if (pid == 0) {
 		(void)close(said[0]);
@@ -451,13 +464,7 @@ static int in_background(
 		_exit(supervise_in_this_process(argc, argv, first, environment, said[1]));
 	}
 	(void)close(said[1]);
-	int status = pid < 0 ? STATUS_CARREL : wait_for_word(said[0], pid);
-	if (pid < 0) {
-		int r = error_set(&e, ERROR_LIMIT, "launch", errno, NULL, "cannot fork");
-
-		(void)r; /* told here */
-		say_error(&e);
-	}
+	int status = pid < 0 ? say_cannot("cannot fork", errno) : wait_for_word(said[0], pid);
 	(void)close(said[0]);
 	return status;
 }

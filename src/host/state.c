@@ -18,7 +18,7 @@
 #include "base/fd.h"
 #include "host/facts.h"
 
-#define LINK_SUFFIX ".dir"
+#define LINK_SUFFIX ".record"
 enum { BACKLOG = 256 };
 
 static int state_error(const struct state *s, int errnum, const char *what, struct error *e)
@@ -29,32 +29,17 @@ static int state_error(const struct state *s, int errnum, const char *what, stru
 	return r;
 }
 
-/* The directory that holds the state directory, and its name in there. */
-static void choose_path(struct state *s, const char *const *environment)
-{
-	const char *runtime = facts_env(environment, "XDG_RUNTIME_DIR");
-	unsigned uid = (unsigned)geteuid();
-	char user[64];
-
-	(void)snprintf(user, sizeof(user), "/run/user/%u", uid);
-	if (runtime && runtime[0] == '/')
-		(void)snprintf(s->path, sizeof(s->path), "%s/carrel", runtime);
-	else if (access(user, W_OK | X_OK) == 0)
-		(void)snprintf(s->path, sizeof(s->path), "%s/carrel", user);
-	else
-		(void)snprintf(s->path, sizeof(s->path), "/tmp/carrel-%u", uid);
-}
-
 static int check(const struct state *s, struct error *e)
 {
 	struct stat st;
 
 	if (fstat(s->dir, &st) < 0)
-		return state_error(s, errno, "cannot look at the state directory", e);
+		return state_error(s, errno, "cannot look at the directory of sockets", e);
 	if (st.st_uid != geteuid())
-		return state_error(s, 0, "the state directory belongs to somebody else", e);
+		return state_error(
+			s, 0, "the directory of sockets belongs to somebody else", e);
 	if (st.st_mode & 077)
-		return state_error(s, 0, "the state directory lets others in", e);
+		return state_error(s, 0, "the directory of sockets lets others in", e);
 	return 0;
 }
 
@@ -68,26 +53,52 @@ static int make_directory(const char *path)
 	return r;
 }
 
+/* Where there is no runtime directory: in the state directory, which nobody else can make first. */
+static int open_in_state(
+	struct state *s, const char *const *environment, bool make, struct error *e)
+{
+	struct state_place place;
+	int r = state_place_open(&place, environment, make, e);
+
+	if (r < 0 || place.dir < 0)
+		return r;
+	s->dir = state_place_sub(&place, "run", make);
+	state_place_close(&place);
+	r = snprintf(s->path, sizeof(s->path), "%s/run", place.path);
+	if (s->dir == -ENOENT && !make) {
+		s->dir = -1;
+		return 0;
+	}
+	return s->dir < 0 || r >= (int)sizeof(s->path)
+		? state_error(s, s->dir < 0 ? -s->dir : ENAMETOOLONG,
+			  "cannot open the directory of sockets", e)
+		: check(s, e);
+}
+
+static int open_in_runtime(struct state *s, bool make, struct error *e)
+{
+	/* Whoever made it, it is looked at below; a link is not followed. */
+	if (make && make_directory(s->path) < 0)
+		return state_error(s, errno, "cannot make the directory of sockets", e);
+	s->dir = fd_open_at(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (s->dir == -ENOENT && !make) {
+		s->dir = -1;
+		return 0;
+	}
+	if (s->dir < 0)
+		return state_error(s, -s->dir, "cannot open the directory of sockets", e);
+	return check(s, e);
+}
+
 int state_open(struct state *ret, const char *const *environment, bool make, struct error *e)
 {
 	struct state s = { .dir = -1 };
+	int r = state_runtime_path(environment, s.path);
 
-	choose_path(&s, environment);
-	if (strlen(s.path) >= sizeof(s.path) - 1)
-		return state_error(
-			&s, ENAMETOOLONG, "the state directory's path is too long", e);
-	/* Whoever made it, it is looked at below; a link is not followed. */
-	if (make && make_directory(s.path) < 0)
-		return state_error(&s, errno, "cannot make the state directory", e);
-	s.dir = fd_open_at(AT_FDCWD, s.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-	if (s.dir == -ENOENT && !make) {
-		s.dir = -1;
-		*ret = s;
-		return 0;
-	}
-	if (s.dir < 0)
-		return state_error(&s, -s.dir, "cannot open the state directory", e);
-	int r = check(&s, e);
+	if (r == -ENAMETOOLONG)
+		return state_error(&s, ENAMETOOLONG,
+			"the path of the directory of sockets is too long", e);
+	r = r < 0 ? open_in_state(&s, environment, make, e) : open_in_runtime(&s, make, e);
 	if (r < 0) {
 		state_close(&s);
 		return r;
@@ -101,9 +112,9 @@ void state_close(struct state *s)
 	fd_close(&s->dir);
 }
 
-static void link_name(const char *id, char ret[STATE_ID_LENGTH + sizeof(LINK_SUFFIX)])
+static void link_name(const char *id, char ret[RECORD_ID_LENGTH + sizeof(LINK_SUFFIX)])
 {
-	(void)snprintf(ret, STATE_ID_LENGTH + sizeof(LINK_SUFFIX), "%s" LINK_SUFFIX, id);
+	(void)snprintf(ret, RECORD_ID_LENGTH + sizeof(LINK_SUFFIX), "%s" LINK_SUFFIX, id);
 }
 
 /* However long the path is: sun_path holds 108 bytes, the way through the descriptor is short. */
@@ -114,10 +125,10 @@ static void set_address(const struct state *s, const char *id, struct sockaddr_u
 }
 
 int state_listen(
-	const struct state *s, const char *id, const char *session_dir, struct error *e)
+	const struct state *s, const char *id, const char *record_path, struct error *e)
 {
 	struct sockaddr_un address;
-	char name[STATE_ID_LENGTH + sizeof(LINK_SUFFIX)];
+	char name[RECORD_ID_LENGTH + sizeof(LINK_SUFFIX)];
 	autofd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
@@ -125,9 +136,9 @@ int state_listen(
 	set_address(s, id, &address);
 	link_name(id, name);
 	/* Linked first: a session that is found can be looked at. */
-	if (symlinkat(session_dir, s->dir, name) < 0)
+	if (symlinkat(record_path, s->dir, name) < 0)
 		return state_error(
-			s, errno, "cannot note the session in the state directory", e);
+			s, errno, "cannot note the session in the directory of sockets", e);
 	mode_t mask = umask(0177);
 	int r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 	(void)umask(mask);
@@ -135,51 +146,45 @@ int state_listen(
 		r = -errno;
 	if (r < 0) {
 		state_forget(s, id);
-		return state_error(s, -r, "cannot listen in the state directory", e);
+		return state_error(s, -r, "cannot listen in the directory of sockets", e);
 	}
 	return take_fd(&fd);
 }
 
 void state_forget(const struct state *s, const char *id)
 {
-	char name[STATE_ID_LENGTH + sizeof(LINK_SUFFIX)];
+	char name[RECORD_ID_LENGTH + sizeof(LINK_SUFFIX)];
 
 	link_name(id, name);
 	(void)unlinkat(s->dir, id, 0);
 	(void)unlinkat(s->dir, name, 0);
 }
 
-static bool is_id(const char *name)
-{
-	return strlen(name) == STATE_ID_LENGTH &&
-		strspn(name, "abcdefghijklmnopqrstuvwxyz234567") == STATE_ID_LENGTH;
-}
-
 static void read_link(const struct state *s, struct state_session *session)
 {
-	char name[STATE_ID_LENGTH + sizeof(LINK_SUFFIX)];
+	char name[RECORD_ID_LENGTH + sizeof(LINK_SUFFIX)];
 
 	link_name(session->id, name);
-	ssize_t n = readlinkat(s->dir, name, session->dir, sizeof(session->dir) - 1);
-	session->dir[n > 0 ? n : 0] = '\0';
+	ssize_t n = readlinkat(s->dir, name, session->record, sizeof(session->record) - 1);
+	session->record[n > 0 ? n : 0] = '\0';
 }
 
 /* Of a socket or of a link: one may be there without the other. */
-static bool names_session(const char *name, char ret[STATE_ID_LENGTH + 1])
+static bool names_session(const char *name, char ret[RECORD_ID_LENGTH + 1])
 {
 	size_t length = strlen(name);
 
-	if (length != STATE_ID_LENGTH &&
-		(length != STATE_ID_LENGTH + strlen(LINK_SUFFIX) ||
-			strcmp(name + STATE_ID_LENGTH, LINK_SUFFIX) != 0))
+	if (length != RECORD_ID_LENGTH &&
+		(length != RECORD_ID_LENGTH + strlen(LINK_SUFFIX) ||
+			strcmp(name + RECORD_ID_LENGTH, LINK_SUFFIX) != 0))
 		return false;
-	memcpy(ret, name, STATE_ID_LENGTH);
-	ret[STATE_ID_LENGTH] = '\0';
-	return is_id(ret);
+	memcpy(ret, name, RECORD_ID_LENGTH);
+	ret[RECORD_ID_LENGTH] = '\0';
+	return record_is_id(ret);
 }
 
 /* The smallest id behind @after. The directory is read anew each time: it changes meanwhile. */
-static int next_id(int fd, const char *after, char best[STATE_ID_LENGTH + 1])
+static int next_id(int fd, const char *after, char best[RECORD_ID_LENGTH + 1])
 {
 	struct dirent *entry;
 	int copy = fd_open_at(fd, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -193,7 +198,7 @@ static int next_id(int fd, const char *after, char best[STATE_ID_LENGTH + 1])
 	}
 	best[0] = '\0';
 	while ((entry = readdir(dir))) {
-		char id[STATE_ID_LENGTH + 1];
+		char id[RECORD_ID_LENGTH + 1];
 
 		if (names_session(entry->d_name, id) && strcmp(id, after) > 0 &&
 			(!best[0] || strcmp(id, best) < 0))
@@ -205,7 +210,7 @@ static int next_id(int fd, const char *after, char best[STATE_ID_LENGTH + 1])
 
 int state_next(const struct state *s, struct state_session *ret)
 {
-	char best[STATE_ID_LENGTH + 1];
+	char best[RECORD_ID_LENGTH + 1];
 
 	if (s->dir < 0)
 		return 0;
@@ -224,13 +229,13 @@ int state_find(
 	const char *id = !strncmp(prefix, "carrel-", 7) ? prefix + 7 : prefix;
 	int r = 0;
 
-	if (is_id(id)) { /* whole: nothing to choose from, and no directory to read */
+	if (record_is_id(id)) { /* whole: nothing to choose from, and no directory to read */
 		memcpy(found.id, id, sizeof(found.id));
 		read_link(s, &found);
-		if (!found.dir[0])
+		if (!found.record[0])
 			found.id[0] = '\0';
 	}
-	while (!is_id(id) && (r = state_next(s, &at)) > 0) {
+	while (!record_is_id(id) && (r = state_next(s, &at)) > 0) {
 		if (strncmp(at.id, id, strlen(id)) != 0)
 			continue;
 		if (found.id[0]) {
@@ -241,7 +246,7 @@ int state_find(
 		found = at;
 	}
 	if (r < 0)
-		return state_error(s, -r, "cannot read the state directory", e);
+		return state_error(s, -r, "cannot read the directory of sockets", e);
 	if (!found.id[0]) {
 		r = error_set(e, ERROR_SESSION, "session", ENOENT, prefix,
 			"there is no such live session");

@@ -1,14 +1,14 @@
 /*
- * state.h - where live sessions are found: the state directory.
+ * state.h - where live sessions are found: the directory of control sockets.
  *
  * Runs in: the supervisor of a live session, and its clients. May not: trust what lies there before
  * owner and mode are looked at.
  *
  * $XDG_RUNTIME_DIR/carrel, or where that variable is unset /run/user/UID/carrel, or where that is
- * missing /tmp/carrel-UID: a directory of the caller's with mode 0700. For each live session it
- * holds a socket, called by the id, and a symbolic link ID.dir to the session directory. None of
- * it is the truth: a socket that refuses is stale, and the lock on the session directory tells whether
- * the session lives.
+ * missing run/ in the state directory (host/state_place.h): a directory of the caller's with mode 0700, and
+ * no place where another user could be first. For each live session it holds a socket, called by the id, and a
+ * symbolic link ID.record to the session's record. None of it is the truth: a socket that refuses is stale,
+ * and the lock on the record tells whether the session lives.
  */
 #pragma once
 
@@ -17,19 +17,18 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-
-#define STATE_ID_LENGTH 20
-#define STATE_PATH_MAX 512
+#include "host/record.h"
+#include "host/state_place.h"
 
 struct state {
 	int dir; /* -1: there is none */
 	char path[STATE_PATH_MAX];
 };
 
-/* One session that has a socket in the state directory. */
+/* One session that has a socket there. */
 struct state_session {
-	char id[STATE_ID_LENGTH + 1];
-	char dir[STATE_PATH_MAX]; /* of the session; empty where the link is missing */
+	char id[RECORD_ID_LENGTH + 1];
+	char record[STATE_PATH_MAX]; /* its record; empty where the link is missing */
 };
 
 /*
@@ -44,11 +43,11 @@ MUST_CHECK int state_open(
 void state_close(struct state *s);
 
 /*
- * state_listen - a listening control socket for session @id, and the link to its directory.
+ * state_listen - a listening control socket for session @id, and the link to its record, @record_path.
  * Returns the descriptor or -errno with @e; nothing is left then.
  */
 MUST_CHECK int state_listen(
-	const struct state *s, const char *id, const char *session_dir, struct error *e);
+	const struct state *s, const char *id, const char *record_path, struct error *e);
 
 /* state_forget - remove the socket and the link of @id. */
 void state_forget(const struct state *s, const char *id);

@@ -1,28 +1,17 @@
 /*
- * state_sweep.h - what killed supervisors left in the state directory, and in the scratch bases that it
- * names: a part of `carrel gc`.
+ * state_sweep.h - control sockets that killed supervisors left: a part of `carrel gc`.
  *
  * Runs in: the launcher, outside.
  */
 #pragma once
 
-#include "host/session.h"
 #include "host/state.h"
 
-/* What is done, and who is told. */
-struct state_sweep {
-	bool dry_run;
-	const char *swept; /* a scratch base that was swept already */
-	void (*each)(void *context, const char *name); /* a session directory went */
-	void (*each_entry)(
-		void *context, const char *name); /* an entry of the state directory went */
-	void *context;
-};
-
 /*
- * state_sweep - remove entries whose socket refuses and whose session directory is gone or locked by
- * nobody, and those directories. One whose session is about to listen is locked, and stays.
- * Returns 0, or -errno with @e (what could not be removed is named there, and the rest is done).
+ * state_sweep - remove entries whose socket refuses and whose record is gone, or locked by nobody. One whose
+ * session is about to listen is locked, and stays.
+ * @each: called with the id of each that is (with @dry_run: would be) removed.
+ * Returns 0, or -errno with @e where the directory cannot be read.
  */
-MUST_CHECK int state_sweep(
-	const struct state *state, const struct state_sweep *how, struct error *e);
+MUST_CHECK int state_sweep(const struct state *state, bool dry_run,
+	void (*each)(void *context, const char *id), void *context, struct error *e);

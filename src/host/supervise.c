@@ -31,12 +31,15 @@ enum event {
 	EVENT_SIGNAL,
 	EVENT_TIMER,
 	EVENT_MOUNTS,
+	EVENT_APPEARED,
 	EVENT_STDIO = 8,
 	EVENT_TTY = 16
 };
 
-/* After everything inside was told to die, init has this long to say how the command ended. */
-enum { KILL_PATIENCE_MS = 2000 };
+enum {
+	KILL_PATIENCE_MS = 2000, /* after the kill, for init to say how the command ended */
+	CLOSE_MS = 700, /* after time-out and grace, for review, quarantine and removal */
+};
 
 enum phase {
 	PHASE_SETUP, /* init applies the plan */
@@ -241,31 +244,28 @@ static int handle_timer(struct supervisor *v)
 static int watch_mounts(struct supervisor *v)
 {
 	v->mounts = mountwatch_open(v->launch->init);
-	if (v->mounts == -ENOENT || v->mounts == -EINVAL || v->mounts == -EACCES) {
-		v->out->unwatched =
-			true; /* hidepid, or it has ended already: the report says so */
-		return 0;
-	}
+	v->out->unwatched = v->mounts == -ENOENT; /* the report says so */
 	if (v->mounts < 0)
-		return v->mounts;
+		return v->out->unwatched ? 0 : v->mounts;
 	return watch(v, v->mounts, EVENT_MOUNTS);
 }
 
 static int handle_mounts(struct supervisor *v)
 {
-	const char *missing = NULL;
-	int r = mountwatch_missing(v->mounts, v->plan, &missing);
-
-	/* Init is gone (EINVAL from its mountinfo): its last record tells more. */
-	if (r == -EINVAL || (r >= 0 && !missing) || v->out->breached)
+	if (v->out->breached || !mountwatch_lost(v->mounts, v->plan, v->e))
 		return 0;
 	v->out->breached = true;
-	if (r >= 0) {
-		r = error_set(v->e, ERROR_LAYER, "supervise", 0, missing,
-			"the session was ended: a mount of it was removed from outside");
-		error_hint(v->e, "this path was replaced on the host while the session ran");
-	}
 	return kill_all(v);
+}
+
+/* The caller was promised `timeout` + `grace` + 1 s. */
+static int64_t deadline(const struct supervisor *v)
+{
+	const uint64_t most_ms = INT64_MAX / 4000000;
+	const struct policy *policy = v->plan->policy;
+	uint64_t ms = policy->timeout_ms.value + policy->grace_ms.value + CLOSE_MS;
+
+	return v->started_ns + (int64_t)(ms < most_ms ? ms : most_ms) * 1000000;
 }
 
 /* Everything stands: hand over the descriptors and let the command begin. */
@@ -304,8 +304,11 @@ static int start_command(struct supervisor *v, int master)
 		return r == -EPIPE ? 0 : r;
 	stdio_child_started(v->stdio);
 	r = stdio_start(v->stdio, v->epoll, EVENT_STDIO);
-	if (r >= 0 && v->plan->policy->timeout_ms.set)
+	if (r >= 0 && v->plan->policy->timeout_ms.set) {
+		v->out->deadline_ns = deadline(v);
 		r = set_timer(v, v->plan->policy->timeout_ms.value);
+	}
+	appear_watch_begin(&v->out->watch, v->plan, v->epoll, EVENT_APPEARED);
 	if (r >= 0 && v->at_start)
 		v->at_start(v->context);
 	return r;
@@ -417,6 +420,8 @@ static int handle_event(struct supervisor *v, uint64_t event)
 		return handle_timer(v);
 	if (event == EVENT_MOUNTS)
 		return handle_mounts(v);
+	if (event == EVENT_APPEARED)
+		appear_watch_wake(&v->out->watch);
 	if (event >= EVENT_TTY) {
 		if (tty_step(&v->tty, event) == TTY_HANGUP && v->phase == PHASE_RUNNING)
 			return begin_end(v, SIGHUP, false);
@@ -433,7 +438,7 @@ static int run_loop(struct supervisor *v)
 {
 	while (v->phase != PHASE_OVER) {
 		struct epoll_event events[8];
-		int n = epoll_wait(v->epoll, events, 8, -1);
+		int n = epoll_wait(v->epoll, events, 8, appear_watch_wait_ms(&v->out->watch));
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
@@ -442,6 +447,7 @@ static int run_loop(struct supervisor *v)
 			if (r < 0)
 				return r;
 		}
+		appear_watch_step(&v->out->watch);
 	}
 	return 0;
 }
@@ -486,6 +492,7 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 	}
 	/* All is dead; what lies in pipes and in the terminal still belongs to the caller. */
 	drain(v.has_tty ? &v.tty : NULL, s, ret->alone ? NULL : l, signals, v.asked);
+	appear_watch_stop(&ret->watch);
 	fd_close(&v.mounts);
 	fd_close(&v.timer);
 	fd_close(&v.epoll);

@@ -6,8 +6,8 @@
 #pragma once
 
 /*
- * sweep_command - remove what dead sessions left in the scratch base.
- * Arguments: [--dry-run] and the setting scratch-base. Returns the exit status for main().
+ * sweep_command - settle and remove what dead sessions left, wherever their records are.
+ * Arguments: [--dry-run] and --scratch-base DIR: only what lies in that base. Returns the exit status for main().
  */
 int sweep_command(int argc, const char *const *argv, int first, const char *const *environment,
 	unsigned closed);

@@ -27,8 +27,9 @@ struct embedded_filter {
 	unsigned short count; /* instructions */
 };
 
-/* The filter of carrel's own process outside: nothing can be started under it, so no policy names it. */
+/* The filters of carrel's own processes outside: nothing can be started under them, so no policy names them. */
 #define EMBEDDED_OWN_FILTER "supervisor"
+#define EMBEDDED_READER_FILTER "reader" /* host/confined.h */
 
 /* A shipped profile and all that it includes, read when carrel was built. */
 struct embedded_profile {

@@ -357,7 +357,7 @@ static int emit_furniture(struct builder *b)
 	int r = emit_op(b,
 		(struct op){ .kind = OP_TMPFS,
 			.slot = SLOT_FURNITURE,
-			.why = "furniture: empty directories, files and mount points" });
+			.why = "furniture: empty directories, files and mount points; /dev/shm" });
 
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]) && r >= 0; i++)
 		r = emit_op(b,

@@ -41,6 +41,8 @@ struct path_fact {
 	gid_t gid;
 	dev_t dev;
 	ino_t ino;
+	/* Hide and protect: `path` is where another mount shows what is at this one. NULL: it is what was named. */
+	const char *same_as;
 	const char *shown; /* protect: show this text in its place; NULL: the thing itself */
 	size_t parent_exists; /* absent protect: length of the leading part of `path` that exists */
 };
@@ -139,6 +141,8 @@ struct facts {
 	/* Where sockets live ($XDG_RUNTIME_DIR), live sessions' among them; canonical; NULL: none, or in a
 	 * place that is never the host's inside. */
 	const char *runtime_dir;
+	/* Where the records of sessions are (host/state_place.h); canonical; NULL: there is none yet. */
+	const char *state_dir;
 	const char *session_name; /* carrel-<id> */
 	const char *session_dir;  /* scratch_base/session_name */
 	const char *scratch_dir;  /* session_dir/scratch */

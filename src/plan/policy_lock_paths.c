@@ -324,7 +324,10 @@ int policy_check_facts(const struct policy *p, const struct facts *facts, struct
 		for (size_t f = 0; f < facts->path_count; f++) {
 			const struct path_fact *held = &facts->paths[f];
 
+			/* What nobody wrote is no line that a lock is about. */
 			if (held->rule->kind != kind ||
+				(kind == PATH_HIDE &&
+					held->rule->source.layer == LAYER_DEFAULT) ||
 				policy_is_later(&j, &held->rule->source) || !held->path)
 				continue;
 			int r = check_held(&j, facts, held);

@@ -271,7 +271,8 @@ static int read_filter(const struct policy_place *at, const char *word, struct p
 	if (!r->filters)
 		return keep_text(at, word, l);
 	for (size_t i = 0; i < r->filter_count; i++) {
-		if (!strcmp(r->filters[i].name, EMBEDDED_OWN_FILTER))
+		if (!strcmp(r->filters[i].name, EMBEDDED_OWN_FILTER) ||
+			!strcmp(r->filters[i].name, EMBEDDED_READER_FILTER))
 			continue;
 		if (!strcmp(r->filters[i].name, word))
 			return keep_text(at, word, l);

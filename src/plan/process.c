@@ -31,6 +31,9 @@ static int emit(struct emitter *m, struct op op)
 	return 0;
 }
 
+/* Half of what the smallest pid_max has (proc_sys_kernel(5)); no honest build comes near. */
+enum { PIDS_DEFAULT = 16384 };
+
 static int emit_limit(struct emitter *m, int resource, const struct number_value *limit,
 	uint64_t value, const char *why)
 {
@@ -56,12 +59,17 @@ static int emit_limits(struct emitter *m)
 	if (r >= 0)
 		r = emit_limit(m, RLIMIT_FSIZE, &policy->file_size, policy->file_size.value,
 			"file-size");
+	if (r < 0)
+		return r;
 	/* Init is counted with the others. */
-	if (r >= 0)
-		r = emit_limit(m, RLIMIT_NPROC, &policy->pids,
+	if (policy->pids.set)
+		return emit_limit(m, RLIMIT_NPROC, &policy->pids,
 			policy->pids.value + (policy->pids.value < UINT64_MAX),
 			"pids, where no cgroup counts them");
-	return r;
+	/* Without a user namespace all that the caller runs would be counted. */
+	return m->plan->clone_flags
+		? emit_limit(m, RLIMIT_NPROC, NULL, PIDS_DEFAULT, "pids, by default")
+		: 0;
 }
 
 /* Rights on files as each ABI of Landlock knows them: landlock(7). */

@@ -136,11 +136,11 @@ static int add_derived_places(struct tree *t, const struct facts *facts,
 		SYSTEM_TMP, SYSTEM_VAR_TMP };
 	const size_t count = sizeof(places) / sizeof(places[0]);
 
-	for (size_t i = 0; i < count + 2; i++) {
+	const char *const own[] = { facts->scratch_base, facts->runtime_dir, facts->state_dir };
+
+	for (size_t i = 0; i < count + 3; i++) {
 		const struct path_fact *f = i < count ? &facts->system[places[i]] : NULL;
-		const char *path = f ? f->path
-			: i == count ? facts->scratch_base
-				     : facts->runtime_dir;
+		const char *path = f ? f->path : own[i - count];
 		const char *rest = path ? path_below(bind->source, path) : NULL;
 
 		if (!rest || !*rest || (f && !f->exists))
@@ -148,7 +148,7 @@ static int add_derived_places(struct tree *t, const struct facts *facts,
 		struct node n = { .kind = NODE_SHELL,
 			.is_dir = true,
 			.exists = true,
-			.rank = RANK_BUILT_IN,
+			.rank = path == facts->state_dir ? RANK_SESSION : RANK_BUILT_IN,
 			.line = &bind->rule->source,
 			.why = "never the host's, nor where a bind shows it" };
 
@@ -171,7 +171,10 @@ static int add_rules(struct tree *t, const struct facts *facts, struct error *e)
 			continue; /* optional; absent, and to stay so; not seen */
 		if (tree_is_own(facts, f))
 			continue; /* to be read, which it can be as it is */
-		r = tree_add(t, node_from_rule(f), e);
+		struct node n = node_from_rule(f);
+		r = f->same_as ? tree_name_appearance(t, facts, f, &n, e) : 0;
+		if (r >= 0)
+			r = tree_add(t, n, e);
 		if (r < 0 || !f->rule->dest || !strcmp(f->path, f->source))
 			continue;
 		r = add_derived(t, facts, f, e);

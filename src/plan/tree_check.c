@@ -63,6 +63,56 @@ static int check_workspace(
 	return 0;
 }
 
+static bool makes_writable(const struct path_fact *f)
+{
+	return f->rule->kind == PATH_WRITE || f->rule->kind == PATH_BIND_RW;
+}
+
+/* Whether a mount shows what is at @own in what is at @source or above it; @ret_rest: the rest of @source. */
+static bool is_shown_at(
+	const struct facts *facts, const char *own, const char *source, const char **ret_rest)
+{
+	const char *rest = own ? path_below(own, source) : NULL;
+
+	for (size_t i = 0; own && !rest && i < facts->path_count; i++) {
+		const struct path_fact *f = &facts->paths[i];
+
+		if (f->same_as && f->rule->kind == PATH_HIDE && !strcmp(f->same_as, own))
+			rest = path_below(f->path, source);
+	}
+	*ret_rest = rest;
+	return rest;
+}
+
+/*
+ * What the host side will believe, or remove, no tool may write. What *contains* one of these places may be made
+ * writable: the place in it is covered, and what leads there pinned.
+ */
+static int check_writable(const struct policy *policy, const struct facts *facts,
+	const struct path_fact *f, struct error *e)
+{
+	const char *source = f->source ? f->source : f->path;
+	const char *below;
+
+	if (path_below("/sys", source))
+		return refuse(policy, f,
+			"what is written here changes the kernel and the devices of the whole machine",
+			"it can be read as it is", e);
+	if (is_shown_at(facts, facts->state_dir, source, &below))
+		return refuse(policy, f,
+			"the records of sessions lie here: what writes them makes carrel move and "
+			"remove files",
+			"name another directory, or another place for the records with "
+			"XDG_STATE_HOME",
+			e);
+	if (is_shown_at(facts, facts->scratch_base, source, &below) &&
+		(!*below || !strncmp(below, "carrel-", strlen("carrel-"))))
+		return refuse(policy, f,
+			"this is the scratch base, where other sessions have their scratch",
+			"name a directory in it, or another base with --scratch-base", e);
+	return 0;
+}
+
 int tree_check(const struct policy *policy, const struct facts *facts, struct error *e)
 {
 	for (size_t i = 0; i < facts->path_count; i++) {
@@ -83,6 +133,8 @@ int tree_check(const struct policy *policy, const struct facts *facts, struct er
 				"name the directories that are meant", e);
 		else if (!strcmp(f->path, facts->workspace))
 			r = check_workspace(policy, f, e);
+		else if (makes_writable(f))
+			r = check_writable(policy, facts, f, e);
 		if (r < 0)
 			return r;
 	}

@@ -119,6 +119,40 @@ int tree_add_workspace(
 	return tree_add(t, n, e);
 }
 
+/* Whether @path would be in the session what it is on the host: nothing else is put over it, or over what holds it. */
+static bool shows_host(const struct tree *t, const char *path)
+{
+	const struct node *best = NULL;
+
+	for (size_t i = 0; i < t->count; i++) {
+		const struct node *n = &t->nodes[i];
+		size_t length = strlen(n->path);
+
+		if (n->kind == NODE_LINK || n->kind == NODE_PIN || !path_below(n->path, path))
+			continue;
+		if (!best || length > strlen(best->path) ||
+			(length == strlen(best->path) && n->rank > best->rank))
+			best = n;
+	}
+	return best && best->kind != NODE_HIDE && best->kind != NODE_TMPFS &&
+		(best->kind == NODE_HOST_ROOT ||
+			(best->source && !strcmp(best->path, best->source)));
+}
+
+/* Whoever writes a record makes the host side move and remove what is the caller's. */
+static int add_state_dir(struct tree *t, const struct facts *facts, struct error *e)
+{
+	const struct node records = { .kind = NODE_HIDE,
+		.path = facts->state_dir,
+		.is_dir = true,
+		.exists = true,
+		.rank = RANK_SESSION,
+		.why = "the records of sessions lie here" };
+
+	return facts->state_dir && shows_host(t, facts->state_dir) ? tree_add(t, records, e)
+								   : 0;
+}
+
 int tree_add_session(
 	struct tree *t, const struct policy *policy, const struct facts *facts, struct error *e)
 {
@@ -164,8 +198,9 @@ int tree_add_session(
 		if (r < 0)
 			return r;
 	}
-	if (!facts->runtime_dir)
-		return 0;
+	int r = add_state_dir(t, facts, e);
+	if (r < 0 || !facts->runtime_dir)
+		return r;
 	const struct node sockets = { .kind = NODE_SHELL,
 		.path = facts->runtime_dir,
 		.is_dir = true,
@@ -174,4 +209,20 @@ int tree_add_session(
 		.why = "sockets live here, other sessions' too" };
 
 	return tree_add(t, sockets, e);
+}
+
+int tree_name_appearance(struct tree *t, const struct facts *facts, const struct path_fact *f,
+	struct node *n, struct error *e)
+{
+	const char *const kept[] = { facts->state_dir, facts->runtime_dir };
+
+	n->why = arena_format(t->arena, "%s: a mount shows %s here",
+		f->rule->kind == PATH_PROTECT ? "protected" : "hidden", f->same_as);
+	if (!n->why)
+		return tree_full(e);
+	/* As at their own place: no rule uncovers them. */
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (kept[i] && f->rule->kind == PATH_HIDE && !strcmp(kept[i], f->same_as))
+			n->rank = RANK_SESSION;
+	return 0;
 }

@@ -42,6 +42,8 @@ static const struct constant constants[] = {
 	{ "CLONE_NEWNET", 0x40000000 },
 	{ "CLONE_IO", 0x80000000 },
 	{ "SIGCHLD", 17 },
+	/* scheduling: linux/sched.h */
+	{ "SCHED_IDLE", 5 },
 	/* terminals and files: asm-generic/ioctls.h, linux/fs.h, linux/sockios.h */
 	{ "TCGETS", 0x5401 },
 	{ "TCSETS", 0x5402 },
@@ -229,6 +231,7 @@ static const struct constant constants[] = {
 	{ "PROT_WRITE", 2 },
 	{ "PROT_EXEC", 4 },
 	{ "KEYCTL_JOIN_SESSION_KEYRING", 1 },
+	{ "SECCOMP_SET_MODE_FILTER", 1 },
 };
 
 bool filter_constant(const char *name, uint64_t *ret_value)

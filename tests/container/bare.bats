@@ -203,7 +203,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
 	bare -- sh -c 'mkdir .git && mkdir .git/hooks && echo evil >.git/hooks/pre-commit'
 	[[ ! -e $WS/.git/hooks ]] || fail 'a hook stayed'
 	assert_field "$R" '.quarantined | length | . > 0' true
-	rm -rf "$BASE"/carrel-*.quarantine
+	rm -rf "$WS"/.carrel-quarantine-*
 }
 
 @test "what only a mount can do is refused, not passed over" {

@@ -58,10 +58,14 @@ killed() {
 	local pid script=$1
 
 	shift
-	rm -f "$WS/started"
-	"$CARREL" run "$@" -- sh -c "$script"'; : >started; sleep 1000' 3>&- &
+	rm -f "$WS/started" "$WS/go" "$WS/done"
+	"$CARREL" run "$@" -- sh -c ': >started; until [ -e go ]; do sleep 0.02; done
+		'"$script"'; : >done; sleep 1000' 3>&- &
 	pid=$!
 	wait_for test -e "$WS/started"
+	kill -STOP "$pid"
+	: >"$WS/go"
+	wait_for test -e "$WS/done"
 	kill -KILL "$pid"
 	wait "$pid" || true
 	wait_for no_process_left
@@ -101,25 +105,43 @@ commits() {
 	carrel gc
 	assert_status 0
 	assert_matches "$stderr" "quarantined, since the host would obey it: $WS/.git/COMMIT_EDITMSG"
-	assert_matches "$stderr" 'hint: it is now .*/carrel-[a-z2-7]{20}\.quarantine/\.git%2FCOMMIT_EDITMSG'
+	assert_matches "$stderr" 'hint: it is now .*/\.carrel-quarantine-[a-z2-7]{20}/\.git%2FCOMMIT_EDITMSG\.quarantined'
 	[[ -f $WS/deep/own/.git/config ]] || fail 'what was there is gone'
 	! commits || fail 'got through'
-	rm -rf "$T"/base/*.quarantine
+	rm -rf "$WS"/.carrel-quarantine-*
 	assert_nothing_left
 }
 
-@test "the launcher is killed where no repository was: a run settles it as well" {
+@test "the launcher is killed where no repository was: a sweep that a run starts settles it, and the next run says so" {
 	rm -rf "$WS/.git"
 	killed 'git init -q other; echo "gitdir: other/.git" >.git'
 	[[ -f $WS/.git ]]
+	is_gone() { [[ ! -e $WS/.git && ! -L $WS/.git && -z $(ls "$HOME/.local/state/carrel/sessions") ]]; }
 	carrel run -- true
 	assert_status 0
+	wait_for is_gone
+	carrel run -- true
 	assert_matches "$stderr" "quarantined, since the host would obey it: $WS/.git"
-	[[ ! -e $WS/.git ]] || fail 'it stands'
 	killed 'ln -s other/.git .git'
+	carrel run -- true
+	assert_status 0
+	wait_for is_gone
 	carrel run --quiet -- true
-	[[ ! -L $WS/.git && -z $stderr ]] || fail "it stands, or is told: $stderr"
-	rm -rf "$T"/base/*.quarantine
+	assert_matches "$stderr" "quarantined, since the host would obey it: $WS/.git"
+	rm -rf "$WS"/.carrel-quarantine-*
+}
+
+@test "the launcher is killed: the session that starts next is not ended by what the sweep takes away" {
+	rm -rf "$WS/.git"
+	killed 'echo evil >.envrc'
+	[[ -f $WS/.envrc ]]
+	carrel run -- sh -c 'for i in 1 2 3 4 5 6 7 8; do [ ! -e .envrc ] || sleep 0.25; done; echo went on'
+	assert_status 0
+	assert_output 'went on'
+	is_gone() { [[ ! -e $WS/.envrc ]]; }
+	carrel gc
+	wait_for is_gone
+	rm -rf "$WS"/.carrel-quarantine-*
 }
 
 @test "the launcher is killed: nothing is taken from a workspace that is another by then, or gone" {
@@ -145,7 +167,7 @@ commits() {
 	mkdir "$WS"
 }
 
-@test "the launcher is killed: many sweeps at once, and to another file system" {
+@test "the launcher is killed: many sweeps at once, and a base on another file system" {
 	local base i pids=()
 
 	base=$(mktemp -d /dev/shm/carrel-crash.XXXXXX)
@@ -159,8 +181,8 @@ commits() {
 		wait "$i" || fail 'a sweep failed'
 	done
 	[[ ! -L $WS/.git/COMMIT_EDITMSG ]] || fail 'it stands'
-	[[ $(cat "$T"/err.* | grep -c 'quarantined') == 1 ]] || fail 'not once'
-	[[ -L $(echo "$base"/carrel-*.quarantine/.git%2FCOMMIT_EDITMSG) ]] || fail 'not kept'
+	[[ $(cat "$T"/err.* | grep -c 'quarantined, since') == 1 ]] || fail 'not once'
+	[[ -L $(echo "$WS"/.carrel-quarantine-*/.git%2FCOMMIT_EDITMSG.quarantined) ]] || fail 'not kept'
 	rm -rf "$base"
 }
 

@@ -195,16 +195,31 @@ refused() {
 	[[ $(<"$T/out") == $'125\na\nb\nc' ]] || fail "$(<"$T/out") $(<"$T/err")"
 	assert_matches "$(<"$T/err")" '^carrel: .*No space left'
 	assert_matches "$(<"$T/err")" 'hint:.*scratch-base'
-	# names can be made, and nothing can be written to them
-	unshare --mount bash -c '
-		mount -t tmpfs -o size=64k,mode=1777 none "$1" || exit 77
-		head -c 1M /dev/zero >"$1/a" 2>/dev/null
-		"$CARREL" run --scratch-base "$1" -- touch "$2/ran"
-		echo "$?"; ls -A "$1"' bash "$T/small" "$WS" >"$T/out" 2>"$T/err" || skip 'no second file system here'
-	[[ $(<"$T/out") == $'125\na' ]] || fail "$(<"$T/out") $(<"$T/err")"
-	assert_matches "$(<"$T/err")" '^carrel: .*No space left'
-	assert_matches "$(<"$T/err")" 'hint:.*scratch-base'
 	[[ ! -e $WS/ran ]]
+}
+
+@test "a state directory that is full: nothing ran, and what fills it is not touched" {
+	need_root
+	local inodes
+
+	# No name can be made; or names can be made, and nothing can be written to them.
+	for inodes in nr_inodes=5 nr_inodes=100; do
+		mkdir "$T/small"
+		unshare --mount bash -c '
+			mount -t tmpfs -o size=64k,mode=0700,"$3" none "$1" || exit 77
+			mkdir -m 0700 "$1/carrel" "$1/carrel/sessions"
+			head -c 1M /dev/zero >"$1/a" 2>/dev/null
+			[[ $3 == nr_inodes=100 ]] || touch "$1/b"
+			XDG_STATE_HOME=$1 "$CARREL" run -- touch "$2/ran"
+			echo "$?"; ls -A "$1/carrel/sessions"' bash "$T/small" "$WS" "$inodes" >"$T/out" 2>"$T/err" ||
+			skip 'no second file system here'
+		[[ $(<"$T/out") == 125 ]] || fail "$inodes: $(<"$T/out") $(<"$T/err")"
+		assert_matches "$(<"$T/err")" '^carrel: .*state directory.*No space left'
+		assert_matches "$(<"$T/err")" 'hint:.*XDG_STATE_HOME'
+		[[ ! -e $WS/ran ]]
+		rmdir "$T/small"
+	done
+	assert_nothing_left
 }
 
 @test "no user namespaces: the sysctl is named" {

@@ -9,73 +9,136 @@ refused() {
 	assert_matches "$stderr" "^carrel: .*$1"
 }
 
-@test "a state directory of another owner, of a mode that lets others in, that is no directory" {
-	mkdir -m 0755 "$T/run/carrel"
-	carrel session start
-	refused 'state directory lets others in'
-	carrel session list
-	refused 'state directory lets others in'
-	carrel gc
-	refused 'state directory lets others in'
-	rmdir "$T/run/carrel"
+# each_kind DIR WHAT COMMAND...: DIR lets others in, is a link, a file, or somebody else's: WHAT is said.
+each_kind() {
+	local dir=$1 what=$2
+
+	shift 2
+	mkdir -p "${dir%/*}"
+	rm -rf "$dir"
+	mkdir -m 0755 "$dir"
+	carrel "$@"
+	refused "$what lets others in"
+	rmdir "$dir"
 	mkdir -m 0700 "$T/elsewhere"
-	ln -s "$T/elsewhere" "$T/run/carrel"
-	carrel session start
-	refused 'state directory'
-	rm "$T/run/carrel"
-	: >"$T/run/carrel"
-	carrel session start
-	refused 'state directory'
-	rm "$T/run/carrel"
+	ln -s "$T/elsewhere" "$dir"
+	carrel "$@"
+	refused "$what"
+	rm "$dir"
+	: >"$dir"
+	carrel "$@"
+	refused "$what"
+	rm "$dir"
 	if is_root; then
-		mkdir -m 0700 "$T/run/carrel"
-		chown 12345 "$T/run/carrel"
-		carrel session start
-		refused 'belongs to somebody else'
-		rmdir "$T/run/carrel"
-	else
-		ln -s /root "$T/run/carrel" # whatever it leads to
-		carrel session list
-		refused 'state directory'
-		rm "$T/run/carrel"
+		mkdir -m 0700 "$dir"
+		chown 12345 "$dir"
+		carrel "$@"
+		refused "$what belongs to somebody else"
+		rmdir "$dir"
 	fi
+	rmdir "$T/elsewhere"
+}
+
+@test "a directory of sockets of another owner, of a mode that lets others in, that is no directory" {
+	each_kind "$T/run/carrel" 'directory of sockets' session start
+	each_kind "$T/run/carrel" 'directory of sockets' session list
+	each_kind "$T/run/carrel" 'directory of sockets' gc
 	XDG_RUNTIME_DIR=$T/nowhere carrel session start
-	refused 'cannot make the state directory'
+	refused 'cannot make the directory of sockets'
 	assert_nothing_left
 }
 
-@test "a forged, symlinked or foreign session directory is not trusted" {
+@test "a state directory of another owner, of a mode that lets others in, that is no directory" {
+	export XDG_STATE_HOME=$T/state
+	each_kind "$T/state/carrel" 'state directory' run -- true
+	each_kind "$T/state/carrel" 'state directory' session start
+	if ! is_root; then
+		chmod 0500 "$T/state"
+		carrel run -- true
+		refused 'cannot make or write the state directory'
+		chmod 0700 "$T/state"
+	fi
+	rm -rf "$T/state" # only its last two parts are made
+	carrel run -- true
+	assert_status 0
+	[[ -d $T/state/carrel/sessions ]]
+	assert_nothing_left
+	rm -rf "$T/state"
+}
+
+@test "gc goes on where one place is somebody else's" {
+	need_root
+	carrel run --keep -- true
+	assert_status 0
+	local kept=("$BASE"/carrel-*)
+	rm -r "${kept[0]}"
+	mkdir -m 0700 "$T/run/carrel"
+	chown 12345 "$T/run/carrel"
+	carrel gc
+	assert_status 125
+	assert_output "removed ${kept[0]##*/}"
+	chown 0 "$T/run/carrel"
+	carrel gc
+	assert_status 0
+	[[ -z $output ]] || fail 'it was removed twice'
+}
+
+@test "without a runtime directory the sockets are where nobody else can be first" {
+	need_root
+	unset XDG_RUNTIME_DIR
+	[[ ! -e /run/user/0 ]] || skip 'needs a machine without /run/user'
 	begin
-	local link=$T/run/carrel/$ID.dir
+	[[ -S $HOME/.local/state/carrel/run/$ID ]] || fail 'it listens elsewhere'
+	inside -- sh -c "! test -e $HOME/.local/state/carrel/run/$ID"
+	assert_status 0
+	inside -- echo here
+	assert_output here
+	end_session
+}
+
+@test "a forged, symlinked or foreign record is not trusted" {
+	begin
+	local link=$T/run/carrel/$ID.record record
+	record=$(readlink "$link")
 	replace() { rm "$link" && ln -s "$1" "$link"; }
-	replace "$T/elsewhere/carrel-$ID"
+	replace "$T/elsewhere/$ID"
 	inside -- true
-	refused 'session directory'
+	refused 'record'
 	mkdir -p "$T/elsewhere"
-	ln -s "$DIR" "$T/elsewhere/carrel-$ID"
+	ln -s "$record" "$T/elsewhere/$ID"
 	inside -- true
-	refused 'session directory'
-	rm "$T/elsewhere/carrel-$ID"
-	mkdir -m 0755 "$T/elsewhere/carrel-$ID"
+	refused 'record'
+	rm "$T/elsewhere/$ID"
+	mkdir -m 0755 "$T/elsewhere/$ID"
 	inside -- true
 	refused "not the caller's alone"
+	chmod 0700 "$T/elsewhere/$ID"
+	inside -- true
+	refused 'does not say where the session is'
 	replace "$WS"
 	inside -- true
-	refused 'names no session directory'
+	refused 'names no record'
 	replace ../relative
 	inside -- true
-	refused 'names no session directory'
+	refused 'names no record'
 	carrel gc
 	assert_status 0
 	[[ -S $T/run/carrel/$ID ]] || fail 'gc took a socket that answers'
 	rm "$link"
 	inside -- true
 	refused 'no such live session'
-	ln -s "$DIR" "$link"
+	ln -s "$record" "$link"
 	inside -- echo back
 	assert_output back
 	end_session
 	rm -r "$T/elsewhere"
+}
+
+# dead_session ID: a record without a lock, and its directory.
+dead_session() {
+	mkdir -m 0700 "$BASE/carrel-$1" "$HOME/.local/state/carrel/sessions/$1"
+	ln -s "$BASE/carrel-$1" "$HOME/.local/state/carrel/sessions/$1/where"
+	ln -s "$(stat -c %d:%i "$BASE/carrel-$1")" "$HOME/.local/state/carrel/sessions/$1/inode"
 }
 
 @test "a stale socket: said, listed by nobody, removed by gc, and never the living" {
@@ -85,8 +148,8 @@ refused() {
 	/usr/bin/python3 -c 'import os, socket, sys
 os.chdir(sys.argv[1])
 socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[2])' "$T/run/carrel" "$stale"
-	mkdir -m 0700 "$BASE/carrel-$stale"
-	ln -s "$BASE/carrel-$stale" "$T/run/carrel/$stale.dir"
+	dead_session "$stale"
+	ln -s "$HOME/.local/state/carrel/sessions/$stale" "$T/run/carrel/$stale.record"
 	inside -s "$stale" -- true
 	refused 'does not answer'
 	carrel session list
@@ -96,20 +159,20 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[2])' "$T/run/
 	[[ -d $BASE/carrel-$stale && -S $T/run/carrel/$stale ]]
 	carrel gc
 	assert_status 0
-	[[ ! -e $BASE/carrel-$stale && ! -e $T/run/carrel/$stale && ! -L $T/run/carrel/$stale.dir ]]
+	[[ ! -e $BASE/carrel-$stale && ! -e $T/run/carrel/$stale && ! -L $T/run/carrel/$stale.record ]]
 	inside -s "$living" -- echo living
 	assert_output living
 	end_session "$living"
 }
 
-@test "gc follows no forged link out of the scratch bases" {
-	mkdir -m 0700 "$T/run/carrel" "$T/precious" "$T/precious/carrel-bbbbbbbbbbbbbbbbbbbb"
-	touch "$T/precious/carrel-bbbbbbbbbbbbbbbbbbbb/file"
-	ln -s "$T/precious" "$T/run/carrel/aaaaaaaaaaaaaaaaaaaa.dir"
-	ln -s "$T/precious/carrel-bbbbbbbbbbbbbbbbbbbb" "$T/run/carrel/cccccccccccccccccccc.dir"
+@test "gc follows no forged link" {
+	mkdir -m 0700 "$T/run/carrel" "$T/precious" "$T/precious/bbbbbbbbbbbbbbbbbbbb"
+	touch "$T/precious/bbbbbbbbbbbbbbbbbbbb/file"
+	ln -s "$T/precious" "$T/run/carrel/aaaaaaaaaaaaaaaaaaaa.record"
+	ln -s "$T/precious/bbbbbbbbbbbbbbbbbbbb" "$T/run/carrel/bbbbbbbbbbbbbbbbbbbb.record"
 	carrel gc
 	assert_status 0
-	[[ -e $T/precious/carrel-bbbbbbbbbbbbbbbbbbbb/file ]] || fail 'it was removed'
+	[[ -e $T/precious/bbbbbbbbbbbbbbbbbbbb/file ]] || fail 'it was removed'
 	[[ -z $(ls -A "$T/run/carrel") ]]
 }
 

@@ -87,6 +87,27 @@ reported() {
 	((output <= 9)) || fail "it got $output"
 }
 
+@test "without any limits: no more tasks than an honest build has, and /dev/shm a tenth of the memory" {
+	(($(ulimit -u) > 20001)) || skip "the machine's own limit of tasks is lower: $(ulimit -u)"
+	carrel run -- bash -c 'ulimit -Su; ulimit -Hu; ulimit -u 16385 && echo raised'
+	assert_output $'16384\n16384'
+	carrel run --pids 20000 -- bash -c 'ulimit -u' # one is init's
+	assert_output 20001
+	(ulimit -u 9999 && "$CARREL" run -- bash -c 'ulimit -u') >"$T/own"
+	[[ $(<"$T/own") == 9999 ]] || fail "$(<"$T/own")"
+	local memory shm
+
+	memory=$(awk '$1 == "MemTotal:" { print $2 }' /proc/meminfo)
+	carrel run -- df -k --output=size /dev/shm
+	shm=${lines[-1]// /}
+	((shm > memory / 11 && shm < memory / 9)) || fail "$shm of $memory"
+	carrel run -- bash -c 'for i in {1..65536}; do : >/dev/shm/$i || exit; done; echo all'
+	refute_matches "$output" all
+	# With more, the same works.
+	carrel run --tmpfs /dev/shm:1G -- bash -c 'for i in {1..65536}; do : >/dev/shm/$i || exit; done; echo all'
+	assert_output all
+}
+
 @test "pids: the caller's other limits stay where they are" {
 	local before after
 
@@ -94,8 +115,6 @@ reported() {
 	carrel run --pids 10 -- true
 	after=$(ulimit -u)
 	[[ $before == "$after" ]]
-	carrel run -- bash -c 'ulimit -u' # without the setting nothing is set
-	assert_output "$before"
 }
 
 @test "memory and cpus: held, or refused before anything ran with a command that helps" {

@@ -162,7 +162,7 @@ listing() {
 	assert_output conf
 	[[ $(<"$T/project/sub/conf/file") == kept && -e $T/project/new ]] || fail 'protected is written'
 	[[ ! -e $T/project/absent && ! -e $T/project/s2 ]] || fail 'something protected appeared'
-	rm -rf "$BASE"/carrel-*.quarantine
+	[[ -e $(echo "$T"/project/.carrel-quarantine-*/absent.quarantined) ]] || fail 'not kept'
 	mkdir -p "$T/all"
 	carrel run --bind "/:$WS/at" -- sh -c 'ls at/proc at/run at/tmp at/var/tmp at/dev | grep -v : || true; ls at/etc/passwd'
 	assert_status 0
@@ -183,7 +183,7 @@ listing() {
 	[[ $(<"$T/other/.bashrc") == rc && -e $T/other/new && ! -e $T/other/.profile ]] ||
 		fail 'not protected'
 	[[ $(<"$HOME/.bashrc") == host && ! -e $HOME/.profile ]] || fail 'the host was changed'
-	rm -rf "$BASE"/carrel-*.quarantine
+	rm -rf "$T"/other/.carrel-quarantine-*
 	carrel run --bind "$T/other:$HOME" --read "$HOME/.ssh" -- cat "$HOME/.ssh/key"
 	assert_status 0
 	assert_output key

@@ -108,6 +108,52 @@ ino() {
 	rm -r "${scratch%/scratch}"
 }
 
+# links COUNT: one file under so many names. Each becomes a file of its own, which takes 0.2 s here.
+links() {
+	echo "cd \"\$CARREL_SCRATCH\" && echo text >x0 && python3 -c 'import os
+for i in range($1): os.link(\"x0\", \"x%d\" % (i + 1))'"
+}
+
+SLOWLY=(strace -qqq -e trace=fsync -e signal=none -e 'inject=fsync:delay_enter=200000')
+
+@test "a time-out holds for the promotion as well: what is left stays in the scratch" {
+	local begun=$SECONDS
+	need strace
+	# The control arm: it takes as long as the tool likes.
+	run --separate-stderr "${SLOWLY[@]}" -o "$T/trace" "$CARREL" run --promote 'x*:out' -- sh -c "$(links 20)"
+	assert_status 0
+	(($(ls out | wc -l) == 21 && SECONDS - begun >= 4)) || fail 'it is not slow anyway'
+	rm -r out
+	run --separate-stderr "${SLOWLY[@]}" -o "$T/trace" "$CARREL" run --timeout 5s --grace 1s --report "$T/r" \
+		--promote 'x*:out' -- sh -c "$(links 200)"
+	assert_status 125
+	assert_matches "$stderr" 'the time-out was over before all was promoted'
+	assert_valid_report "$T/r"
+	(($(ls out | wc -l) < 100)) || fail 'it went on'
+	assert_field "$T/r" '[.promoted[] | select(.errno == null)] | length' "$(ls out | wc -l)"
+	assert_field "$T/r" '[.promoted[] | select(.errno != null) | .errno] | unique == [62]' true
+	[[ -e $(echo "$BASE"/carrel-*/scratch/x200) ]] || fail 'it is lost'
+	rm -rf "$BASE"/carrel-*
+	carrel gc
+}
+
+@test "so does a signal" {
+	local tracer
+
+	need strace
+	"${SLOWLY[@]}" -o "$T/trace" "$CARREL" run --promote 'x*:out' -- sh -c "$(links 200)" 2>"$T/err" &
+	tracer=$!
+	wait_for test -e out/x1
+	pkill -TERM -P "$tracer"
+	status=0
+	wait "$tracer" || status=$?
+	((status == 125)) || fail "status $status: $(<"$T/err")"
+	assert_matches "$(<"$T/err")" 'a signal came before all was promoted'
+	(($(ls out | wc -l) < 100)) || fail 'it went on'
+	rm -rf "$BASE"/carrel-*
+	carrel gc
+}
+
 @test "a name without wild cards must be there; a pattern may match nothing" {
 	carrel run --promote '*.png:out' -- true
 	assert_status 0

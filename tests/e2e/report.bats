@@ -84,12 +84,12 @@ reported() {
 	assert_field "$R" .scratch.kept true
 	assert_field "$R" .teardown.result kept
 	rm -rf "$BASE"/carrel-*
-	reported -- sh -c 'mkdir .vscode && echo x >.vscode/tasks.json'
+	reported -- sh -c 'mkdir code && echo x >code/tasks.json && mv code .vscode'
 	assert_status 0
 	assert_field "$R" '.quarantined | length' 1
 	assert_field "$R" '.quarantined[0].path' "$WS/.vscode"
 	[[ ! -e $WS/.vscode && -e $(field "$R" '.quarantined[0].to')/tasks.json ]]
-	rm -rf "$BASE"/carrel-*.quarantine
+	rm -rf "$WS"/.carrel-quarantine-*
 }
 
 @test "fd:N, /dev/fd/N and a pipe" {

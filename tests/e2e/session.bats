@@ -88,7 +88,7 @@ sleepers() {
 	assert_status 0
 	[[ -z $stderr && $(jq -r .session <<<"$output") == "$ID" ]]
 	assert_matches "$(jq -r '.messages | join("\n")' <<<"$output")" '\.envrc'
-	rm -rf "$BASE"/carrel-*.quarantine
+	rm -rf "$WS"/.carrel-quarantine-*
 }
 
 @test "start takes settings, and no command" {

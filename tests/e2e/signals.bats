@@ -159,7 +159,7 @@ while True:
 	wait_for gone
 	carrel run -- true
 	assert_status 0
-	assert_nothing_left
+	await_nothing_left # the sweep that it began
 }
 
 @test "a live session's directory is never touched by gc or by another run" {
@@ -200,10 +200,12 @@ while True:
 	rm -r "$BASE"/carrel-*
 }
 
-@test "a directory that is still being made: dead where nobody holds it, and then gone at once" {
-	local made=$BASE/.carrel-aaaaaaaaaaaaaaaaaaaa
+@test "a record that is still being made: dead where nobody holds it, and then gone at once" {
+	local records=$HOME/.local/state/carrel/sessions made
 
-	mkdir "$made"
+	carrel run -- true
+	made=$records/aaaaaaaaaaaaaaaaaaaa
+	mkdir -m 0700 "$made"
 	exec {held}<"$made"
 	flock "$held"
 	carrel gc
@@ -212,34 +214,35 @@ while True:
 	exec {held}<&-
 	carrel gc --dry-run
 	[[ -d $made ]] || fail 'a dry run removed it'
-	touch "$made/mine" # carrel puts nothing into one
+	# With a path, and before there is anything at it; or something that is not carrel's.
+	ln -s "$BASE/carrel-aaaaaaaaaaaaaaaaaaaa" "$made/where"
+	(umask 077 && mkdir -p "$BASE/carrel-aaaaaaaaaaaaaaaaaaaa/mine")
 	carrel gc
 	assert_status 0
-	[[ -e $made/mine ]] || fail 'gc took what is not carrel'"'"'s'
-	rm "$made/mine"
-	carrel gc
-	assert_status 0
+	[[ -d $BASE/carrel-aaaaaaaaaaaaaaaaaaaa/mine ]] || fail 'gc took what is not carrel'"'"'s'
+	[[ ! -e $made ]] || fail 'the record stands'
+	rm -r "$BASE"/carrel-*
 	assert_nothing_left
 }
 
-@test "a launch that a sweep took its directory from makes another" {
-	local call
-
+@test "a launch that a sweep took its record from makes another" {
 	need strace
-	# After mkdir it is gone, or somebody holds it, or it is gone after all.
-	for call in flock:error=EAGAIN renameat,renameat2:error=ENOENT; do
-		run --separate-stderr strace -qqq -o "$T/trace" -e trace=mkdirat,flock,renameat,renameat2 \
-			-e "inject=$call:when=1" "$CARREL" run -- echo made
-		assert_status 0
-		assert_output made
-		grep -q INJECTED "$T/trace" || fail "nothing was injected: $call"
-		(($(grep -c 'mkdirat(.*"\.carrel-' "$T/trace") == 2)) || fail "not made twice: $(<"$T/trace")"
-		assert_nothing_left
-	done
+	# After mkdir somebody holds it; then it is the sweep that removes it.
+	run --separate-stderr strace -qqq -o "$T/trace" -e trace=mkdirat,flock \
+		-e "inject=flock:error=EAGAIN:when=1" "$CARREL" run -- echo made
+	assert_status 0
+	assert_output made
+	grep -q INJECTED "$T/trace" || fail 'nothing was injected'
+	(($(grep -cE 'mkdirat\([0-9]+, "[a-z2-7]{20}\.[01]"' "$T/trace") == 2)) || fail "not made twice: $(<"$T/trace")"
+	carrel gc
+	assert_nothing_left
 	run --separate-stderr strace -qqq -o "$T/trace" -e trace=flock -e 'inject=flock:error=EAGAIN' \
 		"$CARREL" run -- touch "$WS/ran"
-	assert_refused 'cannot make the session directory'
+	assert_status 125
+	assert_matches "$stderr" 'cannot record the session'
 	[[ ! -e $WS/ran ]]
+	carrel gc
+	assert_nothing_left
 }
 
 @test "gc refuses what it does not know" {

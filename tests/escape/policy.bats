@@ -68,11 +68,12 @@ network() {
 	session attack_files create "$HOME/.cache/x"
 	[[ $(verdict) == escaped ]] || fail 'control'
 	rm -rf "$HOME/.cache/carrel" "$HOME/.config/carrel"
-	session sh -c 'mkdir -p -m 700 ~/.cache/carrel/filters ~/.config/carrel
-		echo "net host" >~/.config/carrel/policy; echo evil >~/.cache/carrel/filters/x'
+	session sh -c 'mkdir -p ~/.cache/made/filters ~/.config/made
+		echo "net host" >~/.config/made/policy; echo evil >~/.cache/made/filters/x
+		mv ~/.config/made ~/.config/carrel && mv ~/.cache/made ~/.cache/carrel'
 	assert_status 0
 	[[ ! -e $HOME/.cache/carrel && ! -e $HOME/.config/carrel ]] || fail 'they are there'
-	rm -rf "$BASE"/carrel-*.quarantine
+	rm -rf "$HOME"/.c*/.carrel-quarantine-*
 }
 
 @test "a compiled filter cannot be forged for the next session" {

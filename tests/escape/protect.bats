@@ -93,22 +93,22 @@ protected() {
 	[[ ! -e $WS/.git/hooks/pre-commit && -x $WS/.git/hooks/post-checkout ]]
 }
 
-# appears PATH COMMAND: what the command makes at PATH is not there afterwards, but in quarantine,
-# and can no longer be executed.
+# appears PATH COMMAND: what the command makes at PATH is not there afterwards, but in quarantine, under a name
+# that nothing obeys.
 appears() {
 	local path=$1 found
 
 	(cd "$(mktemp -d "$T/control.XXXXXX")" && mkdir .git && sh -c "$2" && [[ -e $path || -L $path ]]) ||
 		fail "control: $path does not come to be"
-	session sh -c "$2"
-	assert_status 0
+	session sh -c "$2" # it may go before all of it is made
 	[[ ! -e $WS/$path && ! -L $WS/$path ]] || fail "$path is still there"
 	assert_matches "$stderr" quarantined
-	assert_matches "$stderr" "it is now $BASE/carrel-[a-z2-7]+[.]quarantine/"
-	found=$(find "$BASE"/carrel-*.quarantine -type f -perm /111 -print -quit)
-	[[ -z $found ]] || fail "it can still be executed: $found"
-	chmod -R u+rwx "$BASE"
-	rm -rf "$BASE"/carrel-*.quarantine
+	assert_matches "$stderr" "it is now $WS(/[.]git)?/[.]carrel-quarantine-[a-z2-7]{20}/.*[.]quarantined"
+	found=$(find "$WS" -path '*/.carrel-quarantine-*/*' -prune ! -name '*.quarantined' -printf '%f ')
+	[[ $found == '.gitignore ' ]] || fail "a name that may be obeyed: $found"
+	[[ $(git -C "$WS" status --porcelain) != *carrel-quarantine* ]] || fail 'git looks at it'
+	chmod -R u+rwx "$WS"
+	rm -rf "$WS"/{,.git/}.carrel-quarantine-*
 }
 
 @test "protected files that do not exist do not come to be" {
@@ -149,25 +149,43 @@ appears() {
 	[[ -e $WS/y/fish/config.fish && -d $WS/moved ]] || fail 'not even tried'
 	[[ ! -e $WS/.config/fish/config.fish && ! -L $WS/.config ]] || fail 'fish would read it'
 	assert_status 0
-	assert_matches "$stderr" 'quarantined.*/\.config$'
+	assert_matches "$stderr" 'obey it: [^ ]*/\.config'
 	rm -rf "$BASE"/carrel-*
 }
 
-@test "nor where the quarantine is another file system, and they cannot be copied there" {
-	local base deep='cd .git/hooks && for i in $(seq 30); do mkdir d && cd d || exit 1; done; echo tried'
-
+@test "nor in a tree that is deep, or on a base that is another file system" {
+	local base
 	base=$(mktemp -d /dev/shm/t.XXXXXX)
 	rm -rf "$WS/.git/hooks"
-	[[ $(stat -c %d "$base") != "$(stat -c %d "$WS")" ]] || skip 'all directories are on one file system'
-	TMPDIR=$base session sh -c 'mkdir .git/hooks && echo evil >.git/hooks/pre-commit &&
-		chmod 0755 .git/hooks/pre-commit && echo evil >.envrc && '"$deep"
+	TMPDIR=$base session sh -c 'mkdir made && echo evil >made/pre-commit && chmod 0755 made/pre-commit &&
+		(cd made && for i in $(seq 30); do mkdir d && cd d || exit 1; done) &&
+		mv made .git/hooks && echo evil >.envrc && echo tried'
 	rm -rf "$base"
 	assert_output tried
 	assert_status 0
 	[[ ! -e $WS/.git/hooks && ! -e $WS/.envrc ]] || fail 'the host would obey it'
-	# It is said where it is, and that is not executed.
-	[[ $stderr =~ (/[^[:space:]]*/\.carrel-quarantined-[0-9a-f]{16}) ]] || fail 'not said'
-	[[ -f ${BASH_REMATCH[1]}/pre-commit && ! -x ${BASH_REMATCH[1]}/pre-commit ]] || fail 'not kept'
+	# It is said where it is.
+	[[ $stderr =~ (/[^[:space:]]*/\.git/\.carrel-quarantine-[a-z2-7]{20}/hooks\.quarantined) ]] || fail 'not said'
+	[[ $(<"${BASH_REMATCH[1]}/pre-commit") == evil ]] || fail 'not kept'
+}
+
+@test "nor can a later session put it back" {
+	session sh -c 'echo evil >.envrc; mkdir -p .git/hooks; rm -rf .git/hooks'
+	session sh -c 'cp .carrel-quarantine-*/.envrc.quarantined .envrc && echo tried'
+	assert_output tried
+	[[ ! -e $WS/.envrc ]] || fail 'it is back'
+	rm -rf "$WS"/.carrel-quarantine-*
+}
+
+@test "a quarantine directory that a tool has made, or a link of its name, is no way out" {
+	mkdir "$WS/victim"
+	session sh -c 'ln -s victim ".carrel-quarantine-$CARREL_SESSION"; echo evil >.envrc'
+	[[ ! -e $WS/.envrc && -z $(ls -A "$WS/victim") ]] || fail 'it went through the link'
+	assert_matches "$stderr" "it is now $WS/[.]carrel-quarantine-[a-z2-7]{20}-[0-9a-f]{8}/[.]envrc"
+	session sh -c 'mkdir -m 777 ".carrel-quarantine-$CARREL_SESSION"; echo evil >.envrc'
+	[[ ! -e $WS/.envrc ]] || fail 'it stands'
+	assert_matches "$stderr" "it is now $WS/[.]carrel-quarantine-[a-z2-7]{20}-[0-9a-f]{8}/[.]envrc"
+	rm -rf "$WS"/.carrel-quarantine-*
 }
 
 @test "what is quarantined is reported, with where it is" {
@@ -178,18 +196,18 @@ appears() {
 
 	to=$(field "$T/report" '.quarantined[0].to')
 	[[ $(<"$to") == evil ]] || fail 'it is not where the report says'
-	rm -rf "$BASE"/carrel-*.quarantine
+	rm -rf "$WS"/.carrel-quarantine-*
 }
 
 @test "a repository made where there was none runs nothing on the host" {
 	rm -rf "$WS/.git"
-	session sh -c 'git init -q . && git config core.fsmonitor "touch $PWD/pwned; false" &&
-		mkdir -p .git/hooks && printf "#!/bin/sh\ntouch pwned\n" >.git/hooks/post-index-change &&
-		chmod 755 .git/hooks/*'
+	session sh -c 'mkdir made && printf "#!/bin/sh\ntouch pwned\n" >made/post-index-change && chmod 755 made/* &&
+		git init -q . && rm -rf .git/hooks && mv made .git/hooks &&
+		git config core.fsmonitor "touch $PWD/pwned; false"'
 	assert_status 0
 	git -C "$WS" status >/dev/null 2>&1 || true
 	[[ ! -e $WS/pwned && ! -e $WS/.git/config && ! -e $WS/.git/hooks ]] || fail 'it ran'
-	rm -rf "$BASE"/carrel-*.quarantine
+	rm -rf "$WS"/.carrel-quarantine-*
 	mkdir "$T/control"
 	cd "$T/control"
 	git init -q .
@@ -211,7 +229,7 @@ appears() {
 	done
 	session sh -c 'echo evil >"$1"' sh "$WS/.git/worktrees/tree/config.worktree"
 	[[ ! -e $WS/.git/worktrees/tree/config.worktree ]] || fail 'it is still there'
-	rm -rf "$BASE"/carrel-*.quarantine
+	rm -rf "$WS"/.carrel-quarantine-*
 	assert_config
 	session git -c user.name=u -c user.email=u@h commit -q --allow-empty -m second
 	assert_status 0
@@ -290,7 +308,7 @@ appears() {
 		assert_matches "$stderr" 'quarantined, since the host would obey it: .*/\.git/COMMIT_EDITMSG'
 		chmod 0755 "$WS/.git"
 		[[ ! -L $WS/.git/COMMIT_EDITMSG ]] || fail "it stands, with $mode"
-		rm -rf "$T"/base/carrel-*.quarantine
+		rm -rf "$WS"/.carrel-quarantine-*
 	done
 }
 
@@ -311,7 +329,7 @@ echo \"\$PWD/e\" >.git/worktrees/in/commondir; cd .git/worktrees; seq -f j%g COU
 		assert_matches "$stderr" 'quarantined, since the host would obey it: .*/\.git/worktrees'
 		git -C "$WS" worktree remove d/in || true
 		[[ ! -e $T/pwned ]] || fail "it is obeyed, among $count"
-		rm -rf "$T"/base/carrel-*.quarantine
+		rm -rf "$WS"/.carrel-quarantine-*
 	done
 }
 
@@ -353,36 +371,31 @@ echo \"\$PWD/e\" >.git/worktrees/in/commondir; cd .git/worktrees; seq -f j%g COU
 	wait_for assert_nothing_left
 }
 
-# on_a_full_disk WHEN SETTING...: nothing can be renamed, at those of the supervisor's calls.
+# on_a_full_disk WHEN SETTING...: nothing can be renamed, at those of the supervisor's calls, nor any directory made.
 on_a_full_disk() {
-	run --separate-stderr strace -f -qqq -e trace=renameat2 -e signal=none \
+	run --separate-stderr strace -f -qqq -e trace=renameat2,mkdirat -e signal=none \
 		-e inject="renameat2:error=ENOSPC:when=$1" -o "$T/calls" "$CARREL" run "${@:2}" -- \
 		sh -c 'echo evil >.envrc; mkdir .vscode; echo text >$CARREL_SCRATCH/kept'
 }
 
-@test "on a disk that a tool has filled the scratch makes room for the quarantine" {
+@test "on a disk that a tool has filled what appeared is renamed where it is, or else removed" {
 	need strace
-	on_a_full_disk 1..2 # into the quarantine, and aside
+	on_a_full_disk 1 # into the quarantine
 	assert_status 0
 	[[ ! -e $WS/.envrc && ! -e $WS/.vscode ]] || fail 'it stands'
-	[[ $(cat "$BASE"/carrel-*.quarantine/.envrc) == evil ]]
-	rm -rf "$BASE"/carrel-*.quarantine
-	assert_nothing_left
-	# Where there is no room then either, it is said of each.
-	on_a_full_disk 1+
-	assert_status 125
-	[[ -e $WS/.envrc && -e $WS/.vscode ]] || fail 'control'
-	assert_matches "$stderr" "quarantine [^:]*: $WS/.envrc: No space"
-	assert_matches "$stderr" "quarantine [^:]*: $WS/.vscode: No space"
-	rm -rf "$BASE"/carrel-*.quarantine
-	assert_nothing_left
-	rm -rf "$WS/.envrc" "$WS/.vscode"
-	# What is to be kept makes no room.
-	on_a_full_disk 1..2 --keep
-	assert_status 125
-	[[ -e $WS/.envrc && ! -e $WS/.vscode ]] || fail 'not the first alone'
+	[[ $(cat "$WS"/.carrel-quarantine-*-????????????????) == evil ]] || fail 'not renamed'
+	rm -rf "$WS"/.carrel-quarantine-*
+	on_a_full_disk 1..2 # nor under a longer name
+	[[ ! -e $WS/.envrc && $(cat "$WS"/~?????) == evil ]] || fail 'not renamed'
+	rm -rf "$WS"/.carrel-quarantine-* "$WS"/~*
+	# Where a directory has not even room for that, it goes, and that is said.
+	on_a_full_disk 1+ --keep
+	assert_status 0
+	[[ ! -e $WS/.envrc && ! -e $WS/.vscode ]] || fail 'it stands'
+	assert_matches "$stderr" "quarantined[^:]*: $WS/.envrc"
+	assert_matches "$stderr" "it was removed: the disk has no room"
 	[[ $(cat "$BASE"/carrel-*/scratch/kept) == text ]]
-	rm -rf "$BASE"/carrel-*
+	rm -rf "$BASE"/carrel-* "$WS"/.carrel-quarantine-*
 }
 
 swept() {
@@ -390,6 +403,8 @@ swept() {
 }
 
 @test "what still runs when the launcher was killed puts nothing back behind gc's review" {
+	local found=0
+
 	for _ in {1..10}; do
 		# So many that it takes init a while to die.
 		start_and_wait run -- sh -c 'attack_files make-again .envrc & touch ready; wait'
@@ -398,11 +413,13 @@ swept() {
 		wait "$LAUNCHER" 2>/dev/null || true
 		: >"$T/swept"
 		swept || wait_for swept # at once, while init dies
-		assert_matches "$(<"$T/swept")" quarantine
-		rm -rf "$BASE"/carrel-*.quarantine
+		# The launcher may have been killed just after it had taken away the last of them.
+		[[ $(<"$T/swept") != *quarantine* ]] || ((++found))
+		rm -rf "$WS"/.carrel-quarantine-*
 		await_nothing_left
 		[[ ! -e $WS/.envrc ]] || fail 'it is back'
 	done
+	((found > 0)) || fail 'nothing ever stood when the launcher died'
 }
 
 @test "an overlay keeps everything from the host, what stands below it included" {
@@ -446,4 +463,135 @@ swept() {
 	rm -rf "$HOME/.ssh.old"
 	finish
 	assert_matches "$stderr" 'removed from outside'
+}
+
+# quick: the last `session` ended within so many seconds of the wall's clock.
+quick() {
+	((SECONDS - BEGUN <= $1)) || fail "it took $((SECONDS - BEGUN)) s"
+}
+
+# What a tool leaves for the review to choke on: an index of 4,000 submodules, under thousands of names.
+LINK_FARM='C=$(git rev-parse HEAD); seq -f "160000 $C 0	a/b%g" 4000 | git update-index --index-info
+	mkdir -p a; git init -q a/b1; git -C a/b1 config core.fsmonitor "touch $PWD/pwned; false"
+	cp .git/index .git/sharedindex.0; cd .git
+	perl -e '\''link("sharedindex.0", "sharedindex.$_") or die for 1..4000'\'''
+
+@test "a farm of links to an index holds nothing up, and is seen through" {
+	BEGUN=$SECONDS
+	SETTINGS+=(--timeout 60s)
+	session sh -c "$LINK_FARM"
+	assert_status 0
+	assert_matches "$stderr" 'quarantined, since the host would obey it: .*/a/b1/\.git/config'
+	quick 60
+	git -C "$WS" status >/dev/null 2>&1 || true
+	[[ ! -e $WS/pwned ]] || fail 'it ran'
+	rm -rf "$BASE"/carrel-*.quarantine
+	# The control arm: what git does where nobody looks.
+	(cd "$WS" && rm -rf a && mkdir -p a && git init -q a/b1 &&
+		git -C a/b1 config core.fsmonitor "touch $WS/pwned; false")
+	git -C "$WS" status >/dev/null 2>&1 || true
+	[[ -e $WS/pwned ]] || fail 'control: that repository runs nothing'
+}
+
+@test "a time-out holds whatever tools leave behind: a farm of links, and a scratch of many files" {
+	SETTINGS+=(--timeout 4s --grace 1s --report "$T/report.json")
+	BEGUN=$SECONDS
+	# shellcheck disable=SC2016
+	session sh -c "$LINK_FARM
+		cd \"\$TMPDIR\" && mkdir many && cd many &&
+		perl -e 'for (1 .. 30000) { open(my \$f, \">\", \$_) or die }'
+		touch ready; sleep 1000"
+	# The review came to its end, or not, and then what it did not see is taken away unread: both are said.
+	[[ $status == 124 || $status == 125 ]] || fail 'another status'
+	quick 60
+	assert_valid_report "$T/report.json"
+	assert_field "$T/report.json" .limit timeout
+	git -C "$WS" status >/dev/null 2>&1 || true
+	[[ ! -e $WS/pwned ]] || fail 'it ran'
+	# What there was no time for goes in the background.
+	await_nothing_left
+}
+
+@test "git init and git clone in the workspace's root leave what works" {
+	rm -rf "$WS/.git"
+	session sh -c 'git init -q . && echo 1 >f && git add f &&
+		git -c user.name=u -c user.email=u@h commit -q -m mine'
+	assert_status 0
+	[[ $(git -C "$WS" log --format=%s) == mine && -e $WS/.git/config ]] || fail 'it is no repository'
+	[[ ! $stderr =~ quarantined ]] || fail "what git writes was taken away: $stderr"
+	# It is a repository like any other from then on.
+	held attack_files write .git/config
+	rm -rf "$WS/.git" "$WS/f"
+	# shellcheck disable=SC2016
+	session sh -c 'O=$TMPDIR/origin; git init -q "$O" && git -C "$O" -c user.name=u -c user.email=u@h \
+		commit -q --allow-empty -m first &&
+		git -c "url.$O.insteadOf=https://example.com/x" clone -q https://example.com/x .'
+	assert_status 0
+	[[ ! $stderr =~ quarantined && $(git -C "$WS" log --format=%s) == first ]] || fail "$stderr"
+	git -C "$WS" status
+}
+
+@test "npm init leaves what works" {
+	command -v npm >/dev/null || skip 'no npm packages here: no npm'
+	session env npm_config_update_notifier=false npm init -y
+	assert_status 0
+	[[ -s $WS/package.json && ! $stderr =~ quarantined ]] || fail 'it is gone'
+}
+
+@test "the start and the review open no device that stands for a file of git's" {
+	local file
+
+	command -v python3 >/dev/null || fail 'python3 is missing'
+	for file in .git/config .git/index .gitmodules; do
+		rm -rf "$WS/.git" "$WS/.gitmodules"
+		make_repository "$WS"
+		rm -f "${WS:?}/$file"
+		mkfifo "$WS/$file"
+		run opened_by "$WS/$file" cat "$WS/$file"
+		assert_matches "$output" opened
+		run opened_by "$WS/$file" "$CARREL" run -- true
+		[[ ! $output =~ opened ]] || fail "$file was opened"
+	done
+	rm -rf "$BASE"/carrel-*.quarantine
+}
+
+# opened_by FILE COMMAND...: "opened" where somebody opened it while the command ran.
+opened_by() {
+	python3 - "$@" <<-'PYTHON'
+		import ctypes, os, select, subprocess, sys
+		libc = ctypes.CDLL(None, use_errno=True)
+		watch = libc.inotify_init1(os.O_NONBLOCK)
+		assert libc.inotify_add_watch(watch, os.fsencode(sys.argv[1]), 0x20) >= 0
+		child = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL)
+		if "cat" in sys.argv[2]:
+		    os.close(os.open(sys.argv[1], os.O_WRONLY))
+		child.wait()
+		if select.select([watch], [], [], 0)[0]:
+		    print("opened")
+	PYTHON
+}
+
+@test "a worktree that is gone is not taken over by another user" {
+	is_root || skip 'needs root'
+	git -C "$WS" worktree add -q "$T/stale" -b stale
+	chmod 0755 "$T"
+	cp "$T/stale/.git" "$T/dot-git"
+	cd "$T/stale"
+	# The control arm: the caller's own.
+	session git update-ref refs/heads/mine HEAD
+	assert_status 0
+	git -C "$WS" rev-parse -q --verify mine
+	rm -rf "$T/stale"
+	mkdir "$T/stale"
+	cp "$T/dot-git" "$T/stale/.git"
+	cd "$T/stale"
+	local owned
+
+	for owned in "$T/stale" "$T/stale/.git"; do
+		chown 0:0 "$T/stale" "$T/stale/.git"
+		chown 12345 "$owned"
+		session git -c safe.directory='*' update-ref refs/heads/theirs HEAD
+		((status != 0)) || fail 'it could write'
+		if git -C "$WS" rev-parse -q --verify theirs; then fail 'it was written'; fi
+	done
 }

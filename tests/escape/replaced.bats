@@ -4,11 +4,11 @@
 load ../lib/common
 
 quarantined() {
-	compgen -G "$BASE/carrel-*.quarantine/$1" >/dev/null
+	compgen -G "$WS/.carrel-quarantine-*/$1.quarantined" >/dev/null
 }
 
 teardown() {
-	rm -rf "$BASE"/carrel-*.quarantine
+	rm -rf "$WS"/.carrel-quarantine-*
 	common_teardown
 }
 
@@ -28,19 +28,21 @@ teardown() {
 }
 
 @test "a session that ends does not unprotect another one in the same workspace" {
-	"$CARREL" run -- sh -c 'mkdir .vscode; echo mine >.vscode/x
+	local first second
+	"$CARREL" run -- sh -c 'mkdir .vscode; : >first
 		until [ -e second ]; do sleep 0.02; done' 2>/dev/null &
-	local first=$!
-
-	wait_for test -e .vscode/x
-	run "$CARREL" run -- sh -c '
-		: >second
-		until [ ! -e .vscode ]; do sleep 0.02; done
-		mkdir .vscode && echo evil >.vscode/tasks.json && echo written'
+	first=$!
+	wait_for test -e first
+	"$CARREL" run -- sh -c ': >second
+		until [ -e ended ]; do sleep 0.02; done
+		mkdir made && echo evil >made/tasks.json && mv made .vscode && echo written' >"$T/out" &
+	second=$!
 	wait "$first"
-	[[ $output == *written* ]] # it could write: that is what must not stay
+	: >ended
+	wait "$second"
+	[[ $(<"$T/out") == written ]] # it could write: that is what must not stay
 	[[ ! -e .vscode ]]
-	quarantined '.vscode'
+	compgen -G '.carrel-quarantine-*/.vscode.quarantined/tasks.json'
 }
 
 @test "a link on the way to a protected path cannot be replaced by a directory" {

@@ -45,11 +45,11 @@ attack_everything() {
 	broke "$T/bin/attack_socket" "$XDG_RUNTIME_DIR/carrel/$ID"
 	held "$T/bin/attack_socket" "$XDG_RUNTIME_DIR/carrel/$ID"
 	hidden "$XDG_RUNTIME_DIR/carrel/$ID"
-	hidden "$XDG_RUNTIME_DIR/carrel/$ID.dir"
-	hidden "$DIR/promotion"
+	hidden "$XDG_RUNTIME_DIR/carrel/$ID.record"
+	hidden "$HOME/.local/state/carrel/sessions/$ID"
 }
 
-@test "the control socket and the session directory's own files" {
+@test "the control socket and the session's record" {
 	begin --read "$T/bin"
 	attack_everything
 	session sh -c 'ls -A "$1"' sh "$DIR"
@@ -96,10 +96,13 @@ attack_everything() {
 	end_session "$victim"
 }
 
-@test "the lock on the session directory cannot be taken or dropped from inside" {
+@test "the lock on the record cannot be taken or dropped from inside" {
 	begin
-	session sh -c 'flock -n "$1" true && echo taken' sh "$DIR"
-	flock -n "$DIR" true && fail 'the session directory is not locked'
+	local record=$HOME/.local/state/carrel/sessions/$ID
+
+	session sh -c 'flock -n "$1" true && echo taken' sh "$record"
+	[[ -z $output ]] || fail 'it was'
+	flock -n "$record" true && fail 'the record is not locked'
 	carrel gc
 	[[ -d $DIR ]]
 	end_session

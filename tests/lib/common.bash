@@ -206,7 +206,7 @@ marked() {
 	done
 }
 
-# left: what is left of the test's sessions: processes, and carrel's entries in the scratch base.
+# left: what is left of the test's sessions: processes, carrel's entries in the scratch base, and records.
 left() {
 	local pid entry
 
@@ -216,6 +216,9 @@ left() {
 	done
 	for entry in "$BASE"/carrel-* "$BASE"/.carrel*; do
 		[[ ! -e $entry && ! -L $entry ]] || printf 'entry %s\n' "$entry"
+	done
+	for entry in "$HOME"/.local/state/carrel/sessions/*; do
+		[[ ! -d $entry || -e $entry/keep ]] || printf 'record %s\n' "$entry"
 	done
 }
 

@@ -59,9 +59,13 @@ c_files() {
 	done | sort
 }
 
-# without_comments FILE: the file with its comments blanked, line numbers kept. Directives stay.
-without_comments() {
+# code FILE...: a line FILE:LINE:TEXT for each line, its comments blanked. Directives stay.
+code() {
+	(($#)) || return 0
 	awk '
+	FNR == 1 {
+		inside = 0
+	}
 	{
 		line = $0
 		text = ""
@@ -89,17 +93,18 @@ without_comments() {
 			line = substr(line, start + 2)
 			inside = 1
 		}
-		print text
-	}' "$1"
+		print FILENAME ":" FNR ":" text
+	}' "$@"
 }
 
-# found FILE ERE [WHY]: each match in the code of FILE is a finding.
+# found WHY ERE FILE...: each line FILE:LINE:TEXT of code that matches is a finding.
 found() {
-	local number text
+	local why=$1 ere=$2 line
 
-	while IFS=: read -r number text; do
-		complain "$1:$number: $text${3:+   <- $3}"
-	done < <(without_comments "$1" | grep -nE "$2" || true)
+	shift 2
+	while IFS= read -r line; do
+		complain "$line   <- $why"
+	done < <(code "$@" | grep -E "$ere" || true)
 }
 
 # listed FILE: the entries of a list, comments and blank lines aside.

@@ -156,8 +156,9 @@ END
 	python <<'END'
 		c = Client()
 		c.start()
-		pad = os.path.dirname(c.good("status")["scratch"]) + "/pad"
 		c.good("scratchpad", {"action": "write", "content": "before"})
+		session = c.good("status")["session"]
+		pad = os.environ["HOME"] + "/.local/state/carrel/sessions/" + session + "/pad"
 		held = os.open(pad, os.O_RDONLY | os.O_DIRECTORY)
 		fcntl.flock(held, fcntl.LOCK_EX)
 		said = c.call("scratchpad", {"action": "write", "content": "after"})
@@ -214,7 +215,7 @@ END
 			c = Client("--workspace", os.environ["T"] + "/work", "--keep", stderr=said)
 			c.start()
 			scratch = c.good("write", {"path": "a", "content": "kept"})["path"]
-			same(c.good("exec", {"command": "mkdir -p .git/hooks"})["status"], 0)
+			same(c.good("exec", {"command": "echo >.envrc"})["status"], 0)
 			same(c.close(), ([], 0))
 		same(open(scratch).read(), "kept")
 		said = open(os.environ["T"] + "/said").read()

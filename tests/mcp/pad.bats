@@ -157,19 +157,20 @@ p.wait()' "$CARREL" "$@"
 
 @test "tools inside cannot reach it, and it goes with the session" {
 	"$CARREL" pad write goal 'not for tools' >/dev/null
-	local dir
+	local dir record
 
 	dir=$(field "$T/session" .session_dir)
-	[[ -d $dir/pad ]] || fail 'the control: there is no pad outside'
+	record=$HOME/.local/state/carrel/sessions/$ID
+	[[ -d $record/pad ]] || fail 'the control: there is no pad outside'
 	# shellcheck disable=SC2016
-	carrel exec -s "$ID" -- sh -c 'cat "$1"/pad/* "$CARREL_SCRATCH"/../pad/* /proc/1/root"$1"/pad/*' - "$dir"
+	carrel exec -s "$ID" -- sh -c 'cat "$1"/pad/* "$CARREL_SCRATCH"/../pad/* /proc/1/root"$1"/pad/* "$2"/pad/*' - "$dir" "$record"
 	[[ $output != *'not for tools'* ]] || fail 'it was read from inside'
 	# shellcheck disable=SC2016
 	carrel exec -s "$ID" -- sh -c 'echo evil >"$CARREL_SCRATCH"/../pad/goal; "$1" pad write goal evil' - "$CARREL"
 	carrel pad read goal
 	assert_output 'not for tools'
 	"$CARREL" session end -s "$ID"
-	[[ ! -e $dir ]] || fail 'it is left'
+	[[ ! -e $dir && ! -e $record ]] || fail 'it is left'
 	carrel pad read
 	assert_status 125
 }

@@ -55,6 +55,8 @@ static int try(attempt_fn attempt, const char *filter)
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
+		(void)signal(SIGSEGV,
+			SIG_DFL); /* cmocka's handler would go on with the tests here */
 		if (filter && load_filter(filter) != 0)
 			_exit(NOT_LOADED);
 		_exit(attempt());
@@ -136,14 +138,31 @@ static int call_i386(void)
 	return r < 0 ? (int)-r : 0;
 }
 
-static void test_other_abis_die(void **state)
+/* Without the filter: done, or unknown to a kernel without that ABI; not SIGSYS. */
+static void test_x32_dies(void **state)
 {
 	(void)state;
 	assert_int_equal(try(call_x32, "default"), 1000 + SIGSYS);
-	assert_int_equal(try(call_i386, "default"), 1000 + SIGSYS);
-	/* Without the filter: done, or unknown to a kernel without that ABI; not SIGSYS. */
 	assert_int_not_equal(try(call_x32, NULL), 1000 + SIGSYS);
-	assert_int_not_equal(try(call_i386, NULL), 1000 + SIGSYS);
+}
+
+/*
+ * Where the kernel has no such ABI (ia32_emulation=off, paravirtual guests) int 0x80 is a segmentation fault for
+ * every program, before any filter: nobody gets in. That the filter kills it is then shown by the interpreter
+ * alone (filter_test: the `i386` lines of the tables).
+ */
+static void test_i386_dies(void **state)
+{
+	int without = try(call_i386, NULL);
+
+	(void)state;
+	if (without == 1000 + SIGSEGV) {
+		assert_int_equal(try(call_i386, "default"), 1000 + SIGSEGV);
+		print_message("skipped: no 32-bit ABI in this kernel\n");
+		skip();
+	}
+	assert_int_equal(try(call_i386, "default"), 1000 + SIGSYS);
+	assert_int_not_equal(without, 1000 + SIGSYS);
 }
 #endif
 
@@ -342,7 +361,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tiocsti),
 #ifdef __x86_64__
-		cmocka_unit_test(test_other_abis_die),
+		cmocka_unit_test(test_x32_dies),
+		cmocka_unit_test(test_i386_dies),
 #endif
 		cmocka_unit_test(test_no_setuid_file),
 		cmocka_unit_test(test_processes_and_sockets),

@@ -632,7 +632,7 @@ static void compare_tests(struct subject *s, const char *name)
 			}
 		}
 	}
-	assert_true(compared > 50);
+	assert_true(compared > 5); /* the reader tests one call */
 	print_message("%s: %u comparisons as libseccomp makes them\n", name, compared);
 }
 

@@ -12,7 +12,7 @@
 #include "host/manifest.h"
 #include "host/process_stat.h"
 
-#define NAME "carrel-aaaaaaaaaaaaaaaaaaaa"
+#define ID "aaaaaaaaaaaaaaaaaaaa"
 #define BEGUN \
 	"begun\0" \
 	"1\0" \
@@ -27,7 +27,7 @@ static int settle(struct tree *t, const char *note, size_t size)
 
 	assert_true(fd >= 0);
 	assert_int_equal(fd_write_all(fd, note, size), 0);
-	return manifest_settle(t->fd, t->path, t->fd, NAME, true, &e);
+	return manifest_settle(t->fd, ID, &e);
 }
 
 static void test_strict(void **state)
@@ -169,16 +169,16 @@ static void test_file(void **state)
 	struct tree *t = *state;
 	struct error e = { 0 };
 
-	assert_int_equal(manifest_settle(t->fd, t->path, t->fd, NAME, true, &e), 0);
+	assert_int_equal(manifest_settle(t->fd, ID, &e), 0);
 	assert_int_equal(symlinkat("/dev/null", t->fd, "protected"), 0);
-	assert_int_equal(manifest_settle(t->fd, t->path, t->fd, NAME, true, &e), -ELOOP);
+	assert_int_equal(manifest_settle(t->fd, ID, &e), -ELOOP);
 	assert_int_equal(unlinkat(t->fd, "protected", 0), 0);
 	assert_int_equal(settle(t, "", 0), 0);
 	autofd int fd = fd_open_at(t->fd, "protected", O_WRONLY, 0);
 
 	assert_int_equal(ftruncate(fd, (4 << 20) + 1), 0);
 	e.code = ERROR_NONE;
-	assert_int_equal(manifest_settle(t->fd, t->path, t->fd, NAME, true, &e), -EFBIG);
+	assert_int_equal(manifest_settle(t->fd, ID, &e), -EFBIG);
 }
 
 int main(void)

@@ -425,6 +425,50 @@ static void test_large(void **state)
 	}
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* At a deadline that is over nothing is touched. */
+static void test_deadline(void **state)
+{
+	const struct remove_options options = { .deadline_ns = 1 };
+	struct tree *t = *state;
+	struct remove_result result;
+
+	make_wide(t->fd, "s", 1, 300);
+	assert_int_equal(remove_tree_with(t->fd, "s", &options, &result, NULL), -ETIME);
+	assert_int_equal(result.errnum, ETIME);
+	assert_int_equal(result.remained, 1);
+	assert_int_equal(result.removed, 0);
+	assert_int_equal(count_entries(t->fd, "s"), 300);
+	(void)removes(t->fd, "s", 0);
+}
+
+/* One that comes in the middle: what is gone is gone, the rest is for the next, and no process is left. */
+static void test_deadline_meanwhile(void **state)
+{
+	struct tree *t = *state;
+	struct remove_options options = { .workers = 3 };
+	struct remove_result result;
+	int status;
+
+	for (int64_t ns = 250000; ns <= 64000000; ns *= 2) {
+		make_wide(t->fd, "s", 20, 300);
+		options.deadline_ns = now_ns() + ns;
+		int r = remove_tree_with(t->fd, "s", &options, &result, NULL);
+		assert_true(r == 0 || r == -ETIME);
+		assert_int_equal(exists(t->fd, "s"), r != 0);
+		assert_int_equal(waitpid(-1, &status, WNOHANG | __WALL), -1);
+		if (r < 0)
+			(void)removes(t->fd, "s", 0);
+	}
+}
+
 /* A supervisor must see neither SIGCHLD, nor zombies, nor further descriptors afterwards. */
 static void test_large_leaves_no_trace(void **state)
 {
@@ -703,6 +747,8 @@ int main(void)
 		TEST(test_immutable_deep),
 		TEST(test_foreign_directory),
 		LARGE(test_large),
+		TEST(test_deadline),
+		LARGE(test_deadline_meanwhile),
 		LARGE(test_large_leaves_no_trace),
 		LARGE(test_killed_workers),
 		LARGE(test_killed_leader),

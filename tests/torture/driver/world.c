@@ -128,6 +128,28 @@ int world_make(struct world *w, const char *root, const char *name, const char *
 	return r;
 }
 
+/* Run @argv with the worker's environment and without output; its wait status or -errno. */
+static int run_plain(const struct world *w, const char *const *argv)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		for (int i = 0; i < 3; i++)
+			(void)dup2(null, i);
+		(void)execve(argv[0], (char *const *)argv, (char *const *)w->envp);
+		_exit(122);
+	}
+	if (pid < 0)
+		return -errno;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return status;
+}
+
 /* --- looking -------------------------------------------------------------------------------- */
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -135,22 +157,12 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* What could not be brought to the scratch base is renamed where it was. */
-static bool is_set_aside(const char *name)
-{
-	static const char prefix[] = ".carrel-quarantined-";
-
-	return !strncmp(name, prefix, sizeof(prefix) - 1);
-}
-
+/* The directory, or what was renamed where it was since none could be made. */
 static bool is_quarantine(const char *name)
 {
-	static const char suffix[] = ".quarantine";
-	size_t length = strlen(name);
+	static const char prefix[] = ".carrel-quarantine-";
 
-	return is_set_aside(name) ||
-		(length > sizeof(suffix) &&
-			!strcmp(name + length - (sizeof(suffix) - 1), suffix));
+	return !strncmp(name, prefix, sizeof(prefix) - 1);
 }
 
 /* Names of a directory, one per line, "/" behind a directory; sorted. */
@@ -187,42 +199,26 @@ static void read_text(const char *path, char *ret_text, size_t size)
 		(void)close(fd);
 }
 
-/* Whether the protected name lies somewhere at the top of a quarantine directory. */
-static bool find_quarantined(const struct world *w)
+/* Whether the protected name lies in a quarantine directory, or was renamed; with @remove it does not any more. */
+static bool find_quarantined(const struct world *w, bool remove)
 {
 	struct dirent **entries = NULL;
-	bool found = false;
-	int n = scandir(w->base, &entries, NULL, by_name);
-
-	for (int i = 0; i < n; i++) {
-		if (is_quarantine(entries[i]->d_name)) {
-			char path[WORLD_PATH + 512], inside[4096];
-
-			(void)snprintf(
-				path, sizeof(path), "%s/%s", w->base, entries[i]->d_name);
-			list(path, false, inside, sizeof(inside));
-			found = found || inside[0];
-		}
-		free(entries[i]);
-	}
-	free(entries);
-	return found;
-}
-
-/* Whether something was renamed in the workspace; with @remove it is not there any more. */
-static bool find_set_aside(const struct world *w, bool remove)
-{
-	struct dirent **entries = NULL;
-	char path[WORLD_PATH + 512];
 	bool found = false;
 	int n = scandir(w->workspace, &entries, NULL, by_name);
 
 	for (int i = 0; i < n; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", w->workspace, entries[i]->d_name);
-		if (is_set_aside(entries[i]->d_name)) {
-			found = true;
+		char path[WORLD_PATH + 512], inside[WORLD_PATH + 1024];
+
+		if (is_quarantine(entries[i]->d_name)) {
+			(void)snprintf(
+				path, sizeof(path), "%s/%s", w->workspace, entries[i]->d_name);
+			(void)snprintf(inside, sizeof(inside), "%s/%s.quarantined", path,
+				w->protected_name);
+			found = found || entries[i]->d_type != DT_DIR ||
+				access(inside, F_OK) == 0;
+			const char *const argv[] = { "/bin/rm", "-rf", "--", path, NULL };
 			if (remove)
-				(void)unlink(path);
+				(void)run_plain(w, argv);
 		}
 		free(entries[i]);
 	}
@@ -265,34 +261,11 @@ void world_look(const struct world *w, struct world_left *left)
 	list(w->base, true, left->base, sizeof(left->base));
 	read_text(w->report, left->report, sizeof(left->report));
 	look_at_live(w, left);
-	left->quarantined =
-		w->protected_name[0] && (find_quarantined(w) || find_set_aside(w, false));
+	left->quarantined = w->protected_name[0] && find_quarantined(w, false);
 	left->mounted = find_mount(w);
 }
 
 /* --- acting --------------------------------------------------------------------------------- */
-
-/* Run @argv with the worker's environment and without output; its wait status or -errno. */
-static int run_plain(const struct world *w, const char *const *argv)
-{
-	int status = -1;
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-		for (int i = 0; i < 3; i++)
-			(void)dup2(null, i);
-		(void)execve(argv[0], (char *const *)argv, (char *const *)w->envp);
-		_exit(122);
-	}
-	if (pid < 0)
-		return -errno;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return status;
-}
 
 int world_gc(const struct world *w, struct world_left *left)
 {
@@ -318,7 +291,7 @@ int world_clean(const struct world *w)
 	(void)snprintf(made, sizeof(made), "%s/" WORLD_MADE, w->workspace);
 	(void)unlink(w->report);
 	(void)unlink(made);
-	(void)find_set_aside(w, true);
+	(void)find_quarantined(w, true);
 	if (rmdir(w->base) < 0 || access(protected_path, F_OK) == 0 ||
 		(rmdir(state) < 0 && errno != ENOENT))
 		if (run_plain(w, remove) != 0)

@@ -25,16 +25,16 @@ struct world {
 
 /* What one run left, beside its status. Texts are NUL-terminated and cut. */
 struct world_left {
-	char output[WORLD_TEXT];   /* the command's */
-	char messages[WORLD_TEXT]; /* stderr */
-	char report[WORLD_TEXT];   /* empty: there is none */
-	char workspace[WORLD_TEXT];
-	char reports[WORLD_TEXT]; /* listing of the report's directory */
-	char base[WORLD_TEXT];    /* listing of the scratch base, quarantine aside */
-	char notes[WORLD_TEXT];   /* of a live session: how its clients ended (live.h) */
-	char state[WORLD_TEXT];   /* and the listing of its state directory */
-	bool quarantined;         /* the protected name lies in quarantine */
-	bool mounted;             /* our mount table has one of ours */
+	char output[WORLD_TEXT];    /* the command's */
+	char messages[WORLD_TEXT];  /* stderr */
+	char report[WORLD_TEXT];    /* empty: there is none */
+	char workspace[WORLD_TEXT]; /* quarantine aside */
+	char reports[WORLD_TEXT];   /* listing of the report's directory */
+	char base[WORLD_TEXT];      /* listing of the scratch base */
+	char notes[WORLD_TEXT];     /* of a live session: how its clients ended (live.h) */
+	char state[WORLD_TEXT];     /* and the listing of its state directory */
+	bool quarantined;           /* the protected name lies in quarantine */
+	bool mounted;               /* our mount table has one of ours */
 };
 
 /*
