@@ -252,22 +252,24 @@ static int find_runtime_dir(struct facts *f, struct resolver *res)
 	return 0;
 }
 
-/* That of a launch was made before; `carrel plan` makes none. One that cannot be used is no launch's. */
-static int find_state_dir(struct facts *f, struct resolver *res)
+/* It is covered in the session: without its place there is none. */
+static int find_state_dir(
+	struct facts *f, struct resolver *res, const char *path, struct error *e)
 {
-	struct state_place place;
-	struct error ignored = { 0 };
 	struct resolved found;
-	int r = state_place_open(&place, f->environ, false, &ignored);
 
-	if (r < 0 || place.dir < 0)
+	if (!path)
 		return 0;
-	state_place_close(&place);
-	const char *path = arena_copy(res->arena, place.path, strlen(place.path));
-	r = path ? resolve_path(res, path, 0, &found) : -ENOMEM;
-	if (r >= 0 && found.exists)
-		f->state_dir = found.path;
-	return r == -ENOMEM ? r : 0;
+	const char *copy = arena_copy(res->arena, path, strlen(path));
+	int r = copy ? resolve_path(res, copy, 0, &found) : -ENOMEM;
+	if (r >= 0 && !found.exists)
+		r = -ENOENT;
+	if (r < 0)
+		return r == -ENOMEM
+			? r
+			: state_place_error(path, -r, "cannot look at the state directory", e);
+	f->state_dir = found.path;
+	return 0;
 }
 
 static int find_home_and_cwd(struct facts *f, struct resolver *res, struct error *e)
@@ -295,7 +297,8 @@ static void take_identity(struct facts *f, const struct identity *id)
 }
 
 int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy,
-	const struct identity *identity, const char *const *environment, struct error *e)
+	const struct identity *identity, const char *state_dir, const char *const *environment,
+	struct error *e)
 {
 	struct facts f = { .environ = environment };
 	struct resolver res = { .arena = a };
@@ -326,7 +329,7 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 	if (r >= 0)
 		r = find_runtime_dir(&f, &res);
 	if (r >= 0)
-		r = find_state_dir(&f, &res);
+		r = find_state_dir(&f, &res, state_dir, e);
 	resolve_done(&res);
 	if (r < 0)
 		return e && e->code ? r

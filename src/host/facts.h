@@ -14,12 +14,14 @@
 
 /*
  * facts_caller - ids, kernel, home, cwd, workspace, scratch base, session name.
- * @policy: after policy_finish(). @identity: chosen before, or NULL. @environment: the caller's environment, borrowed.
+ * @policy: after policy_finish(). @identity: chosen before, or NULL. @state_dir: the one in use, or NULL.
+ * @environment: the caller's environment, borrowed.
  * Returns 0, or -errno with @e: ERROR_WORKSPACE (missing, not a directory, refused, not writable),
- * ERROR_SCRATCH (missing, not a directory, not writable, not trustworthy), ERROR_INTERNAL.
+ * ERROR_SCRATCH (missing, not a directory, not writable, not trustworthy), ERROR_STATE, ERROR_INTERNAL.
  */
 MUST_CHECK int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy,
-	const struct identity *identity, const char *const *environment, struct error *e);
+	const struct identity *identity, const char *state_dir, const char *const *environment,
+	struct error *e);
 
 /*
  * facts_names - the names that policies may use, from the facts and the caller's environment.

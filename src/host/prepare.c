@@ -232,7 +232,7 @@ static struct identity unprivileged(const struct identity *id, const char *why)
 
 /* What is refused is looked for only where the policy could do without it. */
 static int know_caller(struct prepared *p, const struct identity *identity,
-	const char *const *environment, struct error *e)
+	const char *state_dir, const char *const *environment, struct error *e)
 {
 	struct refusal refused = { 0 };
 	struct identity id;
@@ -251,12 +251,34 @@ static int know_caller(struct prepared *p, const struct identity *identity,
 	if (r >= 0 && refused.namespaces && id.privileged)
 		id = unprivileged(&id, "the machine refuses namespaces");
 	if (r >= 0)
-		r = facts_caller(&p->facts, &p->arena, &p->policy, &id, environment, e);
+		r = facts_caller(
+			&p->facts, &p->arena, &p->policy, &id, state_dir, environment, e);
 	if (r < 0)
 		return r;
 	p->facts.refused_namespaces = refused.namespaces;
 	p->facts.refused_proc = refused.proc;
 	p->facts.refused_keyring = refused.keyring;
+	return 0;
+}
+
+/*
+ * Found once, and before the facts and the plan, which covers it: what holds the records and what is covered
+ * are one place. @path: empty where there is none yet and none is made.
+ */
+static int choose_state_dir(struct prepared *p, bool dry, char path[STATE_PATH_MAX],
+	const char *const *environment, struct error *e)
+{
+	struct state_place place;
+
+	if (!dry) {
+		p->records = session_open_records(environment, path, e);
+		return p->records < 0 ? p->records : 0;
+	}
+	int r = state_place_open(&place, environment, false, e);
+	if (r < 0)
+		return r;
+	memcpy(path, place.dir < 0 ? "" : place.path, place.dir < 0 ? 1 : STATE_PATH_MAX);
+	state_place_close(&place);
 	return 0;
 }
 
@@ -280,6 +302,7 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 {
 	struct policy_loader loader = { .arena = &p->arena };
 	struct policy_names names;
+	char state_dir[STATE_PATH_MAX];
 	const struct policy_resolver res = {
 		.cwd = facts_cwd(&p->arena),
 		.names = &names,
@@ -303,11 +326,10 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 	if (until == PREPARE_MERGED)
 		return place_workspace(p, &res, e);
 	r = copy_command(p, argc, argv, e);
-	/* Made before the facts, which find it, and the plan, which covers it. */
-	if (r >= 0 && until == PREPARE_PLAN)
-		r = p->records = session_open_records(environment, e);
 	if (r >= 0)
-		r = know_caller(p, identity, environment, e);
+		r = choose_state_dir(p, until == PREPARE_DRY, state_dir, environment, e);
+	if (r >= 0)
+		r = know_caller(p, identity, state_dir[0] ? state_dir : NULL, environment, e);
 	if (r >= 0)
 		r = check_loaded(&loader, &p->facts, e);
 	if (r >= 0)

@@ -17,7 +17,6 @@
 #include "host/beneath.h"
 #include "host/record.h"
 #include "host/remove.h"
-#include "host/state_place.h"
 
 /* In the record: kept on request. Its text is the end of that, in seconds since 1970, or 0. */
 #define KEEP_FILE "keep"
@@ -46,7 +45,8 @@ const char *session_id(const char *name)
 	return name + strlen(RECORD_NAME_PREFIX);
 }
 
-int session_open_records(const char *const *environment, struct error *e)
+int session_open_records(
+	const char *const *environment, char path[STATE_PATH_MAX], struct error *e)
 {
 	struct state_place place;
 	int r = state_place_open(&place, environment, true, e);
@@ -57,6 +57,7 @@ int session_open_records(const char *const *environment, struct error *e)
 	if (r < 0)
 		r = state_place_error(
 			place.path, -r, "cannot make the directory of records", e);
+	memcpy(path, place.path, STATE_PATH_MAX);
 	state_place_close(&place);
 	return r;
 }

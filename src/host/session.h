@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "host/state_place.h"
 #include "plan/plan.h"
 
 struct session {
@@ -28,8 +29,12 @@ struct session {
 #define SESSION_NONE \
 	((struct session){ .records = -1, .record = -1, .base = -1, .dir = -1, .memory = -1 })
 
-/* session_open_records - the directory of the caller's records, made where it is missing. It or -errno with @e. */
-MUST_CHECK int session_open_records(const char *const *environment, struct error *e);
+/*
+ * session_open_records - the directory of the caller's records, made where it is missing.
+ * @path: of the state directory that it is in. Returns the descriptor, or -errno with @e.
+ */
+MUST_CHECK int session_open_records(
+	const char *const *environment, char path[STATE_PATH_MAX], struct error *e);
 
 /*
  * session_create - make the record, locked, then carrel-<id>/ (0700) and the entries of the plan in it.
