@@ -268,6 +268,10 @@ static int find_state_dir(
 		return r == -ENOMEM
 			? r
 			: state_place_error(path, -r, "cannot look at the state directory", e);
+	/* A session that had another one could write it. */
+	if (path_below(f->workspace, found.path))
+		return state_place_error(
+			path, 0, "the state directory lies in the workspace", e);
 	f->state_dir = found.path;
 	return 0;
 }
