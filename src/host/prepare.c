@@ -25,7 +25,7 @@
 #include "plan/embedded.h"
 #include "plan/path.h"
 
-enum { ARENA_SIZE = 64 << 20 }; /* address space; pages are taken as they are touched */
+enum { ARENA_SIZE = 64 << 20, REPORT_ARENA_SIZE = 1 << 20 }; /* address space; pages are taken as they are touched */
 #define SYSTEM_POLICY_DIR "/etc/carrel"
 #define SYSTEM_POLICY SYSTEM_POLICY_DIR "/policy"
 
@@ -328,6 +328,20 @@ static int choose_state_dir(struct prepared *p, bool dry, char path[STATE_PATH_M
 	memcpy(path, place.dir < 0 ? "" : place.path, place.dir < 0 ? 1 : STATE_PATH_MAX);
 	state_place_close(&place);
 	return 0;
+}
+
+int prepare_report(struct prepared *p, struct report_file *ret, struct error *e)
+{
+	struct report_place place;
+	struct arena arena; /* the plan's is sealed */
+	int r = arena_init(&arena, REPORT_ARENA_SIZE);
+
+	if (r < 0)
+		return no_memory(r, e);
+	r = report_place_of(&place, &arena, &p->facts);
+	r = r < 0 ? no_memory(r, e) : report_open(p->policy.report.value, &place, ret, e);
+	arena_free(&arena);
+	return r;
 }
 
 int prepare_begin(struct prepared **ret, struct error *e)
