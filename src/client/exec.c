@@ -25,7 +25,10 @@
 #include "host/promote_guard.h"
 #include "plan/policy.h"
 
-enum { STATUS_CARREL = 125, GUARD_ARENA_SIZE = 128 << 20 }; /* address space, as a note may need it */
+enum {
+	STATUS_CARREL = 125,
+	GUARD_ARENA_SIZE = 128 << 20
+}; /* address space, as a note may need it */
 
 enum option {
 	OPTION_SESSION,
@@ -355,7 +358,7 @@ static int open_report(struct exec *x)
 	if (r >= 0) {
 		r = promote_guard_read(&guard, &arena, x->session.record);
 		if (r >= 0) {
-			const struct report_place place = { &guard.roots[0].path, 1 };
+			const struct toolplace place = { &guard.roots[0].path, 1 };
 
 			r = report_open(target, &place, &x->report, &x->error);
 		}

@@ -25,7 +25,10 @@
 #include "plan/embedded.h"
 #include "plan/path.h"
 
-enum { ARENA_SIZE = 64 << 20, REPORT_ARENA_SIZE = 1 << 20 }; /* address space; pages are taken as they are touched */
+enum {
+	ARENA_SIZE = 64 << 20,
+	REPORT_ARENA_SIZE = 1 << 20
+}; /* address space; pages are taken as they are touched */
 #define SYSTEM_POLICY_DIR "/etc/carrel"
 #define SYSTEM_POLICY SYSTEM_POLICY_DIR "/policy"
 
@@ -332,13 +335,13 @@ static int choose_state_dir(struct prepared *p, bool dry, char path[STATE_PATH_M
 
 int prepare_report(struct prepared *p, struct report_file *ret, struct error *e)
 {
-	struct report_place place;
+	struct toolplace place;
 	struct arena arena; /* the plan's is sealed */
 	int r = arena_init(&arena, REPORT_ARENA_SIZE);
 
 	if (r < 0)
 		return no_memory(r, e);
-	r = report_place_of(&place, &arena, &p->facts);
+	r = toolplace_of(&place, &arena, &p->facts);
 	r = r < 0 ? no_memory(r, e) : report_open(p->policy.report.value, &place, ret, e);
 	arena_free(&arena);
 	return r;

@@ -264,8 +264,8 @@ static int open_directory(const char *target, const char *name)
 	return fd;
 }
 
-static int open_path(const char *target, const struct report_place *place,
-	struct report_file *ret, struct error *e)
+static int open_path(const char *target, const struct toolplace *place, struct report_file *ret,
+	struct error *e)
 {
 	const char *slash = strrchr(target, '/');
 	const char *name = slash ? slash + 1 : target;
@@ -281,7 +281,7 @@ static int open_path(const char *target, const struct report_place *place,
 	if (dirfd < 0)
 		return refuse(e, -dirfd, target, "cannot open the report's directory");
 	f.dirfd = dirfd;
-	int r = place ? report_place_check(
+	int r = place ? toolplace_check_dir(
 				place, target, (size_t)(name - target), dirfd, &f.of_tools, e)
 		      : 0;
 	if (r >= 0)
@@ -293,7 +293,7 @@ static int open_path(const char *target, const struct report_place *place,
 	return 0;
 }
 
-static int open_target(const char *target, const struct report_place *place,
+static int open_target(const char *target, const struct toolplace *place,
 	struct report_file *ret, struct error *e)
 {
 	const char *digits = descriptor_text(target);
@@ -304,7 +304,7 @@ static int open_target(const char *target, const struct report_place *place,
 		      : open_path(target, place, ret, e);
 }
 
-int report_open(const char *target, const struct report_place *place, struct report_file *ret,
+int report_open(const char *target, const struct toolplace *place, struct report_file *ret,
 	struct error *e)
 {
 	ret->dry = false;

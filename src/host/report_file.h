@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "host/report_place.h"
+#include "host/toolplace.h"
 
 enum report_file_kind {
 	REPORT_FILE_NONE,    /* no report was asked for; a zeroed struct is this */
@@ -51,7 +51,7 @@ struct report_file {
  * device or a socket), EBADF (not open for writing), EISDIR, ELOOP (a symbolic link), EACCES, ...
  * See: open(2) O_TMPFILE, path_resolution(7).
  */
-MUST_CHECK int report_open(const char *target, const struct report_place *place,
+MUST_CHECK int report_open(const char *target, const struct toolplace *place,
 	struct report_file *ret, struct error *e);
 
 /*

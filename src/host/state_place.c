@@ -76,8 +76,7 @@ static int in_account(char ret[STATE_PATH_MAX], const char *home)
 	return r;
 }
 
-int state_place_path(
-	const char *const *environment, unsigned n, char ret[STATE_PATH_MAX])
+int state_place_path(const char *const *environment, unsigned n, char ret[STATE_PATH_MAX])
 {
 	const char *asked = facts_env(environment, "XDG_STATE_HOME");
 	const char *home = facts_env(environment, "HOME");

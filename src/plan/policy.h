@@ -79,8 +79,8 @@ enum path_kind {
 struct path_rule {
 	enum path_kind kind;
 	bool optional;
-	bool glob;        /* hide only: has *, ? or [; one component at a time, never ** */
-	bool records;     /* protect only: records of sessions are believed there, no line makes it writable */
+	bool glob; /* hide only: has *, ? or [; one component at a time, never ** */
+	bool records; /* protect only: records of sessions are believed there, no line makes it writable */
 	const char *path; /* source path; NULL for tmpfs */
 	const char *dest; /* bind and tmpfs; otherwise NULL */
 	uint64_t size;    /* tmpfs: bytes, 0 = kernel's default */

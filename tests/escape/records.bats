@@ -168,7 +168,7 @@ forge_place() {
 @test "records that a session with another state directory makes where others look are not obeyed" {
 	local name place other=$T/other
 
-	mkdir -m 0700 "$HOME/.local" "$HOME/.local/state" "$HOME/run" "$HOME/base"
+	(umask 077 && mkdir "$HOME/.local" "$HOME/.local/state" "$HOME/run" "$HOME/base")
 	for name in home runtime tmp; do
 		make_key
 		local -a settings=()
@@ -197,7 +197,7 @@ forge_place() {
 		refute_matches "$output" "removed carrel-$ID"
 		key_stays
 		# Nor where it is there already, nor when it is named.
-		mkdir -p -m 0700 "$place"
+		(umask 077 && mkdir -p "$place")
 		XDG_STATE_HOME=$other carrel run "${settings[@]}" -- sh forge "$place" "$HOME" "$ID"
 		[[ ! -e $place/sessions ]] || fail "$name: made in what existed"
 		[[ $name != home ]] || {

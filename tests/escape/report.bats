@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Reports are written outside, with the caller's rights: what tools left at the path, or on the way to it, neither
-# holds carrel up nor chooses where it writes.
+# Reports are written outside, and what is put into a scratch is read there, with the caller's rights: what tools left
+# at the path, or on the way to it, neither holds carrel up nor chooses what it writes or reads.
 load ../lib/common
 load ../lib/live
 load escape
@@ -79,5 +79,42 @@ each_verb() {
 	carrel run --report near/report -- true
 	assert_status 0
 	[[ -s real/report ]]
+	end_session
+}
+
+@test "a link that a tool made does not choose what is put into the scratch" {
+	local file
+
+	mkdir -m 0700 "$T/private"
+	echo key >"$T/private/key"
+	begin --hide "$T/private"
+	inside -- cat "$T/private/key"
+	[[ $status != 0 ]] || fail 'it is not hidden'
+	inside -- sh -c 'ln -s "$1/key" data; ln -s "$1" dir; ln -s data again; mkfifo fifo; echo own >own; ln -s own near;
+		mkdir "$CARREL_SCRATCH/s"; ln -s "$1/key" "$CARREL_SCRATCH/s/data"' sh "$T/private"
+	assert_status 0
+	ln -s "$WS/data" "$T/link"
+	for file in data ./data "$WS/data" dir/key again "$T/link" "$DIR/scratch/s/data"; do
+		carrel scratch put --force taken "$file"
+		refused 'a link that tools may have made'
+		carrel prompt --template "$file"
+		[[ $file == "$DIR"/* ]] || refused 'a link that tools may have made'
+	done
+	run --separate-stderr timeout -k 1 120 "$CARREL" scratch put --force taken fifo
+	refused 'this is no file'
+	inside -- sh -c 'cat "$CARREL_SCRATCH/taken"'
+	[[ $status != 0 ]] || fail "it was taken: $output"
+	# The control arms: what leads from one file of the tools' to another, a link of the caller's, and a pipe.
+	carrel scratch put --force taken near
+	assert_status 0
+	ln -s "$T/private/key" "$T/own"
+	carrel scratch put --force taken "$T/own"
+	assert_status 0
+	inside -- sh -c 'cat "$CARREL_SCRATCH/taken"'
+	assert_output key
+	carrel scratch put --force taken <(echo piped)
+	assert_status 0
+	inside -- sh -c 'cat "$CARREL_SCRATCH/taken"'
+	assert_output piped
 	end_session
 }
