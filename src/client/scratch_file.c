@@ -121,7 +121,7 @@ int scratch_put(int scratch, const char *name, int from, bool force, struct aren
 		r = furnish(scratch, temp.fd);
 	if (r == 0)
 		r = promote_temp_place(&temp, last, force);
-	promote_temp_drop(&temp);
+	promote_temp_drop(&temp, 0);
 	if (r < 0)
 		return fail(r, last,
 			r == -EBUSY ? "replaced while it was written"

@@ -21,9 +21,25 @@
 #include "host/promote_tree.h"
 #include "host/remove.h"
 
+#define MS INT64_C(1000000)
+
 enum {
-	REVIEW_MS = 500
-}; /* of the second that a time-out leaves; an ordinary one takes 2 to 20 */
+	REVIEW_MS =
+		500, /* of the second that a time-out leaves; an ordinary one takes 2 to 20 */
+	REMOVAL_MS = 200, /* of what is left, for the removal */
+	LONG_MS = 8000,   /* the review gives up before that by itself */
+};
+
+int64_t close_review_deadline(int64_t now_ns, int64_t deadline_ns, bool cut)
+{
+	int64_t brief = now_ns + REVIEW_MS * MS, last = deadline_ns - REMOVAL_MS * MS;
+
+	if (cut)
+		return brief;
+	if (!deadline_ns || deadline_ns - now_ns > LONG_MS * MS)
+		return 0;
+	return last > brief ? last : brief;
+}
 
 /* Whether the directory stays where the session is over. */
 static bool is_kept(const struct plan *plan, bool lost)
@@ -32,7 +48,7 @@ static bool is_kept(const struct plan *plan, bool lost)
 }
 
 int close_quarantine(const struct plan *plan, const struct appear_watch *watch, bool breached,
-	bool in_time, struct arena *arena, struct report *report, struct error *e)
+	int64_t deadline_ns, struct arena *arena, struct report *report, struct error *e)
 {
 	const struct facts *facts = plan->facts;
 	const struct appeared what = {
@@ -49,7 +65,7 @@ int close_quarantine(const struct plan *plan, const struct appear_watch *watch, 
 		.git_rules = facts->git_rules,
 		.git_rule_count = facts->git_rule_count,
 		.review = plan->policy->workspace_mode == WORKSPACE_DIRECT,
-		.deadline_ns = in_time ? clock_now_ns() + REVIEW_MS * 1000000LL : 0,
+		.deadline_ns = deadline_ns,
 		.session_id = session_id(facts->session_name),
 	};
 	int r = appeared_quarantine(

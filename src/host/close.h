@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -15,15 +16,21 @@
 #include "plan/plan.h"
 
 /*
+ * close_review_deadline - until when the review of git may take. @deadline_ns: by then the run was promised to end; 0:
+ * at no time. @cut: its time is over: half a second is left. All are of CLOCK_MONOTONIC. 0: as long as it takes by itself.
+ */
+int64_t close_review_deadline(int64_t now_ns, int64_t deadline_ns, bool cut);
+
+/*
  * close_quarantine - move away what appeared at protected paths that were absent, or that are not what
  * was protected any more. @breached: the session was ended because the host replaced one.
- * @watch: what was moved before, which is reported as well. @in_time: the run was promised to end soon: the
- * review has half a second, and what it did not come to is taken away unread.
+ * @watch: what was moved before, which is reported as well. @deadline_ns: close_review_deadline(): what the review
+ * did not come to by then is taken away unread.
  * @arena: owns what @report then points to. Returns 0 or -errno with @e where something that appeared
  * still stands.
  */
 MUST_CHECK int close_quarantine(const struct plan *plan, const struct appear_watch *watch,
-	bool breached, bool in_time, struct arena *arena, struct report *report,
+	bool breached, int64_t deadline_ns, struct arena *arena, struct report *report,
 	struct error *e);
 
 /*

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/sha256.h"
 #include "host/close.h"
 #include "host/output.h"
@@ -66,9 +67,11 @@ static void close_session(struct finish *f, struct arena *arena)
 	if (!f->session)
 		return;
 	bool lost = promote_artifacts(f, arena, &e);
+	int64_t end = f->outcome->deadline_ns;
+	int64_t review = close_review_deadline(
+		clock_now_ns(), end, f->outcome->timed_out || (lost && end));
 	if (f->outcome->ready &&
-		close_quarantine(plan, &f->outcome->watch, f->outcome->breached,
-			f->outcome->timed_out || (lost && f->outcome->deadline_ns), arena,
+		close_quarantine(plan, &f->outcome->watch, f->outcome->breached, review, arena,
 			f->report, &e) < 0)
 		complain(f, &e);
 	e.code = ERROR_NONE;

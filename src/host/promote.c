@@ -15,12 +15,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "host/beneath.h"
 #include "host/plainfile.h"
 #include "host/promote_temp.h"
 #include "host/promote_tree.h"
 #include "host/remove.h"
+
+enum { REMOVAL_NS = 250000000 };
 
 struct promotion {
 	const struct promote_options *o;
@@ -139,11 +142,22 @@ static int sync_dest(struct promotion *p)
 
 /* --- removing the source ------------------------------------------------------------------------ */
 
+/* What was copied in vain is removed after the deadline; the rest of the end has its own time. 0: there is none. */
+static int64_t last_moment(const struct promotion *p)
+{
+	const struct until *until = p->o->until;
+
+	if (until && until->over == -EINTR)
+		return clock_now_ns() + REMOVAL_NS;
+	return until && until->deadline_ns ? until->deadline_ns + REMOVAL_NS : 0;
+}
+
 static int remove_named(struct promotion *p)
 {
+	const struct remove_options options = { .deadline_ns = last_moment(p) };
 	struct remove_result gone;
 
-	return remove_tree(p->from, p->name, &gone, NULL);
+	return remove_tree_with(p->from, p->name, &options, &gone, NULL);
 }
 
 /* The copy is complete: the original goes, unless a tool has put something else in its place. */
@@ -192,7 +206,7 @@ static int copy_from(struct promotion *p, int from, const char *name, bool repla
 				r == -EBUSY ? "the copy was replaced while it was made"
 					    : "cannot put the copy in place");
 	}
-	promote_temp_drop(&temp);
+	promote_temp_drop(&temp, last_moment(p));
 	if (r < 0)
 		return r;
 	p->ret->how = tree.any_copied || !tree.files ? PROMOTE_COPIED : PROMOTE_REFLINKED;

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "host/beneath.h"
 #include "host/plainfile.h"
@@ -28,6 +29,7 @@ enum {
 	ATTEMPTS = 16,
 	SWEEP_READ = 100000,
 	SWEEP_REMOVED = 64,
+	SWEEP_NS = 100000000,
 };
 
 /* Whether @name in @dir is what @fd has open. */
@@ -116,12 +118,13 @@ int promote_temp_place(struct promote_temp *t, const char *name, bool force)
 	return r;
 }
 
-void promote_temp_drop(struct promote_temp *t)
+void promote_temp_drop(struct promote_temp *t, int64_t deadline_ns)
 {
+	const struct remove_options options = { .deadline_ns = deadline_ns };
 	struct remove_result gone;
 
 	if (t->name[0]) {
-		int r = remove_tree(t->dir, t->name, &gone, NULL);
+		int r = remove_tree_with(t->dir, t->name, &options, &gone, NULL);
 
 		(void)r; /* what made us drop it counts; the next sweep tries again */
 	}
@@ -136,8 +139,9 @@ static bool is_temp_name(const char *name)
 }
 
 /* 1 where it was a stray of ours and is gone. */
-static unsigned sweep_one(int dir, const char *name)
+static unsigned sweep_one(int dir, const char *name, int64_t deadline_ns)
 {
+	const struct remove_options options = { .workers = 1, .deadline_ns = deadline_ns };
 	struct remove_result gone;
 	struct stat st;
 	autofd int place = beneath_open(dir, name, O_PATH | O_NOFOLLOW, BENEATH_SAME_MOUNT);
@@ -152,13 +156,14 @@ static unsigned sweep_one(int dir, const char *name)
 	/* No locks here: nothing tells a stray from what is being made. */
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !is_named(dir, name, fd))
 		return 0;
-	return remove_tree(dir, name, &gone, NULL) == 0;
+	return remove_tree_with(dir, name, &options, &gone, NULL) == 0;
 }
 
 void promote_temp_sweep(int dir)
 {
 	_Alignas(struct beneath_entry) char buffer[2048];
 	unsigned read = 0, removed = 0;
+	int64_t deadline = clock_now_ns() + SWEEP_NS;
 	/* A position of its own; a removal while reading may only make it miss one. */
 	autofd int fd = fd_open_at(dir, ".", O_RDONLY | O_DIRECTORY, 0);
 
@@ -171,8 +176,12 @@ void promote_temp_sweep(int dir)
 			const struct beneath_entry *entry = (void *)(buffer + at);
 
 			at += entry->length;
-			if (is_temp_name(entry->name))
-				removed += sweep_one(dir, entry->name);
+			if (!is_temp_name(entry->name))
+				continue;
+			/* Tools can make such names, as many and as large as they like. */
+			if (clock_now_ns() >= deadline)
+				return;
+			removed += sweep_one(dir, entry->name, deadline);
 		}
 	}
 }

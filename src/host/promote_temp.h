@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -28,11 +29,14 @@ MUST_CHECK int promote_temp_make(int dir, bool is_dir, struct promote_temp *ret)
  */
 MUST_CHECK int promote_temp_place(struct promote_temp *t, const char *name, bool force);
 
-/* promote_temp_drop - remove what was made; nothing happens after promote_temp_place(). */
-void promote_temp_drop(struct promote_temp *t);
+/*
+ * promote_temp_drop - remove what was made; nothing happens after promote_temp_place(). @deadline_ns: of
+ * CLOCK_MONOTONIC; what is left by then is a stray, which the next sweep removes; 0: none.
+ */
+void promote_temp_drop(struct promote_temp *t, int64_t deadline_ns);
 
 /*
  * promote_temp_sweep - remove what a crash left in the directory @dir (open for reading): the caller's
- * own, unlocked, at most 64 of the first 100,000 entries. Failures are left to the next sweep.
+ * own, unlocked, at most 64 of the first 100,000 entries, for 0.1 s. Failures are left to the next sweep.
  */
 void promote_temp_sweep(int dir);

@@ -137,6 +137,25 @@ SLOWLY=(strace -qqq -e trace=fsync -e signal=none -e 'inject=fsync:delay_enter=2
 	carrel gc
 }
 
+@test "nor do names like carrel's own, with whatever a tool put in them, hold it up" {
+	local stray=out/.carrel-promote-0123456789abcdef
+
+	need strace
+	carrel run -- sh -c 'mkdir -p "$1" && seq 500 | sed "s|^|$1/|" | xargs touch' sh "$stray"
+	assert_status 0
+	# A removal takes so long that all of them would be 25 s.
+	run --separate-stderr strace -f --seccomp-bpf -e trace=unlinkat -e inject=unlinkat:delay_enter=50000 \
+		-o "$T/trace" "$CARREL" run --timeout 10s --promote 'a:out' -- sh -c 'echo a >"$CARREL_SCRATCH/a"'
+	assert_status 0
+	[[ -e out/a ]] || fail 'nothing was promoted'
+	[[ -d $stray ]] || fail 'all of it was removed first'
+	# The control arm: where there is time, what a crash left is removed.
+	rm out/a
+	carrel run --promote 'a:out' -- sh -c 'echo a >"$CARREL_SCRATCH/a"'
+	assert_status 0
+	[[ -e out/a && ! -e $stray ]] || fail 'it stays for ever'
+}
+
 @test "so does a signal" {
 	local tracer
 

@@ -334,7 +334,7 @@ static void test_sweep(void **state)
 	assert_true(exists(f->dest.fd, ".carrel-promote-0123456789abcdeF"));
 	assert_true(exists(f->dest.fd, ".carrel-promote-00000000000000aa"));
 	assert_true(exists(f->dest.fd, live.name));
-	promote_temp_drop(&live);
+	promote_temp_drop(&live, 0);
 	assert_int_equal(count_entries(f->dest.fd, "."), 3);
 }
 
