@@ -19,6 +19,7 @@
 #include "host/beneath.h"
 #include "host/cgroup.h"
 #include "host/cgroup_place.h"
+#include "host/plainfile.h"
 #include "host/session.h"
 
 #define CGROUP2_MAGIC 0x63677270
@@ -133,7 +134,8 @@ static int claim(int place, const char *name, bool sure, struct cgroup *ret)
 static int open_noted_place(int note, const char *name, char path[CGROUP_PATH_MAX])
 {
 	struct statfs fs;
-	ssize_t n = cgroup_read_file(note, CGROUP_NOTE, path, CGROUP_PATH_MAX);
+	autofd int file = plainfile_open(note, CGROUP_NOTE, 0, false);
+	ssize_t n = file < 0 ? file : fd_read_file(file, path, CGROUP_PATH_MAX - 1);
 	char *slash = n < 0 ? NULL : strrchr(path, '/');
 
 	if (n < 0)

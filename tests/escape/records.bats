@@ -227,3 +227,61 @@ forge_place() {
 	wait_for test ! -e "$HOME/.ssh/id"
 	wait_for test ! -e "$T/state/carrel/sessions/$ID"
 }
+
+# all_stays: nothing of what forged records name was moved, removed or read.
+all_stays() {
+	key_stays
+	[[ $(ls -A "$HOME/.ssh") == id ]] || fail 'something else is beside the key'
+	(($(find "$T/root" -name file | wc -l) == $1)) || fail 'a directory was removed that no record had made'
+	[[ -z $(find "$HOME" "$T/root" -name '.carrel-quarantine-*') ]] || fail 'something was moved'
+}
+
+# peak COMMAND...: its status, and in $T/peak how much memory it had at most, with its children, in KiB.
+peak() {
+	run --separate-stderr timeout -k 1 120 /usr/bin/python3 -c 'import resource, subprocess, sys
+status = subprocess.run(sys.argv[2:]).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=open(sys.argv[1], "w"))
+sys.exit(status)' "$T/peak" "$@"
+}
+
+@test "200 forged, damaged and enormous notes of every kind move nothing, and hold up neither gc nor a run" {
+	local state=$HOME/.local/state/carrel place count left
+
+	make_key
+	session true
+	mkdir "$T/root"
+	count=$(/usr/bin/python3 "$CARREL_SOURCE/tests/escape/forge.py" "$state/sessions" "$HOME" "$T/root")
+	((count >= 200)) || fail "only $count were made"
+	for place in notices sweep.lock; do
+		rm -f "${state:?}/$place"
+		mkfifo "$state/$place"
+	done
+	peak "$CARREL" gc
+	[[ $status == 0 || $status == 125 ]] || fail "status $status: $stderr"
+	(($(<"$T/peak") < 131072)) || fail "$(<"$T/peak") KiB"
+	all_stays "$count"
+	# What could be understood is settled and gone; the rest stays, is said, and is in nobody's way.
+	left=$(find "$state/sessions" -mindepth 1 -maxdepth 1 | wc -l)
+	((left < count)) || fail 'nothing was settled'
+	refute_matches "$stderr" $'[^\n\t -~]'
+	peak "$CARREL" run -- touch ran
+	assert_status 0
+	[[ -e ran ]]
+	rm -f "$state/notices" "$state/sweep.lock"
+	session true
+	assert_status 0
+	carrel gc --dry-run
+	all_stays "$count"
+	chmod -R u+rwx "$state" && rm -r "$state"
+	# The same where tools can write, and where a base is later: it is nobody's.
+	mkdir -m 0700 "$WS/tmp"
+	/usr/bin/python3 "$CARREL_SOURCE/tests/escape/forge.py" "$WS/tmp" "$HOME" "$WS/tmp" >/dev/null
+	count=$(find "$WS/tmp" | wc -l)
+	TMPDIR=$WS/tmp session true
+	assert_status 0
+	carrel gc --scratch-base "$WS/tmp"
+	assert_status 0
+	[[ -z $output ]] || fail "gc took something for a session: $output"
+	(($(find "$WS/tmp" | wc -l) == count)) || fail 'something of it is gone'
+	key_stays
+}
