@@ -11,7 +11,7 @@
 #include "host/stdio.h"
 
 struct client_session {
-	char id[RECORD_ID_LENGTH + 1];
+	char id[SESSION_ID_LENGTH + 1];
 	char path
 		[STATE_PATH_MAX]; /* of the session directory; scratch/ and tool-results/ are in it */
 	int record; /* its record, where the notes for clients are (host/record.h), or -1 */

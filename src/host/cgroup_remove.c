@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/session_name.h"
 #include "host/beneath.h"
 #include "host/cgroup.h"
 #include "host/cgroup_place.h"
-#include "host/session.h"
 
 #define CGROUP2_MAGIC 0x63677270
 enum {

@@ -21,7 +21,6 @@
 #include "host/home.h"
 #include "host/identity.h"
 #include "host/resolve.h"
-#include "host/state_place.h"
 #include "plan/path.h"
 
 const char *facts_env(const char *const *environment, const char *name)
@@ -265,9 +264,9 @@ static int find_state_dir(
 	if (r >= 0 && !found.exists)
 		r = -ENOENT;
 	if (r < 0)
-		return r == -ENOMEM
-			? r
-			: state_place_error(path, -r, "cannot look at the state directory", e);
+		return r == -ENOMEM ? r
+				    : error_set(e, ERROR_STATE, "facts", -r, path,
+					      "cannot look at the state directory");
 	f->state_dir = found.path;
 	return 0;
 }

@@ -30,32 +30,9 @@
 #include "host/orphans.h"
 #include "host/placement.h"
 #include "host/strangers.h"
+#include "host/uid_maps.h"
 
 enum { HOLDER_STACK = 16 * 1024 };
-
-static int write_text(int dir, const char *name, const char *text)
-{
-	autofd int fd = fd_open_at(dir, name, O_WRONLY, 0);
-
-	return fd < 0 ? fd : fd_write_all(fd, text, strlen(text));
-}
-
-int launch_write_maps(pid_t pid, bool deny_setgroups, uint32_t uid, uint32_t kernel_uid,
-	uint32_t gid, uint32_t kernel_gid)
-{
-	char text[64];
-
-	(void)snprintf(text, sizeof(text), "/proc/%d", (int)pid);
-	autofd int dir = fd_open_at(AT_FDCWD, text, O_PATH | O_DIRECTORY, 0);
-	if (dir < 0)
-		return dir;
-	int r = deny_setgroups ? write_text(dir, "setgroups", "deny") : 0;
-	(void)snprintf(text, sizeof(text), "%u %u 1\n", gid, kernel_gid);
-	if (r >= 0)
-		r = write_text(dir, "gid_map", text);
-	(void)snprintf(text, sizeof(text), "%u %u 1\n", uid, kernel_uid);
-	return r < 0 ? r : write_text(dir, "uid_map", text);
-}
 
 /* Lives until its namespace has a descriptor; shares our memory and touches none of it. */
 static int hold(void *parent)
@@ -78,7 +55,7 @@ static int make_user_ns(
 	if (pid < 0)
 		return -errno;
 	l->holders[l->holder_count++] = pid;
-	int r = launch_write_maps(
+	int r = uid_maps_write(
 		pid, false, map->disk_uid, facts->kernel_uid, map->disk_gid, facts->kernel_gid);
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	if (r >= 0)
@@ -188,7 +165,7 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 	placement_part(l->init);
 	if (!(l->flags & CLONE_NEWUSER))
 		return 0;
-	int r = launch_write_maps(l->init, true, id->uid, id->uid, id->gid, id->gid);
+	int r = uid_maps_write(l->init, true, id->uid, id->uid, id->gid, id->gid);
 	if (r < 0) {
 		launch_kill(l);
 		r = error_set(e, ERROR_NAMESPACES, "launch", -r, NULL,

@@ -62,12 +62,5 @@ MUST_CHECK int launch_init(struct launch *l, const struct plan *plan, bool want_
  */
 MUST_CHECK int launch_session(struct launch *l, struct error *e);
 
-/*
- * launch_write_maps - one id inside for one outside, in the user namespace of @pid; see
- * user_namespaces(7). @deny_setgroups: as an ordinary user must. 0 or -errno.
- */
-MUST_CHECK int launch_write_maps(pid_t pid, bool deny_setgroups, uint32_t uid,
-	uint32_t kernel_uid, uint32_t gid, uint32_t kernel_gid);
-
 /* launch_kill - end whatever has been started, everything inside with it; waits until all is dead. */
 void launch_kill(struct launch *l);

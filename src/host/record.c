@@ -24,12 +24,6 @@
 #define INODE "inode"
 enum { MAKE_ROUNDS = 100 }; /* each of them met by a sweep within some us */
 
-bool record_is_id(const char *text)
-{
-	return strlen(text) == RECORD_ID_LENGTH &&
-		strspn(text, "abcdefghijklmnopqrstuvwxyz234567") == RECORD_ID_LENGTH;
-}
-
 /* --- making ------------------------------------------------------------------------------------ */
 
 /* A new directory, locked; -EAGAIN: a sweep has claimed it before us, and takes it away. */
@@ -53,7 +47,7 @@ static int make_locked(int records, const char *name)
  */
 int record_make(int records, const char *id, const char *session_dir)
 {
-	char name[RECORD_ID_LENGTH + 16];
+	char name[SESSION_ID_LENGTH + 16];
 	autofd int record = -EAGAIN;
 
 	for (unsigned i = 0; i < MAKE_ROUNDS && record == -EAGAIN; i++) {
@@ -136,8 +130,8 @@ static int split_path(struct record_where *where)
 	char *slash = strrchr(where->base, '/');
 
 	if (where->base[0] != '/' || strlen(slash + 1) != sizeof(where->name) - 1 ||
-		strncmp(slash + 1, RECORD_NAME_PREFIX, strlen(RECORD_NAME_PREFIX)) != 0 ||
-		!record_is_id(slash + 1 + strlen(RECORD_NAME_PREFIX)))
+		strncmp(slash + 1, SESSION_NAME_PREFIX, strlen(SESSION_NAME_PREFIX)) != 0 ||
+		!session_is_id(slash + 1 + strlen(SESSION_NAME_PREFIX)))
 		return -EBADMSG;
 	memcpy(where->name, slash + 1, sizeof(where->name));
 	slash[slash == where->base] = '\0'; /* "/" stays */
@@ -220,7 +214,7 @@ static bool is_record(char *name)
 	char c = *end;
 
 	*end = '\0';
-	bool is = record_is_id(name);
+	bool is = session_is_id(name);
 	*end = c;
 	return is;
 }

@@ -22,21 +22,16 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-
-#define RECORD_ID_LENGTH 20
-#define RECORD_NAME_PREFIX "carrel-" /* of a session directory: the id comes behind it */
+#include "base/session_name.h"
 
 /* Where a session directory is. */
 struct record_where {
 	char base[PATH_MAX]; /* the scratch base, canonical */
-	char name[sizeof(RECORD_NAME_PREFIX) + RECORD_ID_LENGTH];
+	char name[sizeof(SESSION_NAME_PREFIX) + SESSION_ID_LENGTH];
 	bool made; /* dev and ino are known: something was put into it */
 	dev_t dev;
 	ino_t ino;
 };
-
-/* record_is_id - whether @text has the form of a session's id. */
-bool record_is_id(const char *text);
 
 /*
  * record_make - a new record, locked. @records: the directory of records. @id: of the session.

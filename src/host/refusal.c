@@ -20,7 +20,7 @@
 #include "base/fd.h"
 #include "box/attempt.h"
 #include "box/sys.h"
-#include "host/launch.h"
+#include "host/uid_maps.h"
 
 /* In a new user namespace where that is how the session would be made. Fills @shared. */
 static int attempt(struct attempt *shared, const struct identity *id)
@@ -47,7 +47,7 @@ static int attempt(struct attempt *shared, const struct identity *id)
 	/* Root without CAP_SETFCAP may make the namespace and not map itself into it. */
 	int mapped = id->privileged
 		? 0
-		: launch_write_maps((pid_t)pid, true, id->uid, id->uid, id->gid, id->gid);
+		: uid_maps_write((pid_t)pid, true, id->uid, id->uid, id->gid, id->gid);
 	fd_close(&to);
 	while (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0 && errno == EINTR)
 		;

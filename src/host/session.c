@@ -33,18 +33,6 @@ static int scratch_error(const struct session *s, int r, const char *what, struc
 	return r;
 }
 
-bool session_is_name(const char *name)
-{
-	size_t prefix = strlen(RECORD_NAME_PREFIX);
-
-	return !strncmp(name, RECORD_NAME_PREFIX, prefix) && record_is_id(name + prefix);
-}
-
-const char *session_id(const char *name)
-{
-	return name + strlen(RECORD_NAME_PREFIX);
-}
-
 int session_open_records(
 	const char *const *environment, char path[STATE_PATH_MAX], struct error *e)
 {

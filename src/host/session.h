@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/session_name.h"
 #include "host/state_place.h"
 #include "plan/plan.h"
 
@@ -49,12 +50,6 @@ MUST_CHECK int session_create(
  * Returns 0 or -errno with @e.
  */
 MUST_CHECK int session_keep(struct session *s, uint64_t keep_ms, struct error *e);
-
-/* session_is_name - whether @name has the form carrel-<id>. */
-bool session_is_name(const char *name);
-
-/* session_id - the id in the name of a session directory. */
-const char *session_id(const char *name);
 
 /*
  * session_scratch - the scratch, wherever it is: a descriptor (O_PATH), the caller's, or -errno.

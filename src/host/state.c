@@ -112,9 +112,9 @@ void state_close(struct state *s)
 	fd_close(&s->dir);
 }
 
-static void link_name(const char *id, char ret[RECORD_ID_LENGTH + sizeof(LINK_SUFFIX)])
+static void link_name(const char *id, char ret[SESSION_ID_LENGTH + sizeof(LINK_SUFFIX)])
 {
-	(void)snprintf(ret, RECORD_ID_LENGTH + sizeof(LINK_SUFFIX), "%s" LINK_SUFFIX, id);
+	(void)snprintf(ret, SESSION_ID_LENGTH + sizeof(LINK_SUFFIX), "%s" LINK_SUFFIX, id);
 }
 
 /* However long the path is: sun_path holds 108 bytes, the way through the descriptor is short. */
@@ -128,7 +128,7 @@ int state_listen(
 	const struct state *s, const char *id, const char *record_path, struct error *e)
 {
 	struct sockaddr_un address;
-	char name[RECORD_ID_LENGTH + sizeof(LINK_SUFFIX)];
+	char name[SESSION_ID_LENGTH + sizeof(LINK_SUFFIX)];
 	autofd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
@@ -153,7 +153,7 @@ int state_listen(
 
 void state_forget(const struct state *s, const char *id)
 {
-	char name[RECORD_ID_LENGTH + sizeof(LINK_SUFFIX)];
+	char name[SESSION_ID_LENGTH + sizeof(LINK_SUFFIX)];
 
 	link_name(id, name);
 	(void)unlinkat(s->dir, id, 0);
@@ -162,7 +162,7 @@ void state_forget(const struct state *s, const char *id)
 
 static void read_link(const struct state *s, struct state_session *session)
 {
-	char name[RECORD_ID_LENGTH + sizeof(LINK_SUFFIX)];
+	char name[SESSION_ID_LENGTH + sizeof(LINK_SUFFIX)];
 
 	link_name(session->id, name);
 	ssize_t n = readlinkat(s->dir, name, session->record, sizeof(session->record) - 1);
@@ -170,21 +170,21 @@ static void read_link(const struct state *s, struct state_session *session)
 }
 
 /* Of a socket or of a link: one may be there without the other. */
-static bool names_session(const char *name, char ret[RECORD_ID_LENGTH + 1])
+static bool names_session(const char *name, char ret[SESSION_ID_LENGTH + 1])
 {
 	size_t length = strlen(name);
 
-	if (length != RECORD_ID_LENGTH &&
-		(length != RECORD_ID_LENGTH + strlen(LINK_SUFFIX) ||
-			strcmp(name + RECORD_ID_LENGTH, LINK_SUFFIX) != 0))
+	if (length != SESSION_ID_LENGTH &&
+		(length != SESSION_ID_LENGTH + strlen(LINK_SUFFIX) ||
+			strcmp(name + SESSION_ID_LENGTH, LINK_SUFFIX) != 0))
 		return false;
-	memcpy(ret, name, RECORD_ID_LENGTH);
-	ret[RECORD_ID_LENGTH] = '\0';
-	return record_is_id(ret);
+	memcpy(ret, name, SESSION_ID_LENGTH);
+	ret[SESSION_ID_LENGTH] = '\0';
+	return session_is_id(ret);
 }
 
 /* The smallest id behind @after. The directory is read anew each time: it changes meanwhile. */
-static int next_id(int fd, const char *after, char best[RECORD_ID_LENGTH + 1])
+static int next_id(int fd, const char *after, char best[SESSION_ID_LENGTH + 1])
 {
 	struct dirent *entry;
 	int copy = fd_open_at(fd, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -198,7 +198,7 @@ static int next_id(int fd, const char *after, char best[RECORD_ID_LENGTH + 1])
 	}
 	best[0] = '\0';
 	while ((entry = readdir(dir))) {
-		char id[RECORD_ID_LENGTH + 1];
+		char id[SESSION_ID_LENGTH + 1];
 
 		if (names_session(entry->d_name, id) && strcmp(id, after) > 0 &&
 			(!best[0] || strcmp(id, best) < 0))
@@ -210,7 +210,7 @@ static int next_id(int fd, const char *after, char best[RECORD_ID_LENGTH + 1])
 
 int state_next(const struct state *s, struct state_session *ret)
 {
-	char best[RECORD_ID_LENGTH + 1];
+	char best[SESSION_ID_LENGTH + 1];
 
 	if (s->dir < 0)
 		return 0;
@@ -229,13 +229,13 @@ int state_find(
 	const char *id = !strncmp(prefix, "carrel-", 7) ? prefix + 7 : prefix;
 	int r = 0;
 
-	if (record_is_id(id)) { /* whole: nothing to choose from, and no directory to read */
+	if (session_is_id(id)) { /* whole: nothing to choose from, and no directory to read */
 		memcpy(found.id, id, sizeof(found.id));
 		read_link(s, &found);
 		if (!found.record[0])
 			found.id[0] = '\0';
 	}
-	while (!record_is_id(id) && (r = state_next(s, &at)) > 0) {
+	while (!session_is_id(id) && (r = state_next(s, &at)) > 0) {
 		if (strncmp(at.id, id, strlen(id)) != 0)
 			continue;
 		if (found.id[0]) {

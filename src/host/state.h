@@ -27,7 +27,7 @@ struct state {
 
 /* One session that has a socket there. */
 struct state_session {
-	char id[RECORD_ID_LENGTH + 1];
+	char id[SESSION_ID_LENGTH + 1];
 	char record[STATE_PATH_MAX]; /* its record; empty where the link is missing */
 };
 
