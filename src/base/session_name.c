@@ -1,5 +1,7 @@
 /*
  * session_name.c - see session_name.h.
+ *
+ * Runs in: every process outside.
  */
 #include "base/session_name.h"
 

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 
 #define SESSION_ID_LENGTH 20
-#define SESSION_NAME_PREFIX "carrel-" /* of its directory and its group: the id comes behind it */
+#define SESSION_NAME_PREFIX \
+	"carrel-" /* of its directory and its group: the id comes behind it */
 
 /* session_is_id - whether @text has the form of a session's id. */
 bool session_is_id(const char *text);

@@ -13,16 +13,16 @@
 #include "base/text.h"
 #include "client/classify.h"
 #include "client/exec.h"
-#include "client/read.h"
 #include "client/promote.h"
 #include "client/prompt.h"
+#include "client/read.h"
 #include "client/scratch.h"
 #include "client/session.h"
 #include "client/shell.h"
-#include "host/libexec.h"
-#include "host/run.h"
-#include "host/stdio.h"
-#include "host/sweep.h"
+#include "host/launch/run.h"
+#include "host/process/libexec.h"
+#include "host/session/sweep.h"
+#include "host/stdio/stdio.h"
 
 extern char **environ;
 

@@ -20,8 +20,8 @@
 #include "client/execution.h"
 #include "client/options.h"
 #include "client/path.h"
-#include "host/facts.h"
-#include "host/output.h"
+#include "host/facts/facts.h"
+#include "host/report/output.h"
 #include "plan/policy.h"
 
 enum { STATUS_CARREL = 125 };

@@ -10,8 +10,8 @@
 
 #include "base/arena.h"
 #include "box/channel.h"
-#include "host/output.h"
-#include "host/report.h"
+#include "host/report/output.h"
+#include "host/report/report.h"
 
 enum { STATUS_CARREL = 125, ARENA_SIZE = 65536 };
 

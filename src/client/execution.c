@@ -21,7 +21,7 @@
 #include "base/fd.h"
 #include "box/channel.h"
 #include "client/request.h"
-#include "host/explain.h"
+#include "host/machine/explain.h"
 
 enum event {
 	EVENT_CONTROL,

@@ -19,9 +19,9 @@
 
 #include "base/fd.h"
 #include "box/sys.h"
-#include "host/facts.h"
-#include "host/plainfile.h"
-#include "host/record.h"
+#include "host/facts/facts.h"
+#include "host/session/record.h"
+#include "host/tree/plainfile.h"
 
 enum { END_MS = 30000 };
 

@@ -16,8 +16,8 @@
 #include "client/place.h"
 #include "client/talk.h"
 #include "client/verb.h"
-#include "host/promote.h"
-#include "host/promote_dest.h"
+#include "host/promote/promote.h"
+#include "host/promote/promote_dest.h"
 
 enum { STATUS_CARREL = 125 };
 enum {

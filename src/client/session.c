@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "client/find.h"
 #include "client/options.h"
-#include "host/session_start.h"
+#include "host/serve/session_start.h"
 
 enum { STATUS_CARREL = 125, PATIENCE_S = 5 };
 enum show { SHOW_JSON, SHOW_TEXT, SHOW_LINE };

@@ -13,8 +13,8 @@
 #include "base/fd.h"
 #include "base/say.h"
 #include "client/exec.h"
-#include "host/facts.h"
-#include "host/run.h"
+#include "host/facts/facts.h"
+#include "host/launch/run.h"
 #include "plan/settings.h"
 
 enum { STATUS_CARREL = 125, WORDS_MORE = 4 };

@@ -17,8 +17,8 @@
 
 #include "base/fd.h"
 #include "base/say.h"
-#include "host/facts.h"
-#include "host/prepare.h"
+#include "host/facts/facts.h"
+#include "host/launch/prepare.h"
 #include "inspect/attest_mounts.h"
 #include "inspect/attest_process.h"
 #include "inspect/attest_session.h"

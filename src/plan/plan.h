@@ -102,7 +102,7 @@ enum system_path {
 };
 extern const char *const plan_system_paths[SYSTEM_PATH_COUNT];
 
-struct gitdir_rule; /* host/gitdirs.h */
+struct gitdir_rule; /* host/git/gitdirs.h */
 
 /* A directory on the way to something hidden, and what it held: without mounts (plan/bare.h). */
 struct split_entry {
@@ -141,7 +141,7 @@ struct facts {
 	/* Where sockets live ($XDG_RUNTIME_DIR), live sessions' among them; canonical; NULL: none, or in a
 	 * place that is never the host's inside. */
 	const char *runtime_dir;
-	/* Where the records of sessions are (host/state_place.h); canonical; NULL: there is none yet. */
+	/* Where the records of sessions are (host/session/state_place.h); canonical; NULL: there is none yet. */
 	const char *state_dir;
 	const char *session_name; /* carrel-<id> */
 	const char *session_dir;  /* scratch_base/session_name */

@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "host/filter_cache.h"
+#include "host/load/filter_cache.h"
 #include "policy/filter.h"
 
 #if defined(__x86_64__)

@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/say.h"
 #include "base/text.h"
-#include "host/facts.h"
-#include "host/policy_file.h"
+#include "host/facts/facts.h"
+#include "host/load/policy_file.h"
 #include "plan/embedded.h"
 #include "policy/compile.h"
-#include "base/say.h"
 #include "policy/verbs.h"
 
 extern char **environ;

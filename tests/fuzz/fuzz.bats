@@ -69,7 +69,7 @@ fuzz() {
 }
 
 @test "no bytes break the readers of git's configuration and index, and of requests" {
-	build records src/host/git{config,index}.c src/box/request.c
+	build records src/host/git/git{config,index}.c src/box/request.c
 	make_records
 	fuzz 50000 -max_len=2048 "$T/corpus" "$T/seeds"
 }
