@@ -1330,8 +1330,8 @@ static void review_out_of_memory(void **state)
 		"done");
 	(void)snprintf(path, sizeof(path), "%s/w", t->root);
 	assert_int_equal(arena_init(&small, 512u << 10), 0);
-	assert_int_equal(gitreview(&small, path, getuid(), since, t->rules, t->count, 0,
-				 &found, &count, &e),
+	assert_int_equal(gitreview(&small, path, getuid(), since, t->rules, t->count, 0, &found,
+				 &count, &e),
 		-ENOMEM);
 	assert_true(count > 1); /* and what only its content could clear, unread */
 	assert_int_equal(found[0].kind, GITDIR_QUARANTINE);
