@@ -15,7 +15,6 @@
 
 #include "base/fd.h"
 #include "base/say.h"
-#include "box/turns.h"
 #include "client/exec_report.h"
 #include "client/execution.h"
 #include "client/options.h"
@@ -406,7 +405,6 @@ int exec_command(int argc, const char *const *argv, int first, const char *const
 	(void)closed;
 	if (!x)
 		return no_memory();
-	turns_shorten();
 	x->session = CLIENT_NO_SESSION;
 	init_options(x, x->env);
 	int status = exec_with(x, argc, argv, first, environment);

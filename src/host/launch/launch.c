@@ -23,7 +23,6 @@
 #include "box/begin.h"
 #include "box/channel.h"
 #include "box/sys.h"
-#include "box/turns.h"
 #include "host/machine/container.h"
 #include "host/machine/explain.h"
 #include "host/process/code.h"
@@ -179,18 +178,8 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 	return 0;
 }
 
-/* Words of the command that only look so cost what `net host` in a policy file does: beginning again. */
-static bool seem_to_share_net(const char *const *words)
-{
-	for (; words[0] && strcmp(words[0], "--") != 0; words++)
-		if (!strcmp(words[0], "--net=host") ||
-			(words[1] && !strcmp(words[0], "--net") && !strcmp(words[1], "host")))
-			return true;
-	return false;
-}
-
 int launch_begin(struct launch *ret, struct arena *arena, const struct identity *identity,
-	const char *const *words, struct error *e)
+	struct error *e)
 {
 	/* What most policies ask for; launch_init() begins again for the others. */
 	struct launch l = { .pidfd = -1,
@@ -200,10 +189,9 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 		.views = { [0 ... TWIN_VIEWS - 1] = -1 },
 		.arena = arena,
 		.flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
-			(seem_to_share_net(words) ? 0 : CLONE_NEWNET) };
+			CLONE_NEWNET };
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 
-	turns_shorten();
 	if (!identity->privileged)
 		l.flags |= CLONE_NEWUSER;
 	l.box = arena_alloc(arena, sizeof(*l.box));

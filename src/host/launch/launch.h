@@ -38,13 +38,12 @@ struct launch {
 /*
  * launch_begin - start init, which makes the namespaces of an ordinary session.
  * @ret: of what it holds, `live` is read. @arena: from prepare_begin(); nothing is in it yet.
- * @words: the arguments behind the verb, NULL at their end: for a guess at what the policy will say.
  * From now on no umask takes bits from the owner of what this process makes.
  * Returns 0, or -errno with @e (ERROR_NAMESPACES, ERROR_LIMIT); nothing runs then. With ERROR_NAMESPACES
  * launch_init() can still begin a session that asks for none.
  */
 MUST_CHECK int launch_begin(struct launch *ret, struct arena *arena,
-	const struct identity *identity, const char *const *words, struct error *e);
+	const struct identity *identity, struct error *e);
 
 /*
  * launch_init - give init the plan: it begins to apply it.

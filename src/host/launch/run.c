@@ -174,7 +174,7 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 
 	/* The namespaces are made by another process meanwhile, for what is most likely. */
 	identity_guess(&identity);
-	int r = launch_begin(&run->launch, &run->p->arena, &identity, argv + first, e);
+	int r = launch_begin(&run->launch, &run->p->arena, &identity, e);
 	if (r < 0 && e->code == ERROR_NAMESPACES) {
 		run->refused = *e; /* whether that is the end the policy says */
 		*e = (struct error){ 0 };

@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "box/rest.h"
-#include "box/turns.h"
 #include "host/launch/mountwatch.h"
 #include "host/machine/explain.h"
 #include "host/process/confine_self.h"
@@ -329,7 +328,6 @@ static int begin(struct server *s)
 	if (r < 0)
 		return fault(s, r, "cannot watch for events");
 	raise_descriptor_limit();
-	turns_shorten();
 	r = confine_self(s->plan);
 	s->out->confined = r >= 0;
 	return r < 0 ? fault(s, r, "the supervisor cannot confine itself") : 0;

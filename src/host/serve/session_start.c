@@ -172,7 +172,7 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 	int r = identity_choose(&identity, e);
 
 	if (r >= 0)
-		r = launch_begin(&s->launch, &s->p->arena, &identity, argv + first, e);
+		r = launch_begin(&s->launch, &s->p->arena, &identity, e);
 	if (r >= 0)
 		r = prepare_with(s->p, &identity, PREPARE_PLAN, argc, argv, first, environment,
 			s->flags, FLAG_COUNT, e);
