@@ -9,13 +9,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/glob.h"
 #include "host/tree/beneath.h"
 
 struct list {
@@ -70,7 +70,8 @@ static int match_in(struct list *l, const char *directory, const char *component
 	}
 	while (r >= 0 && (entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-			fnmatch(component, entry->d_name, FNM_PERIOD) == 0)
+			glob_name_fits(component, strlen(component), entry->d_name,
+				strlen(entry->d_name)))
 			r = put(l, directory, entry->d_name);
 	(void)closedir(dir);
 	return r;
