@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "box/sys.h"
-#include "host/launch/drain.h"
+#include "host/launch/job.h"
 #include "host/launch/mountwatch.h"
 #include "host/machine/explain.h"
 #include "host/process/confine_self.h"
@@ -130,71 +130,63 @@ static int begin_end(struct supervisor *v, int signal, bool everything)
 	return r < 0 ? r : set_timer(v, v->plan->policy->grace_ms.value);
 }
 
-static int stop_with_command(struct supervisor *v, int signal, bool whole_job)
+static int job_send(void *context, int signal)
 {
-	if (v->has_tty)
-		tty_suspend(&v->tty);
-	/* An orphaned group cannot wait for the keyboard: what the kernel does to one is a hangup. */
-	if (!signals_stop_self(signal, whole_job) && signal != SIGTSTP)
-		return begin_end(v, SIGHUP, false);
-	int front = v->has_tty ? tty_resume(&v->tty) : 0;
-	return send_record(v, CHANNEL_CONTINUE, 0, front > 0);
+	struct supervisor *v = context;
+
+	return v->phase == PHASE_SETUP ? 0 : send_record(v, CHANNEL_SIGNAL, signal, false);
 }
 
-static int handle_stopped(struct supervisor *v, int signal)
+static int job_go_on(void *context, bool in_front)
 {
-	if (v->phase != PHASE_RUNNING)
-		return 0;
-	if (!v->has_tty)
-		return 0; /* somebody inside stopped it, and may continue it */
-	if (signal == SIGTTIN || signal == SIGTTOU) {
-		int r = tty_take_keyboard(&v->tty);
+	return send_record(context, CHANNEL_CONTINUE, 0, in_front);
+}
 
-		if (r > 0)
-			return send_record(v, CHANNEL_CONTINUE, 0, true);
-		if (r < 0)
-			return r;
-	}
-	return stop_with_command(v, signal == SIGSTOP ? SIGTSTP : signal, true);
+static int job_end(void *context, int signal)
+{
+	struct supervisor *v = context;
+
+	return v->phase == PHASE_ENDING && (signal == SIGHUP || signal == SIGQUIT)
+		? 0
+		: begin_end(v, signal, false);
+}
+
+static int job_close(void *context)
+{
+	struct supervisor *v = context;
+
+	if (!v->out->alone)
+		launch_kill(v->launch);
+	return 0;
+}
+
+static struct job job_of(struct supervisor *v)
+{
+	static const struct job_calls calls = { job_send, job_go_on, job_end, job_close };
+
+	return (struct job){ .tty = v->has_tty ? &v->tty : NULL,
+		.stdio = v->stdio,
+		.signals = v->signals,
+		.running = v->phase == PHASE_RUNNING,
+		.calls = &calls,
+		.context = v };
 }
 
 static int handle_signal(struct supervisor *v, int signal)
 {
-	switch (signal) {
-	case SIGCHLD:
-		strangers_reap(v->launch->init);
-		return 0;
-	case SIGTERM:
-	case SIGINT:
-	case SIGHUP:
-	case SIGQUIT:
-		return v->phase == PHASE_ENDING && (signal == SIGHUP || signal == SIGQUIT)
-			? 0
-			: begin_end(v, signal, false);
-	case SIGWINCH:
-		if (!v->has_tty)
-			break;
-		tty_resize(&v->tty);
-		return 0;
-	case SIGTSTP:
-		/* Whoever sent it to our whole group has stopped the others already. */
-		if (v->has_tty || v->phase != PHASE_RUNNING)
-			return stop_with_command(v, SIGTSTP, false);
-		/* Stop it, then ourselves; a SIGCONT to us continues both. */
-		if (send_record(v, CHANNEL_SIGNAL, SIGTSTP, false) < 0)
-			return 0;
-		return stop_with_command(v, SIGTSTP, false);
-	case SIGCONT:
-		if (v->has_tty) {
-			int front = tty_resume(&v->tty);
+	const struct job job = job_of(v);
 
-			return send_record(v, CHANNEL_CONTINUE, 0, front > 0);
-		}
-		return send_record(v, CHANNEL_SIGNAL, SIGCONT, false);
-	default:
-		break;
-	}
-	return v->phase == PHASE_SETUP ? 0 : send_record(v, CHANNEL_SIGNAL, signal, false);
+	if (signal != SIGCHLD)
+		return job_signal(&job, signal);
+	strangers_reap(v->launch->init);
+	return 0;
+}
+
+static int handle_stopped(struct supervisor *v, int signal)
+{
+	const struct job job = job_of(v);
+
+	return job_stopped(&job, signal);
 }
 
 static int read_signals(struct supervisor *v)
@@ -490,8 +482,8 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 		if (r < 0 && e && e->code == ERROR_NONE)
 			r = fault(&v, r, "the session cannot be supervised");
 	}
-	/* All is dead; what lies in pipes and in the terminal still belongs to the caller. */
-	drain(v.has_tty ? &v.tty : NULL, s, ret->alone ? NULL : l, signals, v.asked);
+	const struct job job = job_of(&v);
+	job_drain(&job, v.asked);
 	appear_watch_stop(&ret->watch);
 	fd_close(&v.mounts);
 	fd_close(&v.timer);
