@@ -326,22 +326,8 @@ struct plan {
 	struct arena *arena;
 };
 
-/*
- * plan_build - policy + facts -> plan.
- * @arena: holds the plan; not sealed here. @argv: the command, NULL-terminated, borrowed.
- * @filter: the system-call program; borrowed.
- * Returns 0, or -errno with @e: ERROR_PATH (a rule that cannot be met), ERROR_LAYER (a required or
- * not degradable wall is unavailable), ERROR_LIMIT (too many rules, arena full).
- */
-MUST_CHECK int plan_build(struct plan *ret, struct arena *arena, const struct policy *policy,
-	const struct facts *facts, const char *const *argv, const struct sock_filter *filter,
-	unsigned short filter_count, struct error *e);
-
 /* plan_op_name - the word for an operation, e.g. "clone". Never NULL. */
 const char *plan_op_name(enum op_kind kind);
 
 /* plan_wall_name - the stable word for a wall, e.g. "landlock". Never NULL. */
 const char *plan_wall_name(enum wall wall);
-
-/* plan_find_env - the value of NAME in the payload's environment, or NULL. */
-const char *plan_find_env(const struct plan *plan, const char *name);

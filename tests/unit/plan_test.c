@@ -14,6 +14,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include "plan/plan_build.h"
 #include "plan/plan_print.h"
 #include "plan/uapi.h"
 

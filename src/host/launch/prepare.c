@@ -22,6 +22,7 @@
 #include "host/session/session.h"
 #include "plan/embedded.h"
 #include "plan/path.h"
+#include "plan/plan_build.h"
 
 enum { ARENA_SIZE = 64 << 20 }; /* address space; pages are taken as they are touched */
 #define SYSTEM_POLICY_DIR "/etc/carrel"

@@ -1,12 +1,12 @@
 /*
- * plan.c - from the tree of nodes to numbered operations; see plan.h.
+ * plan_build.c - from the tree of nodes to numbered operations; see plan_build.h.
  *
  * Runs in: the launcher and carrel-policy. PURE: no system calls.
  *
  * Sources are taken into slots first and attached last, parents before children, with the root
  * sealed in between: at no time is a writable mount of the host reachable by a path.
  */
-#include "plan/plan.h"
+#include "plan/plan_build.h"
 
 #include <errno.h>
 #include <sched.h>
