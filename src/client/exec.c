@@ -20,10 +20,14 @@
 #include "client/options.h"
 #include "client/path.h"
 #include "host/facts/facts.h"
+#include "host/promote/promote_guard.h"
 #include "host/report/output.h"
 #include "plan/policy.h"
 
-enum { STATUS_CARREL = 125 };
+enum {
+	STATUS_CARREL = 125,
+	GUARD_ARENA_SIZE = 128 << 20
+}; /* address space, as a note may need it */
 
 enum option {
 	OPTION_SESSION,
@@ -340,13 +344,37 @@ static int no_memory(void)
 	return STATUS_CARREL;
 }
 
-static int run_execution(struct exec *x)
+/* Tools can write the workspace; what else they can the client is not told. */
+static int open_report(struct exec *x)
 {
 	const char *target = x->options[OPTION_REPORT].value;
+	struct promote_guard guard;
+	struct arena arena;
+
+	if (!target)
+		return 0;
+	int r = arena_init(&arena, GUARD_ARENA_SIZE);
+	if (r >= 0) {
+		r = promote_guard_read(&guard, &arena, x->session.record);
+		if (r >= 0) {
+			const struct toolplace place = { &guard.roots[0].path, 1 };
+
+			r = report_open(target, &place, &x->report, &x->error);
+		}
+		arena_free(&arena);
+	}
+	return r < 0 && x->error.code == ERROR_NONE
+		? error_set(&x->error, ERROR_SESSION, "report", -r, x->session.id,
+			  "cannot read where the session's workspace is")
+		: r;
+}
+
+static int run_execution(struct exec *x)
+{
 	int status = STATUS_CARREL;
 
 	/* A report that cannot be opened means that the command is not started. */
-	int r = target ? report_open(target, &x->report, &x->error) : 0;
+	int r = open_report(x);
 	if (r >= 0)
 		r = execution_run(&x->running, &x->session, &x->wish, &x->end, &x->error);
 	if (x->end.ended || r >= 0)

@@ -6,7 +6,6 @@
 #include "client/prompt.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +15,7 @@
 #include "client/place.h"
 #include "client/talk.h"
 #include "client/verb.h"
+#include "host/report/toolplace.h"
 #include "plan/embedded.h"
 
 enum { STATUS_CARREL = 125, TEMPLATE_MAX = 64 << 10, NAME_COUNT = 6 };
@@ -142,8 +142,11 @@ static int read_template(struct place *p, const char *file, const char **ret, st
 			e, ERROR_INTERNAL, "options", ENOENT, NULL, "there is no text");
 	}
 	char *text = arena_alloc(&p->arena, TEMPLATE_MAX + 1);
-	autofd int fd = fd_open_at(AT_FDCWD, file, O_RDONLY, 0);
-	ssize_t n = fd < 0 ? fd : text ? fd_read_file(fd, text, TEMPLATE_MAX) : -ENOMEM;
+	const struct toolplace tools = { &p->guard.roots[0].path, 1 };
+	autofd int fd = toolplace_open(&tools, &p->arena, file, e);
+	if (fd < 0)
+		return fd;
+	ssize_t n = text ? fd_read_file(fd, text, TEMPLATE_MAX) : -ENOMEM;
 	if (n < 0)
 		return error_set(
 			e, ERROR_USAGE, "options", (int)-n, file, "cannot read the template");

@@ -6,7 +6,6 @@
 #include "client/scratch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +21,7 @@
 #include "client/scratch_list.h"
 #include "client/talk.h"
 #include "client/verb.h"
+#include "host/report/toolplace.h"
 
 enum { STATUS_CARREL = 125 };
 enum { OPTION_SESSION, OPTION_OTHER, OPTION_COUNT };
@@ -79,10 +79,12 @@ static int run_put(const struct call *c)
 	autofd int fd = -1;
 
 	if (strcmp(file, "-") != 0) {
-		fd = fd_open_at(AT_FDCWD, file, O_RDONLY, 0);
+		const char *const dirs[] = { c->place->guard.roots[0].path, c->place->dir };
+		const struct toolplace tools = { dirs, 2 };
+
+		fd = toolplace_open(&tools, &c->place->arena, file, c->e);
 		if (fd < 0)
-			return error_set(c->e, ERROR_SCRATCH, "session", -fd, file,
-				"cannot read what is to be put");
+			return fd;
 	}
 	int r = scratch_put(c->place->scratch, c->words[0], fd < 0 ? STDIN_FILENO : fd,
 		c->other, &c->place->arena, &name, c->e);

@@ -79,7 +79,8 @@ enum path_kind {
 struct path_rule {
 	enum path_kind kind;
 	bool optional;
-	bool glob;        /* hide only: has *, ? or [; one component at a time, never ** */
+	bool glob; /* hide only: has *, ? or [; one component at a time, never ** */
+	bool records; /* protect only: records of sessions are believed there, no line makes it writable */
 	const char *path; /* source path; NULL for tmpfs */
 	const char *dest; /* bind and tmpfs; otherwise NULL */
 	uint64_t size;    /* tmpfs: bytes, 0 = kernel's default */
@@ -297,8 +298,8 @@ MUST_CHECK int policy_finish(struct policy *p, const char *default_profile,
 
 /*
  * policy_expand - put the names in and judge the locks. @names: all absolute; a line that needs one
- * that is NULL is an error, unless it is optional, hide or protect: then the line is dropped. A hide line
- * with ~ in front holds for all places that it may be about: see policy_hide_elsewhere().
+ * that is NULL is an error, unless it is optional, hide or protect: then the line is dropped. A hide or
+ * protect line with ~ in front holds for all places that it may be about: see policy_hide_elsewhere().
  * Returns 0, or -errno with @e: ERROR_POLICY, ERROR_USAGE, ERROR_LOCKED.
  */
 MUST_CHECK int policy_expand(

@@ -75,6 +75,12 @@ static const char *behind(const char *template, const char *prefix)
 									     : NULL;
 }
 
+/* Hidden; or protected, such as carrel's own policies and filters: the next launch may look at the other place. */
+static bool holds_elsewhere(const struct path_rule *rule)
+{
+	return rule->kind == PATH_HIDE || rule->kind == PATH_PROTECT;
+}
+
 int policy_hide_elsewhere(struct policy *p, const struct policy_names *names)
 {
 	struct place places[PLACES];
@@ -89,7 +95,7 @@ int policy_hide_elsewhere(struct policy *p, const struct policy_names *names)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->path_count; i++) {
 		rules[count++] = p->paths[i];
-		for (size_t k = 0; k < place_count && p->paths[i].kind == PATH_HIDE; k++) {
+		for (size_t k = 0; k < place_count && holds_elsewhere(&p->paths[i]); k++) {
 			const char *rest = behind(p->paths[i].path, places[k].prefix);
 
 			if (!rest)

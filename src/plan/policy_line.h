@@ -152,7 +152,8 @@ MUST_CHECK int template_value(
 
 /*
  * policy_hide_elsewhere - each `hide ~/X` once more for the account's home, and `hide ~/.config/X` for
- * $XDG_CONFIG_HOME (and so on) where these are other places. Before the names are put in. 0 or -ENOMEM.
+ * $XDG_CONFIG_HOME (and so on) where these are other places; each `protect ~/X` as well. Before the names are
+ * put in. 0 or -ENOMEM.
  * See: https://specifications.freedesktop.org/basedir-spec/latest/
  */
 MUST_CHECK int policy_hide_elsewhere(struct policy *p, const struct policy_names *names);

@@ -84,6 +84,15 @@ static bool is_shown_at(
 	return rest;
 }
 
+/* Whether it is, or lies in, another place where records are believed. */
+static bool is_records(const struct facts *facts, const char *source)
+{
+	for (size_t i = 0; i < facts->path_count; i++)
+		if (facts->paths[i].rule->records && path_below(facts->paths[i].path, source))
+			return true;
+	return false;
+}
+
 /*
  * What the host side will believe, or remove, no tool may write. What *contains* one of these places may be made
  * writable: the place in it is covered, and what leads there pinned.
@@ -98,7 +107,7 @@ static int check_writable(const struct policy *policy, const struct facts *facts
 		return refuse(policy, f,
 			"what is written here changes the kernel and the devices of the whole machine",
 			"it can be read as it is", e);
-	if (is_shown_at(facts, facts->state_dir, source, &below))
+	if (is_shown_at(facts, facts->state_dir, source, &below) || is_records(facts, source))
 		return refuse(policy, f,
 			"the records of sessions lie here: what writes them makes carrel move and "
 			"remove files",

@@ -88,18 +88,36 @@ for name in glob.glob(sys.argv[1] + "/carrel/filters/*.bpf"):
         open(name, "wb").write(data[:88] + code)
     except OSError as e:
         print("refused:" + str(e.errno))'
-	mkdir -m 0700 "$WS/cache"
-	export XDG_CACHE_HOME=$WS/cache
-	SETTINGS=(--syscall 'errno mkdir')
+	mkdir -m 0700 "$T/cache"
+	export XDG_CACHE_HOME=$T/cache
+	SETTINGS=(--syscall 'errno mkdir' --write "$T/cache")
 	session true
 	assert_status 0
-	[[ -n $(find "$WS/cache" -name '*.bpf') ]] || fail 'nothing is kept'
+	[[ -n $(find "$T/cache" -name '*.bpf') ]] || fail 'nothing is kept'
 	held attack_calls call io_uring_setup
-	session python3 -c "$forge" "$WS/cache"
+	session python3 -c "$forge" "$T/cache"
 	held_by refused:EPERM attack_calls call io_uring_setup
-	python3 -c "$forge" "$WS/cache"
+	python3 -c "$forge" "$T/cache"
 	session attack_calls call io_uring_setup
 	[[ $(verdict) == escaped ]] || fail 'control: a forged one has no effect'
+	# In the workspace it could be of a session that had another cache: the same file is not believed.
+	mv "$T/cache" "$WS/cache"
+	SETTINGS=(--syscall 'errno mkdir')
+	XDG_CACHE_HOME=$WS/cache held attack_calls call io_uring_setup
+}
+
+@test "who moves carrel's own places for one session has not left them to its tools" {
+	local dir
+
+	umask 077
+	for dir in .config .cache; do
+		mkdir "$HOME/$dir"
+		XDG_CONFIG_HOME=$T/c XDG_CACHE_HOME=$T/c carrel run --write "$HOME/$dir" -- \
+			sh -c 'mkdir "$0/carrel" "$0/other"; echo "net host" >"$0/carrel/policy"; :' "$HOME/$dir"
+		[[ -d $HOME/$dir/other ]] || fail 'control: nothing can be made there'
+		[[ ! -e $HOME/$dir/carrel ]] || fail "the next launch would obey what is in ~/$dir"
+		assert_matches "$stderr" "quarantined, since the host would obey it: .*/$dir/carrel"
+	done
 }
 
 @test "a command is not taken for a setting" {

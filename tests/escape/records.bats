@@ -153,3 +153,77 @@ for i in range(20000):
 	refute_matches "$stderr" 'quarantined'
 	rm -rf "$BASE"/*.quarantine
 }
+
+# forge_place DIR: what a tool does to be obeyed in a place of records: DIR/sessions and a record in it.
+forge_place() {
+	cat >"$WS/forge" <<-'EOF'
+		umask 077
+		mkdir -p "$1/sessions/$3" || exit 0
+		ln -s "$PWD/carrel-$3" "$1/sessions/$3/where"
+		printf 'absent\0%s\0%s\0%s\0' "$2" "$2/.ssh/id" 0 >"$1/sessions/$3/protected"
+	EOF
+	sh "$WS/forge" "$1" "$HOME" "$ID"
+}
+
+@test "records that a session with another state directory makes where others look are not obeyed" {
+	local name place other=$T/other
+
+	(umask 077 && mkdir "$HOME/.local" "$HOME/.local/state" "$HOME/run" "$HOME/base")
+	for name in home runtime tmp; do
+		make_key
+		local -a settings=()
+		case $name in
+		home) place=$HOME/.local/state/carrel settings=(--write "$HOME/.local/state") ;;
+		runtime)
+			place=$HOME/run/carrel settings=(--write "$HOME/run")
+			export XDG_RUNTIME_DIR=$HOME/run
+			;;
+		tmp)
+			is_root && continue # tools have another uid
+			place=/tmp/carrel-$EUID settings=(--scratch-base "$HOME/base" --write /tmp)
+			[[ ! -e $place ]] || continue
+			;;
+		esac
+		# The control arm: made on the host it is obeyed, in this environment.
+		forge_place "$place"
+		carrel gc
+		assert_matches "$output" "removed carrel-$ID"
+		[[ ! -e $HOME/.ssh/id ]] || fail "$name: a record is not obeyed there: this test shows nothing"
+		rm -r "$place"
+		make_key
+		XDG_STATE_HOME=$other carrel run "${settings[@]}" -- sh forge "$place" "$HOME" "$ID"
+		[[ ! -e $place/sessions/$ID ]] || fail "$name: the record is there"
+		carrel gc
+		refute_matches "$output" "removed carrel-$ID"
+		key_stays
+		# Nor where it is there already, nor when it is named.
+		(umask 077 && mkdir -p "$place")
+		XDG_STATE_HOME=$other carrel run "${settings[@]}" -- sh forge "$place" "$HOME" "$ID"
+		[[ ! -e $place/sessions ]] || fail "$name: made in what existed"
+		[[ $name != home ]] || {
+			XDG_STATE_HOME=$other carrel run --write "$place" -- true
+			assert_refused 'the records of sessions lie here'
+		}
+		rm -r "$place"
+	done
+	rm -rf /tmp/.carrel-quarantine-*/"carrel-$EUID.quarantined"
+	find "$HOME" -name '.carrel-quarantine-*' -prune -exec rm -r {} +
+}
+
+@test "a state directory in the workspace is refused: a session with another one could have made it" {
+	make_key
+	session true # the usual one
+	forge_place "$WS/.state/carrel"
+	XDG_STATE_HOME=$WS/.state session true
+	assert_refused 'the state directory lies in the workspace'
+	ln -s "$WS/.state" "$T/link"
+	XDG_STATE_HOME=$T/link session true
+	assert_refused 'the state directory lies in the workspace'
+	key_stays
+	# The control arm: beside the workspace the same is obeyed.
+	mv "$WS/.state" "$T/state"
+	XDG_STATE_HOME=$T/state session true
+	assert_status 0
+	wait_for test ! -e "$HOME/.ssh/id"
+	wait_for test ! -e "$T/state/carrel/sessions/$ID"
+}

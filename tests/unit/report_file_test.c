@@ -120,7 +120,7 @@ static void must_open(const char *target, struct report_file *ret)
 {
 	struct error e = { 0 };
 
-	if (report_open(target, ret, &e) < 0)
+	if (report_open(target, NULL, ret, &e) < 0)
 		fail_msg("%s: %s (%s)", target, e.what, strerror(e.errnum));
 }
 
@@ -139,7 +139,7 @@ static void refused(const char *target, int errnum)
 	struct error e = { 0 };
 	int entries = entries_here(), descriptors = open_descriptors();
 
-	assert_int_equal(report_open(target, &f, &e), -errnum);
+	assert_int_equal(report_open(target, NULL, &f, &e), -errnum);
 	assert_int_equal(e.code, ERROR_REPORT);
 	assert_int_equal(e.errnum, errnum);
 	assert_string_equal(e.stage, "report");
@@ -532,14 +532,14 @@ static void full_disk(void)
 	memset(word, 'w', sizeof(word) - 1);
 	report_init(&r, long_command);
 	CHECK(mknod("r", S_IFREG | 0600, 0) == 0 && write_text("r", "old"));
-	CHECK(report_open("r", &f, &e) == 0);
+	CHECK(report_open("r", NULL, &f, &e) == 0);
 	CHECK(report_write(&f, &r, &e) == -ENOSPC);
 	CHECK(e.code == ERROR_REPORT && e.errnum == ENOSPC);
 	CHECK(file_starts("r", "old") && entries_here() == 1);
-	CHECK(report_open("new", &f, NULL) == 0);
+	CHECK(report_open("new", NULL, &f, NULL) == 0);
 	CHECK(report_write(&f, &r, NULL) == -ENOSPC);
 	CHECK(entries_here() == 1);
-	CHECK(report_open("r", &f, NULL) == 0); /* the control: a small one fits */
+	CHECK(report_open("r", NULL, &f, NULL) == 0); /* the control: a small one fits */
 	CHECK(write_report(&f, NULL) == 0 && is_report("r"));
 }
 
@@ -561,12 +561,12 @@ static void named_new(void)
 {
 	struct report_file f = { 0 };
 
-	CHECK(report_open("r", &f, NULL) == 0);
+	CHECK(report_open("r", NULL, &f, NULL) == 0);
 	CHECK(f.kind == REPORT_FILE_NAMED);
 	CHECK(entries_here() == 0); /* no name of ours while the session runs */
 	report_discard(&f);
 	CHECK(entries_here() == 0);
-	CHECK(report_open("r", &f, NULL) == 0);
+	CHECK(report_open("r", NULL, &f, NULL) == 0);
 	CHECK(write_report(&f, NULL) == 0);
 	CHECK(is_report("r") && entries_here() == 1);
 	CHECK(unlink("r") == 0);
@@ -579,12 +579,12 @@ static void named_replaced(void)
 	const struct rlimit large = { RLIM_INFINITY, RLIM_INFINITY };
 
 	CHECK(mknod("r", S_IFREG | 0600, 0) == 0 && write_text("r", "old"));
-	CHECK(report_open("r", &f, NULL) == 0);
+	CHECK(report_open("r", NULL, &f, NULL) == 0);
 	CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
 	CHECK(write_report(&f, NULL) == -EFBIG);
 	CHECK(setrlimit(RLIMIT_FSIZE, &large) == 0);
 	CHECK(file_starts("r", "old") && entries_here() == 1);
-	CHECK(report_open("r", &f, NULL) == 0);
+	CHECK(report_open("r", NULL, &f, NULL) == 0);
 	CHECK(write_report(&f, NULL) == 0);
 	CHECK(is_report("r") && entries_here() == 1);
 	CHECK(unlink("r") == 0);
@@ -692,12 +692,12 @@ static void write_to_stderr(void)
 	int fd = open("r", O_WRONLY | O_CREAT, 0600);
 
 	CHECK(dup2(fd, 2) == 2 && close(fd) == 0);
-	CHECK(report_open("/dev/stderr", &f, NULL) == 0);
+	CHECK(report_open("/dev/stderr", NULL, &f, NULL) == 0);
 	CHECK(fcntl(f.fd, F_GETFD) == FD_CLOEXEC && f.fd > 2);
 	CHECK(write_report(&f, NULL) == 0);
 	CHECK(fcntl(2, F_GETFD) == 0); /* the command's stderr is as it was */
 	CHECK(close(2) == 0);
-	CHECK(report_open("fd:2", &f, NULL) == -EBADF);
+	CHECK(report_open("fd:2", NULL, &f, NULL) == -EBADF);
 }
 
 static void test_stderr(void **state)
@@ -755,7 +755,7 @@ static void test_slow_reader(void **state)
 	if (pid == 0) {
 		CHECK(close(ends[0]) == 0 && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
 		report_init(&r, words);
-		CHECK(report_open(fd_name("fd:", ends[1]), &f, NULL) == 0);
+		CHECK(report_open(fd_name("fd:", ends[1]), NULL, &f, NULL) == 0);
 		CHECK(report_write(&f, &r, NULL) == 0);
 		_exit(0);
 	}

@@ -70,7 +70,7 @@ static void write_report(const struct report *r)
 	struct report_file f = { 0 };
 	struct error e = { 0 };
 
-	assert_int_equal(report_open("report.json", &f, &e), 0);
+	assert_int_equal(report_open("report.json", NULL, &f, &e), 0);
 	assert_int_equal(report_write(&f, r, &e), 0);
 	assert_int_equal(e.code, ERROR_NONE);
 }

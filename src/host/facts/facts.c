@@ -267,6 +267,13 @@ static int find_state_dir(
 		return r == -ENOMEM ? r
 				    : error_set(e, ERROR_STATE, "facts", -r, path,
 					      "cannot look at the state directory");
+	/* A session that had another one could write it. */
+	if (path_below(f->workspace, found.path)) {
+		r = error_set(e, ERROR_STATE, "facts", 0, path,
+			"the state directory lies in the workspace");
+		error_hint(e, "name a directory of your own with XDG_STATE_HOME");
+		return r;
+	}
 	f->state_dir = found.path;
 	return 0;
 }

@@ -140,7 +140,9 @@ int facts_split(struct facts *facts, struct arena *a, struct error *e)
 		if (facts->system[places[i]].exists)
 			r = split_above(&s, facts->system[places[i]].path);
 	for (size_t i = 0; i < facts->path_count && r >= 0; i++)
-		if (facts->paths[i].rule->kind == PATH_HIDE && facts->paths[i].exists)
+		if ((facts->paths[i].rule->kind == PATH_HIDE ||
+			    facts->paths[i].rule->records) &&
+			facts->paths[i].exists)
 			r = split_above(&s, facts->paths[i].path);
 	facts->splits = s.splits;
 	facts->split_count = s.count;

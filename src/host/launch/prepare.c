@@ -14,17 +14,22 @@
 
 #include "host/facts/facts.h"
 #include "host/facts/facts_split.h"
+#include "host/facts/resolve.h"
 #include "host/load/filter_cache.h"
 #include "host/load/policy_file.h"
 #include "host/machine/container.h"
 #include "host/machine/refusal.h"
 #include "host/promote/promote_guard.h"
 #include "host/session/session.h"
+#include "host/session/state_place.h"
 #include "plan/embedded.h"
 #include "plan/path.h"
 #include "plan/plan_build.h"
 
-enum { ARENA_SIZE = 64 << 20 }; /* address space; pages are taken as they are touched */
+enum {
+	ARENA_SIZE = 64 << 20,
+	REPORT_ARENA_SIZE = 1 << 20
+}; /* address space; pages are taken as they are touched */
 #define SYSTEM_POLICY_DIR "/etc/carrel"
 #define SYSTEM_POLICY SYSTEM_POLICY_DIR "/policy"
 
@@ -135,6 +140,40 @@ static int copy_command(struct prepared *p, int argc, const char *const *argv, s
 	return 0;
 }
 
+/*
+ * A sweep believes the records in all of these places, and later ones may run in another environment: what is not
+ * this launch's place is not the tools' either.
+ */
+static int protect_records(struct prepared *p, const char *state_dir,
+	const char *const *environment, struct error *e)
+{
+	struct policy *policy = &p->policy;
+	char path[STATE_PATH_MAX];
+	struct path_rule *rules =
+		arena_array(&p->arena, policy->path_count + STATE_PLACES, sizeof(*rules));
+
+	if (!rules)
+		return no_memory(-ENOMEM, e);
+	if (policy->path_count)
+		memcpy(rules, policy->paths, policy->path_count * sizeof(*rules));
+	policy->paths = rules;
+	for (unsigned n = 0; n < STATE_PLACES; n++) {
+		if (state_place_path(environment, n, path) < 0 || !strcmp(path, state_dir))
+			continue;
+		const char *copy = arena_copy(&p->arena, path, strlen(path));
+		if (!copy)
+			return no_memory(-ENOMEM, e);
+		rules[policy->path_count++] = (struct path_rule){
+			.kind = PATH_PROTECT,
+			.optional = true,
+			.records = true,
+			.path = copy,
+			.source = { .layer = LAYER_DEFAULT, .file = "records" },
+		};
+	}
+	return 0;
+}
+
 static int choose_filter(struct prepared *p, const char *const *cache_env,
 	const struct embedded_filter **ret, struct error *e)
 {
@@ -150,6 +189,18 @@ static int choose_filter(struct prepared *p, const char *const *cache_env,
 	return *ret ? 0
 		    : error_set(e, ERROR_POLICY, "policy", ENOENT, name,
 			      "there is no such system-call filter");
+}
+
+/* What lies there a session that had another cache could have made: nothing of it is believed, and nothing kept. */
+static bool is_cache_in_workspace(struct prepared *p, const char *cache)
+{
+	struct resolver res = { .arena = &p->arena };
+	struct resolved found;
+	bool is = cache && resolve_path(&res, cache, 0, &found) == 0 &&
+		path_below(p->facts.workspace, found.path);
+
+	resolve_done(&res);
+	return is;
 }
 
 /* @cache_env: where the cache of compiled filters is; NULL: none is looked at or written. */
@@ -283,6 +334,20 @@ static int choose_state_dir(struct prepared *p, bool dry, char path[STATE_PATH_M
 	return 0;
 }
 
+int prepare_report(struct prepared *p, struct report_file *ret, struct error *e)
+{
+	struct toolplace place;
+	struct arena arena; /* the plan's is sealed */
+	int r = arena_init(&arena, REPORT_ARENA_SIZE);
+
+	if (r < 0)
+		return no_memory(r, e);
+	r = toolplace_of(&place, &arena, &p->facts);
+	r = r < 0 ? no_memory(r, e) : report_open(p->policy.report.value, &place, ret, e);
+	arena_free(&arena);
+	return r;
+}
+
 int prepare_begin(struct prepared **ret, struct error *e)
 {
 	struct arena arena;
@@ -337,7 +402,13 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 		r = facts_names(&names, &p->arena, &p->facts, environment, e);
 	if (r >= 0)
 		r = policy_expand(&p->policy, &names, e);
-	return r < 0 ? r : make_plan(p, until == PREPARE_DRY ? NULL : environment, e);
+	if (r >= 0)
+		r = protect_records(p, state_dir, environment, e);
+	if (r < 0)
+		return r;
+	if (until == PREPARE_DRY || is_cache_in_workspace(p, names.xdg_cache_home))
+		return make_plan(p, NULL, e);
+	return make_plan(p, environment, e);
 }
 
 int prepare(struct prepared *ret, enum prepare_until until, int argc, const char *const *argv,

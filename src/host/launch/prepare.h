@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "host/facts/identity.h"
+#include "host/report/report_file.h"
 #include "plan/plan.h"
 
 struct prepared {
@@ -55,6 +56,9 @@ MUST_CHECK int prepare_with(struct prepared *p, const struct identity *identity,
 	enum prepare_until until, int argc, const char *const *argv, int first,
 	const char *const *environment, struct policy_verb_flag *flags, size_t flag_count,
 	struct error *e);
+
+/* prepare_report - open what the policy's `report` names, as far as it got: report_open(). */
+MUST_CHECK int prepare_report(struct prepared *p, struct report_file *ret, struct error *e);
 
 /* prepare_free - give the memory back. */
 void prepare_free(struct prepared *p);

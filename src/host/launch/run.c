@@ -197,7 +197,7 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 	 * could be read, a report says why the rest failed. */
 	if (!run->p->help && run->p->policy.report.value) {
 		struct error late = { 0 };
-		int opened = report_open(run->p->policy.report.value, &run->report_file, &late);
+		int opened = prepare_report(run->p, &run->report_file, &late);
 
 		if (opened < 0 && r >= 0) {
 			*e = late;

@@ -216,6 +216,15 @@ static int refuse_symlink(const struct report_file *f, struct error *e)
 	return r;
 }
 
+/* Nobody may read it, and then no time-out holds. */
+static int refuse_stream(const struct report_file *f, struct error *e)
+{
+	int r = refuse(e, EINVAL, f->target, "the report is a FIFO where tools can make one");
+
+	error_hint(e, "have it elsewhere, or pass a descriptor (fd:N)");
+	return r;
+}
+
 static int open_by_type(struct report_file *f, struct error *e)
 {
 	struct stat st;
@@ -230,6 +239,8 @@ static int open_by_type(struct report_file *f, struct error *e)
 
 		return r < 0 ? r : open_file(f, e);
 	}
+	if ((S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) && f->of_tools)
+		return refuse_stream(f, e);
 	if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
 		return open_stream(f, e);
 	if (S_ISLNK(st.st_mode))
@@ -253,7 +264,8 @@ static int open_directory(const char *target, const char *name)
 	return fd;
 }
 
-static int open_path(const char *target, struct report_file *ret, struct error *e)
+static int open_path(const char *target, const struct toolplace *place, struct report_file *ret,
+	struct error *e)
 {
 	const char *slash = strrchr(target, '/');
 	const char *name = slash ? slash + 1 : target;
@@ -269,7 +281,11 @@ static int open_path(const char *target, struct report_file *ret, struct error *
 	if (dirfd < 0)
 		return refuse(e, -dirfd, target, "cannot open the report's directory");
 	f.dirfd = dirfd;
-	int r = open_by_type(&f, e);
+	int r = place ? toolplace_check_dir(
+				place, target, (size_t)(name - target), dirfd, &f.of_tools, e)
+		      : 0;
+	if (r >= 0)
+		r = open_by_type(&f, e);
 	if (r < 0 || f.dry)
 		return r;
 	f.dirfd = take_fd(&dirfd);
@@ -277,26 +293,29 @@ static int open_path(const char *target, struct report_file *ret, struct error *
 	return 0;
 }
 
-static int open_target(const char *target, struct report_file *ret, struct error *e)
+static int open_target(const char *target, const struct toolplace *place,
+	struct report_file *ret, struct error *e)
 {
 	const char *digits = descriptor_text(target);
 
 	if (!*target)
 		return refuse(e, EINVAL, NULL, "the report's name is empty");
-	return digits ? open_descriptor(target, digits, ret, e) : open_path(target, ret, e);
+	return digits ? open_descriptor(target, digits, ret, e)
+		      : open_path(target, place, ret, e);
 }
 
-int report_open(const char *target, struct report_file *ret, struct error *e)
+int report_open(const char *target, const struct toolplace *place, struct report_file *ret,
+	struct error *e)
 {
 	ret->dry = false;
-	return open_target(target, ret, e);
+	return open_target(target, place, ret, e);
 }
 
 int report_check(const char *target, struct error *e)
 {
 	struct report_file f = { .dry = true };
 
-	return open_target(target, &f, e);
+	return open_target(target, NULL, &f, e);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */

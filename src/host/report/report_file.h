@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "host/report/toolplace.h"
 
 enum report_file_kind {
 	REPORT_FILE_NONE,    /* no report was asked for; a zeroed struct is this */
@@ -25,6 +26,7 @@ enum report_file_kind {
 struct report_file {
 	enum report_file_kind kind;
 	bool dry;           /* nothing is opened or made: report_check() */
+	bool of_tools;      /* what is beside it tools may have made */
 	int fd;             /* what is written to; -1 for NAMED until report_file_begin() */
 	int dirfd;          /* O_PATH; -1 for STREAM */
 	const char *target; /* as it was asked for; borrowed */
@@ -36,6 +38,7 @@ struct report_file {
  * report_open - get everything that writing needs, and change nothing that can be seen.
  * @target: a path, or "fd:N" with N >= 2 (also as /dev/fd/N, /dev/stderr, /proc/self/fd/N).
  *          Borrowed until report_write() or report_discard().
+ * @place:  where tools can write: no link of theirs is followed on the way, and no FIFO opened there. NULL: nowhere.
  *
  * A path that does not exist or is a regular file is written to an unnamed file in the same
  * directory and put in place at the end, with the permissions an ordinary new file gets (0666 less
@@ -48,7 +51,8 @@ struct report_file {
  * device or a socket), EBADF (not open for writing), EISDIR, ELOOP (a symbolic link), EACCES, ...
  * See: open(2) O_TMPFILE, path_resolution(7).
  */
-MUST_CHECK int report_open(const char *target, struct report_file *ret, struct error *e);
+MUST_CHECK int report_open(const char *target, const struct toolplace *place,
+	struct report_file *ret, struct error *e);
 
 /*
  * report_check - what report_open() would come to, as far as can be said without opening or making anything.

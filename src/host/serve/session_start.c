@@ -182,7 +182,7 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 		error_hint(e, "carrel exec -s ID -- COMMAND runs one in the session");
 	}
 	if (r >= 0 && !s->p->help && s->p->policy.report.value)
-		r = report_open(s->p->policy.report.value, &s->report_file, e);
+		r = prepare_report(s->p, &s->report_file, e);
 	if (r >= 0)
 		r = open_parent(s);
 	return r;

@@ -76,8 +76,7 @@ static int in_account(char ret[STATE_PATH_MAX], const char *home)
 	return r;
 }
 
-/* The @n-th of the list in the header. 0, or -errno where this caller has none. */
-static int path_of(unsigned n, const char *const *environment, char ret[STATE_PATH_MAX])
+int state_place_path(const char *const *environment, unsigned n, char ret[STATE_PATH_MAX])
 {
 	const char *asked = facts_env(environment, "XDG_STATE_HOME");
 	const char *home = facts_env(environment, "HOME");
@@ -169,7 +168,7 @@ static bool is_passed_over(int r)
 int state_place_nth(struct state_place *ret, const char *const *environment, unsigned n)
 {
 	struct state_place s = { .dir = -1 };
-	int r = path_of(n, environment, s.path);
+	int r = state_place_path(environment, n, s.path);
 
 	if (r >= 0)
 		r = open_place(&s, false);
@@ -209,7 +208,7 @@ int state_place_open(
 	int r = 0;
 
 	for (unsigned n = 0; n < STATE_PLACES && r == 0; n++) {
-		if (path_of(n, environment, s.path) < 0)
+		if (state_place_path(environment, n, s.path) < 0)
 			continue;
 		r = try_place(&s, make, e);
 		if (n == 0) /* it was named: no other will do */

@@ -11,7 +11,9 @@
  *   /tmp/carrel-UID, for a container that has no home.
  * It outlives a restart of the machine where the scratch does, so the home comes first. In every session it is
  * covered (plan/tree_own.c), and no policy makes it writable (plan/tree_check.c): whoever can write in there
- * can make the host side move and remove what is the caller's.
+ * can make the host side move and remove what is the caller's. Of the others of the list, which a sweep from
+ * another environment believes, none is written or made by tools either (host/launch/prepare.c); and none that lies in
+ * the workspace is used, where a session from another environment could have made it.
  *
  * In it: sessions/ID/, a record for each session (host/session/record.h); run/, control sockets where there is no
  * runtime directory (host/session/state.h); notices, what a sweep in the background has to say (host/session/sweeper.h).
@@ -38,6 +40,10 @@ struct state_place {
  */
 MUST_CHECK int state_place_open(
 	struct state_place *ret, const char *const *environment, bool make, struct error *e);
+
+/* state_place_path - the path of place @n of the list, whatever is there. 0, or -errno where this caller has none. */
+MUST_CHECK int state_place_path(
+	const char *const *environment, unsigned n, char ret[STATE_PATH_MAX]);
 
 /*
  * state_place_nth - for those who look for all that there are: the one at place @n of the list, counted from 0
