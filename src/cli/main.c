@@ -58,7 +58,7 @@ static const struct verb verbs[] = {
 	{ "pad", "carrel-agent", NULL, "the scratchpad of a session" },
 	{ "help", NULL, verb_help, "this text" },
 };
-enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]), STATUS_CARREL = 125 };
+enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
 static int print(int fd, const char *const *parts, size_t count)
 {

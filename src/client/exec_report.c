@@ -13,7 +13,7 @@
 #include "host/report/output.h"
 #include "host/report/report.h"
 
-enum { STATUS_CARREL = 125, ARENA_SIZE = 65536 };
+enum { ARENA_SIZE = 65536 };
 
 static enum report_limit limit_of(uint32_t limit)
 {

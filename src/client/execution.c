@@ -398,16 +398,16 @@ int execution_status(const struct execution_end *end, const struct client_sessio
 	int r;
 
 	if (!end->ended)
-		return end->number ? 0 : 125;
+		return end->number ? 0 : STATUS_CARREL;
 	if (how->limit == CONTROL_LIMIT_TIMEOUT)
-		return 124;
+		return STATUS_TIMED_OUT;
 	if (how->started == STARTED_NO && how->number)
 		return explain_unstarted(how, session, wish, e);
 	if (how->started == STARTED_NO) {
 		r = error_set(e, ERROR_PROTOCOL, "session", 0, name,
 			"the command was killed before it began");
 		(void)r; /* the status says it */
-		return 125;
+		return STATUS_CARREL;
 	}
 	if (how->started == STARTED_UNKNOWN && (full || !how->wait_status)) {
 		r = error_set(e, full ? ERROR_LIMIT : ERROR_PROTOCOL, "session",
@@ -420,7 +420,7 @@ int execution_status(const struct execution_end *end, const struct client_sessio
 				"it needs some hundred KiB, a shell a few MiB, beside what is left in "
 				"/dev/shm: remove files there, end the session, or give more with "
 				"--memory");
-		return 125;
+		return STATUS_CARREL;
 	}
 	return WIFSIGNALED(how->wait_status) ? 128 + WTERMSIG(how->wait_status)
 					     : WEXITSTATUS(how->wait_status);

@@ -25,8 +25,6 @@
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-enum { STATUS_CARREL = 125 };
-
 static int full(struct error *e)
 {
 	return error_set(

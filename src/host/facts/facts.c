@@ -338,8 +338,7 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 		r = find_state_dir(&f, &res, state_dir, e);
 	resolve_done(&res);
 	if (r < 0)
-		return e && e->code ? r
-				    : error_set(e, ERROR_LIMIT, "facts", -r, NULL, "no memory");
+		return e && e->code ? r : error_no_memory(e, "facts");
 	f.links = res.links;
 	f.link_count = res.link_count;
 	*ret = f;

@@ -25,11 +25,6 @@ struct splitter {
 	struct error *e;
 };
 
-static int no_memory(struct splitter *s)
-{
-	return error_set(s->e, ERROR_LIMIT, "facts", ENOMEM, NULL, "no memory");
-}
-
 static unsigned char type_of(int dir, const struct beneath_entry *entry)
 {
 	struct stat st;
@@ -62,7 +57,7 @@ static int add_entry(struct splitter *s, struct split_fact *split, struct split_
 		arena_push(s->arena, *entries, split->count, sizeof(**entries));
 	const char *name = arena_copy(s->arena, entry->name, strlen(entry->name));
 	if (!grown || !name)
-		return no_memory(s);
+		return error_no_memory(s->e, "facts");
 	grown[split->count++] = (struct split_entry){ name, type == DT_DIR };
 	*entries = grown;
 	split->entries = grown;
@@ -100,13 +95,13 @@ static int add_split(struct splitter *s, const char *path, size_t length)
 		if (!strncmp(s->splits[i].path, path, length) && !s->splits[i].path[length])
 			return 0;
 	struct split_fact split = { .path = arena_copy(s->arena, path, length) };
-	int r = split.path ? list(s, &split) : no_memory(s);
+	int r = split.path ? list(s, &split) : error_no_memory(s->e, "facts");
 	if (r < 0)
 		return r;
 	struct split_fact *grown =
 		arena_push(s->arena, s->splits, s->count, sizeof(*s->splits));
 	if (!grown)
-		return no_memory(s);
+		return error_no_memory(s->e, "facts");
 	grown[s->count++] = split;
 	s->splits = grown;
 	return 0;
@@ -117,7 +112,7 @@ static int split_above(struct splitter *s, const char *path)
 {
 	size_t length = strlen(path);
 	char *part = arena_copy(s->arena, path, length);
-	int r = part ? 0 : no_memory(s);
+	int r = part ? 0 : error_no_memory(s->e, "facts");
 
 	while (r >= 0 && length > 1) {
 		length = path_parent_length(part);

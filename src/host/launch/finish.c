@@ -15,7 +15,7 @@
 #include "host/promote/promote_session.h"
 #include "host/report/output.h"
 
-enum { STATUS_CARREL = 125, CLOSE_ARENA_SIZE = 64 << 20 };
+enum { CLOSE_ARENA_SIZE = 64 << 20 };
 
 /* What the user must hear although the session itself went well. */
 static void complain(struct finish *f, const struct error *e)

@@ -200,7 +200,7 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 	(void)umask(l.umask & ~(mode_t)S_IRWXU);
 	/* Ignored by a caller, children would vanish without a status: wait(2). */
 	if (!l.box || sigaction(SIGCHLD, &dfl, NULL) < 0)
-		return error_set(e, ERROR_LIMIT, "launch", ENOMEM, NULL, "no memory");
+		return error_no_memory(e, "launch");
 	int r = start_init(&l, identity, e);
 	*ret = l;
 	return r;

@@ -33,11 +33,6 @@ enum {
 #define SYSTEM_POLICY_DIR "/etc/carrel"
 #define SYSTEM_POLICY SYSTEM_POLICY_DIR "/policy"
 
-static int no_memory(int r, struct error *e)
-{
-	return error_set(e, ERROR_LIMIT, "options", -r, NULL, "no memory");
-}
-
 /*
  * Whether nobody made that policy. One that cannot be seen may be there, and so is a link that leads
  * nowhere: what it says must not be passed over. The user's own alone may lie in a home that is
@@ -153,7 +148,7 @@ static int protect_records(struct prepared *p, const char *state_dir,
 		arena_array(&p->arena, policy->path_count + STATE_PLACES, sizeof(*rules));
 
 	if (!rules)
-		return no_memory(-ENOMEM, e);
+		return error_no_memory(e, "options");
 	if (policy->path_count)
 		memcpy(rules, policy->paths, policy->path_count * sizeof(*rules));
 	policy->paths = rules;
@@ -162,7 +157,7 @@ static int protect_records(struct prepared *p, const char *state_dir,
 			continue;
 		const char *copy = arena_copy(&p->arena, path, strlen(path));
 		if (!copy)
-			return no_memory(-ENOMEM, e);
+			return error_no_memory(e, "options");
 		rules[policy->path_count++] = (struct path_rule){
 			.kind = PATH_PROTECT,
 			.optional = true,
@@ -250,7 +245,8 @@ static int read_layers(struct prepared *p, int argc, const char *const *argv, in
 		const char *path = arena_join(
 			&p->arena, res->names->xdg_config_home, '/', "carrel/policy");
 
-		r = path ? add_layer(p, LAYER_USER, path, res, e) : no_memory(-ENOMEM, e);
+		r = path ? add_layer(p, LAYER_USER, path, res, e)
+			 : error_no_memory(e, "options");
 	}
 	return r < 0 ? r : policy_finish(&p->policy, "agent", res, e);
 }
@@ -341,9 +337,10 @@ int prepare_report(struct prepared *p, struct report_file *ret, struct error *e)
 	int r = arena_init(&arena, REPORT_ARENA_SIZE);
 
 	if (r < 0)
-		return no_memory(r, e);
+		return error_no_memory(e, "options");
 	r = toolplace_of(&place, &arena, &p->facts);
-	r = r < 0 ? no_memory(r, e) : report_open(p->policy.report.value, &place, ret, e);
+	r = r < 0 ? error_no_memory(e, "options")
+		  : report_open(p->policy.report.value, &place, ret, e);
 	arena_free(&arena);
 	return r;
 }
@@ -355,7 +352,7 @@ int prepare_begin(struct prepared **ret, struct error *e)
 	struct prepared *p = r < 0 ? NULL : arena_alloc(&arena, sizeof(*p));
 
 	if (!p)
-		return no_memory(r < 0 ? r : -ENOMEM, e);
+		return error_no_memory(e, "options");
 	p->arena = arena;
 	p->records = -1;
 	*ret = p;
@@ -417,7 +414,7 @@ int prepare(struct prepared *ret, enum prepare_until until, int argc, const char
 {
 	*ret = (struct prepared){ .records = -1 };
 	int r = arena_init(&ret->arena, ARENA_SIZE);
-	return r < 0 ? no_memory(r, e)
+	return r < 0 ? error_no_memory(e, "options")
 		     : prepare_with(ret, NULL, until, argc, argv, first, environment, flags,
 			       flag_count, e);
 }

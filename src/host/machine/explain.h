@@ -8,13 +8,6 @@
 #include "base/error.h"
 #include "plan/plan.h"
 
-enum {
-	STATUS_TIMED_OUT = 124,
-	STATUS_CARREL = 125,
-	STATUS_NOT_EXECUTABLE = 126,
-	STATUS_NOT_FOUND = 127,
-};
-
 /* explain_clone - creating the namespaces of a session, @live or not, failed with @errnum. Fills @e, returns -errno. */
 int explain_clone(int errnum, bool live, struct error *e);
 

@@ -111,7 +111,7 @@ int refusal_find(
 	if (r >= 0 &&
 		((shared->error && !found.namespaces) ||
 			(!shared->error && shared->proc < 0 && !found.proc)))
-		r = error_set(e, ERROR_LIMIT, "facts", ENOMEM, NULL, "no memory");
+		r = error_no_memory(e, "facts");
 	if (keyring_is_refused())
 		found.keyring = "keyctl is refused here, to the command as well";
 	(void)munmap(shared, sizeof(*shared));

@@ -13,8 +13,6 @@
 
 #include "base/fd.h"
 
-enum { STATUS_CARREL = 125 };
-
 int libexec_path(const char *program, char *ret_path, size_t size)
 {
 	char self[PATH_MAX / 2];

@@ -285,7 +285,7 @@ int promote_guard_foresee(const struct plan *plan, struct arena *a, struct error
 	int r = policy->promote_count ? promote_guard_from_plan(&guard, a, plan) : 0;
 
 	if (r < 0)
-		return error_set(e, ERROR_LIMIT, "plan", -r, NULL, "no memory");
+		return error_no_memory(e, "plan");
 	for (size_t i = 0; i < policy->promote_count && r == 0; i++) {
 		const struct promote_rule *rule = &policy->promotes[i];
 		struct resolved found;

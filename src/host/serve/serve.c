@@ -360,7 +360,7 @@ int serve(const struct plan *plan, struct launch *l, struct signals *signals,
 	*ret = (struct serve_outcome){ .op = -1 };
 	if (!s) {
 		launch_kill(l);
-		return error_set(e, ERROR_LIMIT, "supervise", ENOMEM, NULL, "no memory");
+		return error_no_memory(e, "supervise");
 	}
 	s->plan = plan;
 	s->launch = l;

@@ -284,7 +284,7 @@ static int keep_request(
 	struct control_message *kept = malloc(sizeof(*kept));
 
 	if (!kept)
-		return error_set(e, ERROR_LIMIT, "session", ENOMEM, NULL, "no memory");
+		return error_no_memory(e, "session");
 	memcpy(kept, m, offsetof(struct control_message, body) + m->size + 1);
 	m->fd_count = 0;
 	slot->request = kept;

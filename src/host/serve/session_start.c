@@ -38,7 +38,7 @@
 #include "host/session/sweeper.h"
 #include "host/stdio/budget.h"
 
-enum { STATUS_CARREL = 125, LOG_MAX = 32768, GUARD_ARENA_SIZE = 4 << 20 };
+enum { LOG_MAX = 32768, GUARD_ARENA_SIZE = 4 << 20 };
 enum { FLAG_JSON, FLAG_FOREGROUND, FLAG_DIE_WITH, FLAG_COUNT };
 
 struct start {

@@ -20,8 +20,6 @@
 #include "host/session/state_sweep.h"
 #include "host/session/sweeper.h"
 
-enum { STATUS_CARREL = 125 };
-
 /* What gc does to what it finds. */
 struct gc {
 	bool dry_run;
