@@ -2,13 +2,13 @@
  * capture.h - an output stream of a tool, kept within a budget of characters.
  *
  * Runs in: carrel-agent, outside. Head, marker, tail and the file of the full output are those of
- * host/budget.h; here they end in memory instead of in a descriptor. May not: hold more than the budget.
+ * host/stdio/budget.h; here they end in memory instead of in a descriptor. May not: hold more than the budget.
  */
 #pragma once
 
 #include "agent/buffer.h"
 #include "agent/loop.h"
-#include "host/budget.h"
+#include "host/stdio/budget.h"
 
 enum { CAPTURE_EARLY = 16, CAPTURE_BLOCK = 65536 + CAPTURE_EARLY };
 

@@ -150,7 +150,8 @@ int desk_open(struct desk *d, struct loop *loop, json_t *started, struct error *
 	d->in = malloc(sizeof(*d->in));
 	d->block = malloc(CAPTURE_BLOCK);
 	d->null = fd_open_at(AT_FDCWD, "/dev/null", O_RDONLY, 0);
-	d->own_user = geteuid() != 0; /* root's commands are another user (host/identity.h) */
+	d->own_user =
+		geteuid() != 0; /* root's commands are another user (host/facts/identity.h) */
 	int r = d->in && d->block ? read_paths(d, e) : complain(e, ENOMEM, "out of memory");
 
 	if (r == 0 && d->null < 0)

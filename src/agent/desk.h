@@ -1,7 +1,7 @@
 /*
  * desk.h - the session that a client of ours works in: where it is, and what is asked of it.
  *
- * Runs in: carrel-agent, outside. It is a client of the control socket (host/control.h) like any other:
+ * Runs in: carrel-agent, outside. It is a client of the control socket (host/serve/control.h) like any other:
  * whatever the tools of an agent do here, they do through the session, and so within its walls.
  */
 #pragma once
@@ -13,8 +13,8 @@
 
 #include "agent/buffer.h"
 #include "agent/loop.h"
-#include "host/control.h"
-#include "host/stdio.h"
+#include "host/serve/control.h"
+#include "host/stdio/stdio.h"
 
 /* A request without its answer; lies in the struct of whom it belongs to. */
 struct desk_asked {

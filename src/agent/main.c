@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "base/say.h"
 #include "agent/verbs.h"
+#include "base/say.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 

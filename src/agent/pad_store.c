@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/plainfile.h"
+#include "host/tree/plainfile.h"
 
 /* The text that a writer is at work on; what a killed one left is overwritten. */
 #define DRAFT ".draft"

@@ -14,7 +14,7 @@
 #include "agent/harmless.h"
 #include "agent/tool_file.h"
 #include "base/fd.h"
-#include "host/beneath.h"
+#include "host/tree/beneath.h"
 
 enum { ENTRIES_MAX = 20000, LIMIT = 1000, LIMIT_MAX = 10000, BLOCK = 32768 };
 

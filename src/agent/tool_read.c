@@ -17,7 +17,7 @@
 #include "agent/tool_file.h"
 #include "base/chars.h"
 #include "base/fd.h"
-#include "host/slice.h"
+#include "host/tree/slice.h"
 
 #define PICTURE_MAX ((off_t)5 << 20)
 /* Counting lines or characters of more than this would keep other calls waiting. */

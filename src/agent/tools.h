@@ -10,7 +10,7 @@
 #include "agent/server.h"
 
 enum {
-	TOOLS_BUDGET = 20000, /* characters of an output, as host/budget.h counts them */
+	TOOLS_BUDGET = 20000, /* characters of an output, as host/stdio/budget.h counts them */
 	TOOLS_BUDGET_MAX = 200000,
 };
 

@@ -10,99 +10,40 @@
 
 #include "base/text.h"
 
-/*
- * Sixteen bytes at once, in the compiler's own vectors: what the target has is used, and where it
- * has nothing they become plain code. A comparison gives all ones where it holds.
- */
-typedef unsigned char block __attribute__((vector_size(16)));
-
 enum {
-	BLOCK = sizeof(block),
-	AHEAD = CHARS_LENGTH_MAX - 1, /* a sequence that begins in a block may end behind it */
-	STRIDE = 4 * BLOCK,           /* looked through at once for anything but ASCII */
-	ROUNDS = 84,                  /* of at most 3 each that fit into a lane */
+	STRIDE = 64, /* looked through at once for anything but ASCII */
 	CHUNK = 4096,
 };
 
-static block load(const char *data)
-{
-	block b;
-
-	memcpy(&b, data, sizeof(b));
-	return b;
-}
-
-static block continues(block b)
-{
-	return (block)((b & 0xc0) == 0x80);
-}
-
-static block between(block b, unsigned char low, unsigned char high)
-{
-	return (block)(b >= low) & (block)(b <= high);
-}
-
-/* For each byte of a block that begins a valid sequence: how many more bytes it has. */
-static block more_bytes(const char *data)
-{
-	block lead = load(data), second = load(data + 1), third = load(data + 2);
-	block two = continues(second);
-	block three = two & continues(third);
-	block four = three & continues(load(data + 3));
-	/* overlong forms, surrogates, beyond U+10FFFF: told by the second byte */
-	block bad3 = ((block)(lead == 0xe0) & (block)(second < 0xa0)) |
-		((block)(lead == 0xed) & (block)(second > 0x9f));
-	block bad4 = ((block)(lead == 0xf0) & (block)(second < 0x90)) |
-		((block)(lead == 0xf4) & (block)(second > 0x8f));
-
-	return (between(lead, 0xc2, 0xdf) & two & 1) |
-		(between(lead, 0xe0, 0xef) & three & ~bad3 & 2) |
-		(between(lead, 0xf0, 0xf4) & four & ~bad4 & 3);
-}
-
 static bool is_ascii(const char *data)
 {
-	block any = load(data) | load(data + BLOCK) | load(data + 2 * BLOCK) |
-		load(data + 3 * BLOCK);
-	uint64_t half[2];
+	uint64_t any = 0;
 
-	memcpy(half, &any, sizeof(half));
-	return ((half[0] | half[1]) & UINT64_C(0x8080808080808080)) == 0;
-}
+	for (size_t i = 0; i < STRIDE; i += sizeof(any)) {
+		uint64_t eight;
 
-/* The sum of @rounds blocks from @data on. */
-static size_t sum_blocks(const char *data, size_t rounds)
-{
-	block lanes = { 0 };
-	size_t sum = 0;
-
-	for (size_t i = 0; i < rounds; i++)
-		lanes += more_bytes(data + i * BLOCK);
-	for (size_t i = 0; i < BLOCK; i++)
-		sum += lanes[i];
-	return sum;
+		memcpy(&eight, data + i, sizeof(eight));
+		any |= eight;
+	}
+	return (any & UINT64_C(0x8080808080808080)) == 0;
 }
 
 size_t chars_count(const char *data, size_t size)
 {
 	size_t more = 0, at = 0;
 
-	while (at + STRIDE + AHEAD <= size) {
-		if (is_ascii(data + at)) {
+	while (at < size) {
+		if (size - at >= STRIDE && is_ascii(data + at)) {
 			at += STRIDE;
 			continue;
 		}
-		size_t rounds = (size - at - AHEAD) / BLOCK;
-
 		/* A text of another script goes on being one. */
-		rounds = rounds < ROUNDS ? rounds : ROUNDS;
-		more += sum_blocks(data + at, rounds);
-		at += rounds * BLOCK;
-	}
-	for (; at < size; at++) {
-		size_t length = text_utf8_length(data + at, size - at);
+		for (size_t end = size - at < STRIDE ? size : at + STRIDE; at < end;) {
+			size_t length = text_utf8_length(data + at, size - at);
 
-		more += length > 1 ? length - 1 : 0;
+			more += length > 1 ? length - 1 : 0;
+			at += length > 1 ? length : 1;
+		}
 	}
 	return size - more;
 }

@@ -89,6 +89,11 @@ int error_set(struct error *e, enum error_code code, const char *stage, int errn
 	return result;
 }
 
+int error_no_memory(struct error *e, const char *stage)
+{
+	return error_set(e, ERROR_LIMIT, stage, ENOMEM, NULL, "no memory");
+}
+
 void error_hint(struct error *e, const char *format, ...)
 {
 	if (!e || e->hint[0])

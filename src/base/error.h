@@ -53,6 +53,14 @@ struct error {
 	char hint[384]; /* what to do about it; empty where nothing helps */
 };
 
+/* The statuses that are not a command's own; as env(1) and timeout(1) have them. */
+enum error_status {
+	STATUS_TIMED_OUT = 124,
+	STATUS_CARREL = 125,
+	STATUS_NOT_EXECUTABLE = 126,
+	STATUS_NOT_FOUND = 127,
+};
+
 /*
  * error_set - describe a failure and return -errnum (-EINVAL where errnum is 0). For EMFILE the
  * hint is set as well.
@@ -62,6 +70,9 @@ struct error {
  */
 int error_set(struct error *e, enum error_code code, const char *stage, int errnum,
 	const char *on, const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* error_no_memory - error_set() for what every stage can run out of. Returns -ENOMEM. */
+int error_no_memory(struct error *e, const char *stage);
 
 /* error_hint - add what the user can do. Keeps an earlier hint. */
 void error_hint(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -21,7 +21,6 @@
 #include "box/confine.h"
 #include "box/fresh.h"
 #include "box/sys.h"
-#include "box/turns.h"
 
 enum { SIGNAL_SET_SIZE = 8 }; /* of the kernel's sigset_t, bytes; sigaction(2) */
 
@@ -54,7 +53,6 @@ static int set_up(const struct begin *b)
 {
 	sigset_t child;
 
-	turns_shorten();
 	int r = keep_channel(b->channel);
 
 	if (r >= 0)

@@ -13,16 +13,16 @@
 #include "base/text.h"
 #include "client/classify.h"
 #include "client/exec.h"
-#include "client/read.h"
 #include "client/promote.h"
 #include "client/prompt.h"
+#include "client/read.h"
 #include "client/scratch.h"
 #include "client/session.h"
 #include "client/shell.h"
-#include "host/libexec.h"
-#include "host/run.h"
-#include "host/stdio.h"
-#include "host/sweep.h"
+#include "host/launch/run.h"
+#include "host/process/libexec.h"
+#include "host/session/sweep.h"
+#include "host/stdio/stdio.h"
 
 extern char **environ;
 
@@ -58,7 +58,7 @@ static const struct verb verbs[] = {
 	{ "pad", "carrel-agent", NULL, "the scratchpad of a session" },
 	{ "help", NULL, verb_help, "this text" },
 };
-enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]), STATUS_CARREL = 125 };
+enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
 static int print(int fd, const char *const *parts, size_t count)
 {

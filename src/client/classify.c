@@ -17,7 +17,6 @@
 #include "client/options.h"
 #include "client/path.h"
 
-enum { STATUS_CARREL = 125 };
 enum { OPTION_SESSION, OPTION_JSON, OPTION_COUNT };
 
 static const char usage[] = "carrel classify [-s ID] [--json] PATH...";
@@ -83,7 +82,7 @@ static int classify_all(
 	const struct client_session *s, const char *const *paths, bool json, struct error *e)
 {
 	struct control_message *answer = malloc(sizeof(*answer));
-	int r = answer ? 0 : error_set(e, ERROR_LIMIT, "session", ENOMEM, NULL, "no memory");
+	int r = answer ? 0 : error_no_memory(e, "session");
 
 	/* What is no path is said before anything is printed: half a document is none. */
 	for (const char *const *path = paths; r >= 0 && *path; path++) {

@@ -15,20 +15,16 @@
 
 #include "base/fd.h"
 #include "base/say.h"
-#include "box/turns.h"
 #include "client/exec_report.h"
 #include "client/execution.h"
 #include "client/options.h"
 #include "client/path.h"
-#include "host/facts.h"
-#include "host/output.h"
-#include "host/promote_guard.h"
+#include "host/facts/facts.h"
+#include "host/promote/promote_guard.h"
+#include "host/report/output.h"
 #include "plan/policy.h"
 
-enum {
-	STATUS_CARREL = 125,
-	GUARD_ARENA_SIZE = 128 << 20
-}; /* address space, as a note may need it */
+enum { GUARD_ARENA_SIZE = 128 << 20 }; /* address space, as a note may need it */
 
 enum option {
 	OPTION_SESSION,
@@ -312,7 +308,7 @@ static int stop_service(struct exec *x)
 	struct control_message *answer = malloc(sizeof(*answer));
 	int r = answer
 		? client_ask(&x->session, &request, name, strlen(name) + 1, answer, &x->error)
-		: error_set(&x->error, ERROR_LIMIT, "session", ENOMEM, NULL, "no memory");
+		: error_no_memory(&x->error, "session");
 
 	free(answer);
 	return r < 0 ? STATUS_CARREL : 0;
@@ -338,7 +334,7 @@ static int write_report(struct exec *x, int status)
 static int no_memory(void)
 {
 	struct error e = { 0 };
-	int r = error_set(&e, ERROR_LIMIT, "session", ENOMEM, NULL, "no memory");
+	int r = error_no_memory(&e, "session");
 
 	(void)r; /* told here */
 	(void)say_error(&e);
@@ -434,7 +430,6 @@ int exec_command(int argc, const char *const *argv, int first, const char *const
 	(void)closed;
 	if (!x)
 		return no_memory();
-	turns_shorten();
 	x->session = CLIENT_NO_SESSION;
 	init_options(x, x->env);
 	int status = exec_with(x, argc, argv, first, environment);

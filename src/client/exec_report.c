@@ -10,10 +10,10 @@
 
 #include "base/arena.h"
 #include "box/channel.h"
-#include "host/output.h"
-#include "host/report.h"
+#include "host/report/output.h"
+#include "host/report/report.h"
 
-enum { STATUS_CARREL = 125, ARENA_SIZE = 65536 };
+enum { ARENA_SIZE = 65536 };
 
 static enum report_limit limit_of(uint32_t limit)
 {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "client/execution.h"
-#include "host/report_file.h"
+#include "host/report/report_file.h"
 
 struct exec_report {
 	struct report_file *file; /* after report_open() */

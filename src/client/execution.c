@@ -17,11 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "box/channel.h"
 #include "client/request.h"
-#include "host/explain.h"
+#include "host/launch/job.h"
+#include "host/machine/explain.h"
 
 enum event {
 	EVENT_CONTROL,
@@ -31,7 +31,7 @@ enum event {
 	EVENT_TTY = 16,
 };
 
-enum { DRAIN_MS = 10000, GRACE_DEFAULT_MS = 5000 };
+enum { GRACE_DEFAULT_MS = 5000 };
 
 static int watch(struct execution *x, int fd, enum event event)
 {
@@ -86,54 +86,45 @@ static int ask_to_end(struct execution *x, int signal)
 	return r < 0 ? r : start_grace(x);
 }
 
-static int stop_with_command(struct execution *x, int signal, bool whole_job)
+static int job_send(void *context, int signal)
 {
-	if (x->has_tty)
-		tty_suspend(&x->tty);
-	if (!signals_stop_self(signal, whole_job) && signal != SIGTSTP)
-		return ask_to_end(x, SIGHUP);
-	int front = x->has_tty ? tty_resume(&x->tty) : 0;
-	return tell(x, CONTROL_CONTINUE, 0, front > 0);
+	return tell(context, CONTROL_SIGNAL, signal, false);
 }
 
-static int handle_stopped(struct execution *x, int signal)
+static int job_go_on(void *context, bool in_front)
 {
-	if (!x->has_tty || x->asked)
-		return 0;
-	if (signal == SIGTTIN || signal == SIGTTOU) {
-		int r = tty_take_keyboard(&x->tty);
+	return tell(context, CONTROL_CONTINUE, 0, in_front);
+}
 
-		if (r > 0)
-			return tell(x, CONTROL_CONTINUE, 0, true);
-		if (r < 0)
-			return r;
-	}
-	return stop_with_command(x, signal == SIGSTOP ? SIGTSTP : signal, true);
+static int job_end(void *context, int signal)
+{
+	return ask_to_end(context, signal);
+}
+
+static int job_close(void *context)
+{
+	struct execution *x = context;
+
+	return x->has_tty ? tell(x, CONTROL_CLOSE, 0, false) : 0;
+}
+
+static struct job job_of(struct execution *x)
+{
+	static const struct job_calls calls = { job_send, job_go_on, job_end, job_close };
+
+	return (struct job){ .tty = x->has_tty ? &x->tty : NULL,
+		.stdio = x->relaying ? &x->stdio : NULL,
+		.signals = &x->signals,
+		.running = !x->asked,
+		.calls = &calls,
+		.context = x };
 }
 
 static int handle_signal(struct execution *x, int signal)
 {
-	switch (signal) {
-	case SIGTERM:
-	case SIGINT:
-	case SIGHUP:
-	case SIGQUIT:
-		return ask_to_end(x, signal);
-	case SIGWINCH:
-		if (!x->has_tty)
-			break;
-		tty_resize(&x->tty);
-		return 0;
-	case SIGTSTP:
-		if (!x->has_tty && tell(x, CONTROL_SIGNAL, SIGTSTP, false) < 0)
-			return 0;
-		return stop_with_command(x, SIGTSTP, false);
-	case SIGCONT:
-		return tell(x, CONTROL_CONTINUE, 0, x->has_tty && tty_resume(&x->tty) > 0);
-	default:
-		break;
-	}
-	return tell(x, CONTROL_SIGNAL, signal, false);
+	const struct job job = job_of(x);
+
+	return job_signal(&job, signal);
 }
 
 static uint64_t bit_of(int signal)
@@ -217,6 +208,7 @@ static int accepted(struct execution *x, uint32_t number)
 static int handle_message(struct execution *x, bool *ret_over)
 {
 	const struct control_record *m = &x->message.head;
+	const struct job job = job_of(x);
 
 	switch ((enum control_kind)m->kind) {
 	case CONTROL_ACCEPTED:
@@ -224,7 +216,7 @@ static int handle_message(struct execution *x, bool *ret_over)
 	case CONTROL_TERMINAL:
 		return take_terminal(x);
 	case CONTROL_STOPPED:
-		return handle_stopped(x, m->number);
+		return job_stopped(&job, m->number);
 	case CONTROL_DONE:
 		if (!x->end.number || !(x->wish->head.flags & REQUEST_DETACH))
 			return -EPROTO;
@@ -320,40 +312,6 @@ static int run_loop(struct execution *x)
 	return 0;
 }
 
-static bool asked_to_stop(struct execution *x)
-{
-	struct signalfd_siginfo info;
-
-	while (read(x->signals.fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT ||
-			info.ssi_signo == SIGHUP || info.ssi_signo == SIGQUIT)
-			return true;
-	return false;
-}
-
-/* What lies in pipes and in the terminal still belongs to the caller. */
-static void drain(struct execution *x)
-{
-	int64_t deadline_ms = clock_now_ns() / 1000000 + DRAIN_MS;
-	/* A tail that was held back is ours to deliver, as slowly as it is read; not where we are to end. */
-	int64_t stdio_ms = stdio_is_held(&x->stdio) && !x->asked ? INT64_MAX : deadline_ms;
-	bool stop = false;
-	int r;
-
-	do
-		r = x->has_tty ? tty_drain(&x->tty, deadline_ms, x->signals.fd) : 0;
-	while (r == -EINTR && !(stop = asked_to_stop(x)));
-	if (x->has_tty) {
-		r = tell(x, CONTROL_CLOSE, 0, false);
-		(void)r; /* the end of the connection says the same */
-	}
-	do
-		r = x->relaying ? stdio_drain(&x->stdio, stdio_ms, x->signals.fd) : 0;
-	while (r == -EINTR && !stop && !(stop = asked_to_stop(x)));
-	if (x->has_tty)
-		tty_stop(&x->tty);
-}
-
 static int begin(struct execution *x)
 {
 	int caller_fd[STDIO_STREAMS] = { 0, 1, 2 };
@@ -400,7 +358,8 @@ int execution_run(struct execution *x, const struct client_session *session,
 	if (r < 0 && e && e->code == ERROR_NONE)
 		r = error_set(e, ERROR_PROTOCOL, "session", -r, session->id,
 			"the execution cannot be followed");
-	drain(x);
+	const struct job job = job_of(x);
+	job_drain(&job, x->asked);
 	if (x->has_stdio) {
 		int closed = stdio_close(&x->stdio, e);
 
@@ -439,16 +398,16 @@ int execution_status(const struct execution_end *end, const struct client_sessio
 	int r;
 
 	if (!end->ended)
-		return end->number ? 0 : 125;
+		return end->number ? 0 : STATUS_CARREL;
 	if (how->limit == CONTROL_LIMIT_TIMEOUT)
-		return 124;
+		return STATUS_TIMED_OUT;
 	if (how->started == STARTED_NO && how->number)
 		return explain_unstarted(how, session, wish, e);
 	if (how->started == STARTED_NO) {
 		r = error_set(e, ERROR_PROTOCOL, "session", 0, name,
 			"the command was killed before it began");
 		(void)r; /* the status says it */
-		return 125;
+		return STATUS_CARREL;
 	}
 	if (how->started == STARTED_UNKNOWN && (full || !how->wait_status)) {
 		r = error_set(e, full ? ERROR_LIMIT : ERROR_PROTOCOL, "session",
@@ -461,7 +420,7 @@ int execution_status(const struct execution_end *end, const struct client_sessio
 				"it needs some hundred KiB, a shell a few MiB, beside what is left in "
 				"/dev/shm: remove files there, end the session, or give more with "
 				"--memory");
-		return 125;
+		return STATUS_CARREL;
 	}
 	return WIFSIGNALED(how->wait_status) ? 128 + WTERMSIG(how->wait_status)
 					     : WEXITSTATUS(how->wait_status);

@@ -9,10 +9,10 @@
 
 #include "box/request.h"
 #include "client/find.h"
-#include "host/limits.h"
-#include "host/signals.h"
-#include "host/stdio.h"
-#include "host/tty.h"
+#include "host/launch/limits.h"
+#include "host/process/signals.h"
+#include "host/stdio/stdio.h"
+#include "host/stdio/tty.h"
 
 /* What is wanted. Texts are borrowed. */
 struct execution_wish {

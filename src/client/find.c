@@ -19,9 +19,9 @@
 
 #include "base/fd.h"
 #include "box/sys.h"
-#include "host/facts.h"
-#include "host/plainfile.h"
-#include "host/record.h"
+#include "host/facts/facts.h"
+#include "host/session/record.h"
+#include "host/tree/plainfile.h"
 
 enum { END_MS = 30000 };
 
@@ -208,7 +208,7 @@ int client_open_file(const struct client_session *s, const char *path, int flags
 	struct control_message *answer = malloc(sizeof(*answer));
 
 	if (!answer)
-		return error_set(e, ERROR_LIMIT, "session", ENOMEM, NULL, "no memory");
+		return error_no_memory(e, "session");
 	int r = client_ask(s, &request, path, strlen(path) + 1, answer, e);
 	if (r >= 0 && answer->fd_count != 1)
 		r = error_set(e, ERROR_PATH, "session", answer->head.number, path,

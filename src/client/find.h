@@ -6,17 +6,17 @@
 #pragma once
 
 #include "base/error.h"
-#include "host/control.h"
-#include "host/state.h"
-#include "host/stdio.h"
+#include "host/serve/control.h"
+#include "host/session/state.h"
+#include "host/stdio/stdio.h"
 
 struct client_session {
-	char id[RECORD_ID_LENGTH + 1];
+	char id[SESSION_ID_LENGTH + 1];
 	char path
 		[STATE_PATH_MAX]; /* of the session directory; scratch/ and tool-results/ are in it */
-	int record; /* its record, where the notes for clients are (host/record.h), or -1 */
-	int dir;    /* the session directory, or -1 */
-	int fd;     /* connection to its supervisor, or -1 */
+	int record; /* its record, where the notes for clients are (host/session/record.h), or -1 */
+	int dir; /* the session directory, or -1 */
+	int fd;  /* connection to its supervisor, or -1 */
 };
 
 #define CLIENT_NO_SESSION ((struct client_session){ .record = -1, .dir = -1, .fd = -1 })

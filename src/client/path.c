@@ -34,7 +34,7 @@ char *client_absolute(const char *path, struct error *e)
 	int r = 0;
 
 	if (!whole)
-		r = error_set(e, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
+		r = error_no_memory(e, "options");
 	else if (!length)
 		r = error_set(e, ERROR_USAGE, "options", 0, NULL, "an empty path");
 	else if (path[0] != '/')

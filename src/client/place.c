@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 #include "client/find.h"
-#include "host/beneath.h"
+#include "host/tree/beneath.h"
 #include "plan/path.h"
 
 enum { ARENA_SIZE = 128 << 20 }; /* address space; pages are taken as they are touched */

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "host/promote_guard.h"
+#include "host/promote/promote_guard.h"
 
 struct place {
 	int session; /* the session directory, which no tool reaches */

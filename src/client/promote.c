@@ -16,10 +16,9 @@
 #include "client/place.h"
 #include "client/talk.h"
 #include "client/verb.h"
-#include "host/promote.h"
-#include "host/promote_dest.h"
+#include "host/promote/promote.h"
+#include "host/promote/promote_dest.h"
 
-enum { STATUS_CARREL = 125 };
 enum {
 	OPTION_SESSION,
 	OPTION_COPY,
@@ -178,7 +177,7 @@ static int promote_all(struct job *j, const char *const *words, size_t count, bo
 	j->count = count - 1;
 	j->items = arena_array(&j->place->arena, j->count, sizeof(*j->items));
 	if (!j->items)
-		return error_set(j->e, ERROR_LIMIT, "promote", ENOMEM, NULL, "no memory");
+		return error_no_memory(j->e, "promote");
 	for (size_t i = 0; i < j->count; i++)
 		j->items[i].source = words[i];
 	int r = open_dest(j, words[count - 1], j->count > 1);
@@ -230,7 +229,7 @@ int promote_command(int argc, const char *const *argv, int first,
 	struct error e = { 0 };
 	const char **words = calloc((size_t)argc + 1, sizeof(*words));
 	int r = words ? run(argc, argv, first, environment, words, &e)
-		      : error_set(&e, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
+		      : error_no_memory(&e, "options");
 
 	(void)closed;
 	free(words);

@@ -2,7 +2,7 @@
  * promote.h - `carrel promote`: artifacts out of the scratch of a live session.
  *
  * Runs in: the client, with the caller's rights. What it may write to, the session's policy says
- * (host/promote_guard.h).
+ * (host/promote/promote_guard.h).
  */
 #pragma once
 

@@ -15,10 +15,10 @@
 #include "client/place.h"
 #include "client/talk.h"
 #include "client/verb.h"
-#include "host/toolplace.h"
+#include "host/report/toolplace.h"
 #include "plan/embedded.h"
 
-enum { STATUS_CARREL = 125, TEMPLATE_MAX = 64 << 10, NAME_COUNT = 6 };
+enum { TEMPLATE_MAX = 64 << 10, NAME_COUNT = 6 };
 enum { OPTION_SESSION, OPTION_TEMPLATE, OPTION_COUNT };
 
 static const struct verb_help help = { "carrel prompt [-s ID] [--template FILE]",
@@ -168,7 +168,7 @@ static int print(struct place *p, const char *file, struct error *e)
 	int r = keep ? read_template(p, file, &text, e) : -ENOMEM;
 
 	if (r < 0)
-		return error_set(e, ERROR_LIMIT, "options", -r, NULL, "no memory");
+		return error_no_memory(e, "options");
 	r = fill(text, names, file, false, e);
 	return r < 0 ? r : fill(text, names, file, true, e);
 }
@@ -206,7 +206,7 @@ int prompt_command(int argc, const char *const *argv, int first, const char *con
 	struct error e = { 0 };
 	const char **words = calloc((size_t)argc + 1, sizeof(*words));
 	int r = words ? run(argc, argv, first, environment, words, &e)
-		      : error_set(&e, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
+		      : error_no_memory(&e, "options");
 
 	(void)closed;
 	free(words);

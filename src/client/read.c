@@ -19,9 +19,8 @@
 #include "client/find.h"
 #include "client/options.h"
 #include "client/path.h"
-#include "host/slice.h"
+#include "host/tree/slice.h"
 
-enum { STATUS_CARREL = 125 };
 enum { OPTION_SESSION, OPTION_LINES, OPTION_CHARS, OPTION_BYTES, OPTION_COUNT };
 
 static const char usage[] =

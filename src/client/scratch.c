@@ -21,9 +21,8 @@
 #include "client/scratch_list.h"
 #include "client/talk.h"
 #include "client/verb.h"
-#include "host/toolplace.h"
+#include "host/report/toolplace.h"
 
-enum { STATUS_CARREL = 125 };
 enum { OPTION_SESSION, OPTION_OTHER, OPTION_COUNT };
 
 struct call {
@@ -229,7 +228,7 @@ int scratch_command(int argc, const char *const *argv, int first,
 	if (word && (!strcmp(word, "-h") || !strcmp(word, "--help")))
 		r = show_help(STDOUT_FILENO);
 	else if (!words)
-		r = error_set(&e, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
+		r = error_no_memory(&e, "options");
 	else
 		r = verb ? run(verb, argc, argv, first + 1, environment, words, &e)
 			 : fail_subverb(word, &e);

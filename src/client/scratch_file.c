@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/beneath.h"
-#include "host/plainfile.h"
-#include "host/promote_temp.h"
-#include "host/remove.h"
+#include "host/promote/promote_temp.h"
+#include "host/tree/beneath.h"
+#include "host/tree/plainfile.h"
+#include "host/tree/remove.h"
 
 enum { CHUNK = 256 << 10 };
 

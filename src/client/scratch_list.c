@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "client/talk.h"
-#include "host/beneath.h"
+#include "host/tree/beneath.h"
 
 struct level {
 	int fd;

@@ -18,9 +18,9 @@
 #include "base/text.h"
 #include "client/find.h"
 #include "client/options.h"
-#include "host/session_start.h"
+#include "host/serve/session_start.h"
 
-enum { STATUS_CARREL = 125, PATIENCE_S = 5 };
+enum { PATIENCE_S = 5 };
 enum show { SHOW_JSON, SHOW_TEXT, SHOW_LINE };
 enum { OPTION_SESSION, OPTION_JSON, OPTION_COUNT };
 
@@ -33,11 +33,6 @@ static const char usage[] = "usage: carrel session start [SETTINGS] [--json] [--
 static int put(const void *data, size_t size)
 {
 	return fd_write_all(STDOUT_FILENO, data, size);
-}
-
-static int no_memory(struct error *e)
-{
-	return error_set(e, ERROR_LIMIT, "session", ENOMEM, NULL, "no memory");
 }
 
 /* A supervisor that was stopped, or is no supervisor, must not keep the caller waiting. */
@@ -98,7 +93,8 @@ static int list(const char *const *environment, bool json, struct error *e)
 	struct state_session at = { 0 };
 	struct state state;
 	bool first = true;
-	int r = answer ? state_open(&state, environment, false, e) : no_memory(e);
+	int r = answer ? state_open(&state, environment, false, e)
+		       : error_no_memory(e, "session");
 
 	if (r < 0) {
 		free(answer);
@@ -125,7 +121,8 @@ static int show_one(const char *id, const char *const *environment, bool json, s
 	struct control_message *answer = malloc(sizeof(*answer));
 	struct client_session s = CLIENT_NO_SESSION;
 	char *text = NULL;
-	ssize_t r = answer ? client_connect(&s, id, environment, e) : no_memory(e);
+	ssize_t r =
+		answer ? client_connect(&s, id, environment, e) : error_no_memory(e, "session");
 
 	if (r >= 0)
 		r = show(&s, json ? SHOW_JSON : SHOW_TEXT, answer, &text, e);
@@ -166,7 +163,7 @@ static int end_one(const char *id, const char *const *environment, bool json, st
 	const struct control_record request = { .kind = CONTROL_END };
 	struct control_message *answer = malloc(sizeof(*answer));
 	struct client_session s = CLIENT_NO_SESSION;
-	int r = answer ? client_connect(&s, id, environment, e) : no_memory(e);
+	int r = answer ? client_connect(&s, id, environment, e) : error_no_memory(e, "session");
 	autofd int supervisor = r >= 0 ? client_supervisor(s.fd) : -ENOENT;
 
 	if (r >= 0)

@@ -1,7 +1,7 @@
 /*
  * session.h - `carrel session start|list|show|end`.
  *
- * Runs in: the client; `start` becomes the supervisor (host/session_start.h).
+ * Runs in: the client; `start` becomes the supervisor (host/serve/session_start.h).
  */
 #pragma once
 

@@ -13,11 +13,11 @@
 #include "base/fd.h"
 #include "base/say.h"
 #include "client/exec.h"
-#include "host/facts.h"
-#include "host/run.h"
+#include "host/facts/facts.h"
+#include "host/launch/run.h"
 #include "plan/settings.h"
 
-enum { STATUS_CARREL = 125, WORDS_MORE = 4 };
+enum { WORDS_MORE = 4 };
 
 static bool names_session(int argc, const char *const *argv, int first)
 {
@@ -71,7 +71,7 @@ int shell_command(int argc, const char *const *argv, int first, const char *cons
 	int count = 0, r = 0;
 
 	if (!words)
-		r = error_set(&e, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
+		r = error_no_memory(&e, "options");
 	else if (command)
 		r = error_set(&e, ERROR_USAGE, "options", 0, command, "shell takes no command");
 	if (command)

@@ -17,8 +17,8 @@
 
 #include "base/fd.h"
 #include "base/say.h"
-#include "host/facts.h"
-#include "host/prepare.h"
+#include "host/facts/facts.h"
+#include "host/launch/prepare.h"
 #include "inspect/attest_mounts.h"
 #include "inspect/attest_process.h"
 #include "inspect/attest_session.h"
@@ -51,11 +51,6 @@ static int usage(void)
 	return fd_write_all(STDOUT_FILENO, text, sizeof(text) - 1) < 0 ? INSPECT_BROKEN : 0;
 }
 
-static int no_memory(struct error *e)
-{
-	return error_set(e, ERROR_LIMIT, "options", ENOMEM, NULL, "no memory");
-}
-
 /* The caller's environment and one variable that nobody would let in by its name. */
 static int make_environment(struct attest *a, const char *const *environment, struct error *e)
 {
@@ -72,7 +67,7 @@ static int make_environment(struct attest *a, const char *const *environment, st
 		random[0], random[1], random[2], random[3], random[4], random[5], random[6],
 		random[7]);
 	if (!copy || !a->secret)
-		return no_memory(e);
+		return error_no_memory(e, "options");
 	for (size_t i = 0; i < count; i++)
 		copy[i] = environment[i];
 	copy[count] = a->secret;
@@ -88,7 +83,7 @@ static int make_arguments(struct attest *a, int argc, const char *const *argv, s
 	int next = a->p.next;
 
 	if (!copy)
-		return no_memory(e);
+		return error_no_memory(e, "options");
 	copy[n++] = "carrel";
 	copy[n++] = "run";
 	for (int i = 2; i < next && strcmp(argv[i], "--") != 0; i++)
@@ -239,7 +234,7 @@ static int attest_with(struct attest *a, int argc, const char *const *argv,
 	int r = arena_init(&a->arena, ATTEST_ARENA);
 
 	if (r < 0)
-		return no_memory(e);
+		return error_no_memory(e, "options");
 	a->findings.arena = &a->arena;
 	r = make_environment(a, environment, e);
 	if (r >= 0)

@@ -18,8 +18,8 @@
 #include "base/fd.h"
 #include "base/parent.h"
 #include "base/say.h"
-#include "host/facts.h"
-#include "host/identity.h"
+#include "host/facts/facts.h"
+#include "host/facts/identity.h"
 #include "inspect/doctor.h"
 #include "inspect/inspect.h"
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "host/prepare.h"
+#include "host/launch/prepare.h"
 #include "inspect/finding.h"
 #include "inspect/probe.h"
 

@@ -17,7 +17,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "host/cgroup_place.h"
+#include "host/cgroup/cgroup_place.h"
 #include "inspect/doctor.h"
 
 /* A small file without its last newline; -errno where it cannot be read. */

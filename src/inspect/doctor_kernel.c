@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "box/confine.h"
 #include "box/sys.h"
-#include "host/explain.h"
+#include "host/machine/explain.h"
 #include "inspect/doctor.h"
 
 static int try_nothing(const struct probe *p)

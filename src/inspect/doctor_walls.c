@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "box/confine.h"
 #include "box/sys.h"
-#include "host/facts.h"
+#include "host/facts/facts.h"
 #include "inspect/doctor.h"
 #include "plan/embedded.h"
 #include "plan/uapi.h"

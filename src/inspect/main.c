@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/say.h"
-#include "base/say.h"
 #include "inspect/inspect.h"
 
 extern char **environ;

@@ -1,5 +1,5 @@
 /*
- * emit.h - single operations and the places they need; plan.c says which, and in which order.
+ * emit.h - single operations and the places they need; plan_build.c says which, and in which order.
  *
  * Runs in: the launcher and carrel-policy. PURE. Each function appends to the plan that is being
  * built and returns 0, or -errno with the builder's error filled (ERROR_LIMIT, ERROR_PATH).

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/glob.h"
 #include "plan/path.h"
 
 /* NAME=VALUE. How long the name is is found out once: each is compared with many. */
@@ -45,31 +46,6 @@ static bool same_name(const char *entry, const char *name, size_t length)
 	return !strncmp(entry, name, length) && entry[length] == '=';
 }
 
-/* '*' stands for any run of bytes; nothing else is special. No recursion: one point to go back to. */
-static bool name_matches(const char *glob, const char *name, size_t length)
-{
-	const char *star = NULL;
-	size_t at = 0, back = 0;
-
-	while (at < length) {
-		if (*glob == '*') {
-			star = ++glob;
-			back = at;
-		} else if (*glob && *glob == name[at]) {
-			glob++;
-			at++;
-		} else if (star) {
-			glob = star;
-			at = ++back;
-		} else {
-			return false;
-		}
-	}
-	while (*glob == '*')
-		glob++;
-	return !*glob;
-}
-
 static bool is_named(const struct env_entry *entry, const char *name, size_t length)
 {
 	return entry->length == length && !memcmp(entry->text, name, length);
@@ -88,7 +64,7 @@ static bool glob_matches(const struct env_glob *glob, const struct env_entry *en
 	if (!glob->is_pattern)
 		return is_named(entry, glob->text, glob->length);
 	return !is_named(entry, "TMPDIR", strlen("TMPDIR")) &&
-		name_matches(glob->text, entry->text, entry->length);
+		glob_star_fits(glob->text, entry->text, entry->length);
 }
 
 static int env_full(struct env_list *l, const char *name)

@@ -19,3 +19,6 @@ MUST_CHECK int plan_environment(struct plan *plan, struct error *e);
  * NULL where the caller's own was taken. NULL: carrel itself says it.
  */
 const struct env_rule *plan_env_rule(const struct plan *plan, const char *entry);
+
+/* plan_find_env - the value of NAME in the payload's environment, or NULL. */
+const char *plan_find_env(const struct plan *plan, const char *name);

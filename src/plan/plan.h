@@ -102,7 +102,7 @@ enum system_path {
 };
 extern const char *const plan_system_paths[SYSTEM_PATH_COUNT];
 
-struct gitdir_rule; /* host/gitdirs.h */
+struct gitdir_rule; /* host/git/gitdirs.h */
 
 /* A directory on the way to something hidden, and what it held: without mounts (plan/bare.h). */
 struct split_entry {
@@ -141,7 +141,7 @@ struct facts {
 	/* Where sockets live ($XDG_RUNTIME_DIR), live sessions' among them; canonical; NULL: none, or in a
 	 * place that is never the host's inside. */
 	const char *runtime_dir;
-	/* Where the records of sessions are (host/state_place.h); canonical; NULL: there is none yet. */
+	/* Where the records of sessions are (host/session/state_place.h); canonical; NULL: there is none yet. */
 	const char *state_dir;
 	const char *session_name; /* carrel-<id> */
 	const char *session_dir;  /* scratch_base/session_name */
@@ -326,22 +326,8 @@ struct plan {
 	struct arena *arena;
 };
 
-/*
- * plan_build - policy + facts -> plan.
- * @arena: holds the plan; not sealed here. @argv: the command, NULL-terminated, borrowed.
- * @filter: the system-call program; borrowed.
- * Returns 0, or -errno with @e: ERROR_PATH (a rule that cannot be met), ERROR_LAYER (a required or
- * not degradable wall is unavailable), ERROR_LIMIT (too many rules, arena full).
- */
-MUST_CHECK int plan_build(struct plan *ret, struct arena *arena, const struct policy *policy,
-	const struct facts *facts, const char *const *argv, const struct sock_filter *filter,
-	unsigned short filter_count, struct error *e);
-
 /* plan_op_name - the word for an operation, e.g. "clone". Never NULL. */
 const char *plan_op_name(enum op_kind kind);
 
 /* plan_wall_name - the stable word for a wall, e.g. "landlock". Never NULL. */
 const char *plan_wall_name(enum wall wall);
-
-/* plan_find_env - the value of NAME in the payload's environment, or NULL. */
-const char *plan_find_env(const struct plan *plan, const char *name);

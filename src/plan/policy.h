@@ -16,7 +16,7 @@
  *
  * Until policy_expand() the paths of rules, `cwd` and values of env are templates: "$HOME/.ssh", a
  * literal dollar or backslash behind a backslash. After it they are plain bytes (a rule with `glob`
- * set: a pattern as fnmatch(3) reads it, backslash escapes).
+ * set: a pattern as base/glob.h reads it).
  */
 #pragma once
 

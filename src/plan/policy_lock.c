@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/glob.h"
 #include "plan/policy_lock.h"
 
 int policy_fail_locked(
@@ -142,30 +143,6 @@ static int judge_enum(const struct policy_judge *j, const struct setting *s)
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-/* '*' stands for any run of bytes. */
-static bool name_matches(const char *glob, const char *name)
-{
-	const char *star = NULL, *back = NULL;
-
-	while (*name) {
-		if (*glob == '*') {
-			star = ++glob;
-			back = name;
-		} else if (*glob == *name) {
-			glob++;
-			name++;
-		} else if (star) {
-			glob = star;
-			name = ++back;
-		} else {
-			return false;
-		}
-	}
-	while (*glob == '*')
-		glob++;
-	return !*glob;
-}
-
 static bool has_env(const struct policy *p, const struct env_rule *rule)
 {
 	for (size_t i = 0; i < p->env_count; i++)
@@ -179,8 +156,9 @@ static bool is_unset(const struct policy *locked, const char *name)
 {
 	for (size_t i = 0; i < locked->env_count; i++)
 		if (locked->envs[i].unset &&
-			(name_matches(locked->envs[i].name, name) ||
-				name_matches(name, locked->envs[i].name)))
+			(glob_star_fits(locked->envs[i].name, name, strlen(name)) ||
+				glob_star_fits(name, locked->envs[i].name,
+					strlen(locked->envs[i].name))))
 			return true;
 	return false;
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/glob.h"
 #include "plan/plan.h"
 #include "plan/policy_lock.h"
 
@@ -28,77 +29,9 @@ static bool is_below(const char *path, const char *above)
 	return !strncmp(path, above, length) && (path[length] == '\0' || path[length] == '/');
 }
 
-/* Does the bracket expression at *glob hold @c? Moves *glob behind it. */
-static bool match_bracket(const char **glob, char c)
-{
-	const char *g = *glob + 1;
-	bool negated = *g == '!' || *g == '^', found = false;
-	const char *first = g += negated;
-
-	while (*g && (*g != ']' || g == first)) {
-		g += *g == '\\' && g[1];
-		char low = *g++, high = low;
-		if (g[0] == '-' && g[1] && g[1] != ']') {
-			g += g[1] == '\\' && g[2] ? 2 : 1;
-			high = *g++;
-		}
-		found |= (unsigned char)c >= (unsigned char)low &&
-			(unsigned char)c <= (unsigned char)high;
-	}
-	*glob = g + (*g == ']');
-	return found != negated;
-}
-
-/* One byte of @glob against @c; moves *glob on. '*' is the caller's. */
-static bool match_byte(const char **glob, char c)
-{
-	const char *g = *glob;
-
-	if (*g == '[' && c != '/')
-		return match_bracket(glob, c);
-	if (*g == '?') {
-		*glob = g + 1;
-		return c != '/';
-	}
-	g += *g == '\\' && g[1];
-	*glob = g + 1;
-	return *g == c;
-}
-
-/*
- * @path, or a directory it lies in, is matched by @glob. A '*' does not cross a '/', and what the
- * glob says up to a '/' is settled when that is reached: only the last '*' can be tried again.
- */
-static bool is_below_glob(const char *path, const char *glob)
-{
-	const char *star = NULL, *back = NULL;
-
-	for (;;) {
-		if (!*glob && (!*path || *path == '/'))
-			return true;
-		if (*glob == '*') {
-			star = ++glob;
-			back = path;
-			continue;
-		}
-		const char *next = glob;
-		if (*path && *glob && match_byte(&next, *path)) {
-			if (*path == '/')
-				star = NULL;
-			glob = next;
-			path++;
-			continue;
-		}
-		if (!star || !*back || *back == '/')
-			return false;
-		glob = star;
-		path = ++back;
-	}
-}
-
 static bool is_under_rule(const char *path, const struct path_rule *rule)
 {
-	return rule->glob ? is_below_glob(path, rule->path) : is_below(path, rule->path);
+	return rule->glob ? glob_path_fits(rule->path, path) : is_below(path, rule->path);
 }
 
 static size_t glob_prefix(const char *glob)

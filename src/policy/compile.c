@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "host/filter_cache.h"
+#include "host/load/filter_cache.h"
 #include "policy/filter.h"
 
 #if defined(__x86_64__)
@@ -24,8 +24,6 @@
 #elif defined(__aarch64__)
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
 #endif
-
-enum { STATUS_CARREL = 125 };
 
 static int full(struct error *e)
 {

@@ -1,7 +1,7 @@
 /*
  * compile.h - a shipped filter with the `syscall` lines of a policy on top, compiled at run time.
  *
- * Runs in: carrel-policy, started by the launcher (host/filter_cache.h) or by hand.
+ * Runs in: carrel-policy, started by the launcher (host/load/filter_cache.h) or by hand.
  */
 #pragma once
 

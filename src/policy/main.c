@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "policy/compile.h"
 #include "base/say.h"
+#include "policy/compile.h"
 #include "policy/verbs.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))

@@ -62,7 +62,7 @@ static int write_profile(FILE *out, size_t index, struct arena *arena, struct er
 	const char *shown = arena_format(arena, "profile:%s", text->name);
 
 	if (!shown)
-		return error_set(e, ERROR_LIMIT, "profiles", ENOMEM, NULL, "no memory");
+		return error_no_memory(e, "profiles");
 	policy_init(&p, arena);
 	int r = policy_add_text(&p, LAYER_PROFILE, shown, text->text, text->size, &res, e);
 	if (r < 0)

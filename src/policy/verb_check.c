@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/say.h"
 #include "base/text.h"
-#include "host/facts.h"
-#include "host/policy_file.h"
+#include "host/facts/facts.h"
+#include "host/load/policy_file.h"
 #include "plan/embedded.h"
 #include "policy/compile.h"
-#include "base/say.h"
 #include "policy/verbs.h"
 
 extern char **environ;
@@ -64,7 +64,7 @@ static int check_filter(struct check *c, const struct policy *p, struct error *e
 	size_t size;
 
 	if (!lines)
-		return error_set(e, ERROR_LIMIT, "policy", ENOMEM, NULL, "no memory");
+		return error_no_memory(e, "policy");
 	for (size_t i = 0; i < p->syscall_rule_count; i++)
 		lines[i] = (struct compile_line){ p->syscall_rules[i].source.file,
 			p->syscall_rules[i].source.line, p->syscall_rules[i].text };
@@ -132,7 +132,7 @@ static int check_file(struct check *c, const char *path, struct error *e)
 		c->fault.code = ERROR_NONE;
 		c->fault.hint[0] = '\0';
 		if (arena_init(&c->arena, ARENA_SIZE) < 0)
-			return error_set(e, ERROR_LIMIT, "policy", ENOMEM, NULL, "no memory");
+			return error_no_memory(e, "policy");
 		r = read_once(c, &c->fault);
 		arena_free(&c->arena);
 		if (r >= 0)
@@ -150,7 +150,7 @@ static int check_in(struct arena *arena, const char *path, enum layer layer, str
 	struct check *c = arena_alloc(arena, sizeof(*c));
 
 	if (!c)
-		return error_set(e, ERROR_LIMIT, "policy", ENOMEM, NULL, "no memory");
+		return error_no_memory(e, "policy");
 	c->layer = layer;
 	c->files.arena = arena;
 	c->resolver = (struct policy_resolver){
@@ -175,7 +175,7 @@ static int check_files(int argc, char **argv, enum layer layer, struct error *e)
 		struct arena arena;
 
 		if (arena_init(&arena, ARENA_SIZE) < 0)
-			return error_set(e, ERROR_LIMIT, "policy", ENOMEM, NULL, "no memory");
+			return error_no_memory(e, "policy");
 		int r = check_in(&arena, argv[i], layer, e);
 		arena_free(&arena);
 		if (r < 0)

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 
 #include "base/say.h"
-#include "host/limits.h"
-#include "host/report_file.h"
-#include "host/resolve.h"
+#include "host/facts/resolve.h"
+#include "host/launch/limits.h"
+#include "host/report/report_file.h"
 #include "plan/plan_print.h"
 #include "plan/surface.h"
 #include "policy/verbs.h"

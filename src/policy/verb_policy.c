@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/facts.h"
 #include "base/say.h"
+#include "host/facts/facts.h"
 #include "policy/verbs.h"
 
 extern char **environ;

@@ -9,11 +9,12 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "host/explain.h"
-#include "host/prepare.h"
+#include "host/launch/prepare.h"
+#include "host/machine/explain.h"
 
 enum {
-	STATUS_FINDINGS = 1, /* `policy check`: it is wrong; host/explain.h has the others */
+	STATUS_FINDINGS =
+		1, /* `policy check`: it is wrong; host/machine/explain.h has the others */
 };
 
 /* Each takes argv, whose words from @first on are its own, and returns the exit status. */

@@ -27,7 +27,7 @@
 
 #include "box/confine.h"
 #include "box/sys.h"
-#include "host/launch.h"
+#include "host/process/uid_maps.h"
 #include "plan/embedded.h"
 
 /* As many as `carrel plan -- true` shows: mkdir, mkfile, clone and pick, landlock-path. */
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
 	if (pid == 0)
 		be_init(argv + 1, pipes[0]);
 	if (pipes[1] >= 0) {
-		need(launch_write_maps(
+		need(uid_maps_write(
 			     (pid_t)pid, true, geteuid(), geteuid(), getegid(), getegid()),
 			"maps");
 		need_call(write(pipes[1], "", 1), "pipe");

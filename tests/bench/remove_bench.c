@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/remove.h"
+#include "host/tree/remove.h"
 
 extern char **environ;
 

@@ -21,7 +21,7 @@
 
 #include "box/channel.h"
 #include "box/request.h"
-#include "host/control.h"
+#include "host/serve/control.h"
 
 extern char **environ;
 

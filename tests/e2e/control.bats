@@ -22,7 +22,7 @@ alive() {
 }
 
 @test "the document's numbers are those of the source" {
-	local header=$CARREL_SOURCE/src/host/control.h doc=$CARREL_SOURCE/docs/control-protocol.md name number
+	local header=$CARREL_SOURCE/src/host/serve/control.h doc=$CARREL_SOURCE/docs/control-protocol.md name number
 
 	run --separate-stderr /usr/bin/python3 "$CARREL_SOURCE/tests/lib/control_client.py" layout
 	assert_status 0

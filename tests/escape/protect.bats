@@ -157,9 +157,10 @@ appears() {
 	local base
 	base=$(mktemp -d /dev/shm/t.XXXXXX)
 	rm -rf "$WS/.git/hooks"
-	TMPDIR=$base session sh -c 'mkdir made && echo evil >made/pre-commit && chmod 0755 made/pre-commit &&
+	# Made beside it: from elsewhere mv copies, and loses half of what it copies to.
+	TMPDIR=$base session sh -c 'cd .git && mkdir made && echo evil >made/pre-commit && chmod 0755 made/pre-commit &&
 		(cd made && for i in $(seq 30); do mkdir d && cd d || exit 1; done) &&
-		mv made .git/hooks && echo evil >.envrc && echo tried'
+		mv made hooks && echo evil >../.envrc && echo tried'
 	rm -rf "$base"
 	assert_output tried
 	assert_status 0

@@ -53,7 +53,7 @@ fuzz() {
 
 @test "no bytes break the reader of policies" {
 	build policy src/plan/policy*.c src/plan/{path,settings}.c \
-		src/base/{text,error,arena,json,fd}.c
+		src/base/{text,error,arena,json,fd,glob}.c
 	for file in tests/golden/*/policy; do
 		file=${file%/policy}
 		# The first byte: as a policy of the user's.
@@ -69,7 +69,7 @@ fuzz() {
 }
 
 @test "no bytes break the readers of git's configuration and index, and of requests" {
-	build records src/host/git{config,index}.c src/box/request.c
+	build records src/host/git/git{config,index}.c src/box/request.c
 	make_records
 	fuzz 50000 -max_len=2048 "$T/corpus" "$T/seeds"
 }

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "box/request.h"
-#include "host/gitconfig.h"
-#include "host/gitindex.h"
+#include "host/git/gitconfig.h"
+#include "host/git/gitindex.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,21 @@ LINT=${BATS_TEST_DIRNAME}
 
 setup() {
 	tree=$(mktemp -d /var/tmp/lint.XXXXXX)
-	mkdir -p "$tree"/src/{base,plan,box,host,cli} "$tree"/docs/man "$tree"/tests "$tree"/build/man
+	mkdir -p "$tree"/src/{base,plan,box,host/{high,low},cli} "$tree"/docs/man "$tree"/tests "$tree"/build/man
+	cat >"$tree/src/README.md" <<'TABLE'
+| room | what is in it | may include | headers for others |
+| --- | --- | --- | --- |
+| `cli` | the verbs | host base | |
+| `host/high` | a room | host base | |
+| `host/low` | another | base | shown |
+| `box` | inside | plan | all |
+| `plan` | no effects | base | all |
+| `base` | all | | all |
+TABLE
+	for file in high/{a,b,c} low/{shown,hidden,c}; do
+		printf '/*\n * %s.h - nothing.\n *\n * Runs in: nothing.\n */\n#pragma once\n' "${file#*/}" \
+			>"$tree/src/host/$file.h"
+	done
 	cat >"$tree/src/base/good.h" <<'SOURCE'
 /*
  * good.h - nothing to complain of.
@@ -71,7 +85,7 @@ seed() {
 }
 
 @test "rooms: the base may not look up" {
-	seed src/base/bad.c '#include "host/launch.h"'
+	seed src/base/bad.c '#include "host/low/shown.h"'
 	fails rooms 'src/base/bad.c:6: base may not include host'
 }
 
@@ -82,8 +96,27 @@ seed() {
 }
 
 @test "rooms: nobody includes the verbs" {
-	seed src/host/bad.c '#include "cli/verbs.h"'
-	fails rooms 'host may not include cli'
+	seed src/host/high/bad.c '#include "cli/verbs.h"'
+	fails rooms 'host/high may not include cli'
+}
+
+@test "rooms: of the host's, none looks up, and none into what another keeps to itself" {
+	seed src/host/low/bad.c '#include "host/high/a.h"'
+	fails rooms 'host/low may not include host/high'
+	seed src/host/low/bad.c '#include "plan/plan.h"'
+	fails rooms 'host/low may not include plan'
+	rm "$tree/src/host/low/bad.c"
+	seed src/host/high/bad.c '#include "host/low/hidden.h"'
+	fails rooms 'src/host/high/bad.c:6: host/low/hidden.h is private to host/low'
+	seed src/host/high/bad.c '#include "host/low/shown.h"'
+	passes rooms
+}
+
+@test "rooms: what is in none, or in one too many, or too few" {
+	seed src/host/bad.c
+	fails rooms 'src/host/bad.c: no such room: host'
+	rm "$tree/src/host/bad.c" "$tree/src/host/low/c.h"
+	fails rooms 'src/host/low: 2 files, not 3 to 25'
 }
 
 @test "rooms: the plan has no effects" {
@@ -92,28 +125,28 @@ seed() {
 }
 
 @test "banned: each kind of call" {
-	seed src/host/bad.c 'int f(void) {' '	return system("x");' '}'
-	fails banned 'src/host/bad.c:7:'
-	seed src/host/bad.c 'int f(void) {' '	assert(1);' '}'
+	seed src/host/high/bad.c 'int f(void) {' '	return system("x");' '}'
+	fails banned 'src/host/high/bad.c:7:'
+	seed src/host/high/bad.c 'int f(void) {' '	assert(1);' '}'
 	fails banned 'not an assertion'
-	seed src/host/bad.c 'int f(void) {' '	(void)execvp(a, b);' '}'
+	seed src/host/high/bad.c 'int f(void) {' '	(void)execvp(a, b);' '}'
 	fails banned 'PATH'
-	seed src/host/bad.c 'int f(void) {' '	exit(1);' '}'
+	seed src/host/high/bad.c 'int f(void) {' '	exit(1);' '}'
 	fails banned 'only main'
-	seed src/host/bad.c 'int f(void) {' '	struct sigaction a = { .sa_handler = handle };' '}'
+	seed src/host/high/bad.c 'int f(void) {' '	struct sigaction a = { .sa_handler = handle };' '}'
 	fails banned 'no handlers'
-	seed src/host/bad.c 'static int counter;'
+	seed src/host/high/bad.c 'static int counter;'
 	fails banned 'mutable data'
-	seed src/host/bad.c 'static struct table rows[2] = { 0 };'
+	seed src/host/high/bad.c 'static struct table rows[2] = { 0 };'
 	fails banned 'mutable data'
-	rm "$tree/src/host/bad.c"
+	rm "$tree/src/host/high/bad.c"
 	seed src/plan/bad.c 'const char *f(void) {' '	return getenv("HOME");' '}'
 	fails banned 'comes in as a parameter'
 }
 
 @test "banned: main may end the program, members and strings are no calls" {
 	seed src/cli/main.c 'int main(void) {' '	exit(run_system(1));' '}'
-	seed src/host/fine.c 'int f(void) {' '	return p->exit(1) + my_assert(2);' '}' \
+	seed src/host/high/fine.c 'int f(void) {' '	return p->exit(1) + my_assert(2);' '}' \
 		'static const char *const names[] = { "a" };'
 	passes banned
 }

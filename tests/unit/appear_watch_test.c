@@ -11,9 +11,9 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "host/appear_dirs.h"
-#include "host/appear_judge.h"
-#include "host/appear_watch.h"
+#include "host/quarantine/appear_dirs.h"
+#include "host/quarantine/appear_judge.h"
+#include "host/quarantine/appear_watch.h"
 
 #define ID "aaaaaaaaaaaaaaaaaaaa"
 #define DIRECTORY ".carrel-quarantine-" ID

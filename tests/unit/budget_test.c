@@ -22,8 +22,8 @@
 #include "base/chars.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "host/budget.h"
-#include "host/budget_marker.h"
+#include "host/stdio/budget.h"
+#include "host/stdio/budget_marker.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -7,7 +7,7 @@
 
 #include <sys/resource.h>
 
-#include "host/census.h"
+#include "host/tree/census.h"
 
 enum { LONG_MS = 600000 };
 

@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/cgroup.h"
-#include "host/cgroup_place.h"
+#include "host/cgroup/cgroup.h"
+#include "host/cgroup/cgroup_place.h"
 
 #define NAME (session_name())
 #define SKIP(why) \

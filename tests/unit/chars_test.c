@@ -211,7 +211,7 @@ static void test_long_texts(void **state)
 	assert_int_equal(munmap(pages, SIZE + 4096), 0);
 }
 
-/* The lanes of the vectors are full after so and so many characters of four bytes. */
+/* Texts of one kind of character alone, cut anywhere. */
 static void test_runs(void **state)
 {
 	static const char *const runs[] = { "a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",

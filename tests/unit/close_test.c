@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "host/close.h"
+#include "host/launch/close.h"
 
 #define S INT64_C(1000000000)
 #define MS INT64_C(1000000)

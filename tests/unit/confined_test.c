@@ -28,9 +28,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "host/confined.h"
-#include "host/gitreview.h"
-#include "host/plainfile.h"
+#include "host/gitreview/gitreview_shared.h"
+#include "host/process/confined.h"
+#include "host/tree/plainfile.h"
 
 struct place {
 	char root[64];

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/control.h"
+#include "host/serve/control.h"
 
 static struct control_message m;
 

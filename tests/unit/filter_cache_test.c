@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/filter_cache.h"
+#include "host/load/filter_cache.h"
 #include "policy/compile.h"
 #include "policy/filter.h"
 

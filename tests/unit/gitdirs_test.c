@@ -25,10 +25,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/gitconfig.h"
-#include "host/gitdirs.h"
-#include "host/gitfind.h"
-#include "host/gitindex.h"
+#include "host/git/gitconfig.h"
+#include "host/git/gitdirs.h"
+#include "host/git/gitfind.h"
+#include "host/git/gitindex.h"
+#include "host/gitreview/gitreview.h"
 
 extern char **environ;
 
@@ -969,7 +970,7 @@ static size_t review(struct fixture *t, const char *workspace, struct timespec s
 	struct error e = { 0 };
 
 	(void)snprintf(path, sizeof(path), "%s/%s", t->root, workspace);
-	assert_int_equal(gitdirs_review(&t->arena, path, getuid(), since, t->rules, t->count, 0,
+	assert_int_equal(gitreview(&t->arena, path, getuid(), since, t->rules, t->count, 0,
 				 &found, &count, &e),
 		0);
 	t->rules = found;
@@ -1329,8 +1330,8 @@ static void review_out_of_memory(void **state)
 		"done");
 	(void)snprintf(path, sizeof(path), "%s/w", t->root);
 	assert_int_equal(arena_init(&small, 512u << 10), 0);
-	assert_int_equal(gitdirs_review(&small, path, getuid(), since, t->rules, t->count, 0,
-				 &found, &count, &e),
+	assert_int_equal(gitreview(&small, path, getuid(), since, t->rules, t->count, 0, &found,
+				 &count, &e),
 		-ENOMEM);
 	assert_true(count > 1); /* and what only its content could clear, unread */
 	assert_int_equal(found[0].kind, GITDIR_QUARANTINE);

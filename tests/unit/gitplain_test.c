@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "host/gitplain.h"
+#include "host/git/gitplain.h"
 
 extern char **environ;
 

@@ -25,7 +25,8 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "host/gitdirs.h"
+#include "host/git/gitdirs.h"
+#include "host/gitreview/gitreview.h"
 
 extern char **environ;
 
@@ -104,7 +105,7 @@ static int review(struct fixture *t, const char *workspace, int64_t deadline_ns)
 {
 	struct error e = { 0 };
 	int64_t before = clock_now_ns();
-	int r = gitdirs_review(&t->arena, below(t, workspace), getuid(), t->since, t->rules,
+	int r = gitreview(&t->arena, below(t, workspace), getuid(), t->since, t->rules,
 		t->count, deadline_ns, &t->found, &t->found_count, &e);
 
 	/* Whatever it met: its own five seconds, what it may take to end, and a busy machine. */

@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "host/manifest.h"
-#include "host/process_stat.h"
+#include "host/process/process_stat.h"
+#include "host/session/manifest.h"
 
 #define ID "aaaaaaaaaaaaaaaaaaaa"
 #define BEGUN \

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/mountinfo.h"
+#include "host/facts/mountinfo.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ROOT "26 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"

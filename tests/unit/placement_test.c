@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "host/placement.h"
-#include "host/process_stat.h"
+#include "host/process/placement.h"
+#include "host/process/process_stat.h"
 
 static void running_is_the_fourth_field(void **state)
 {

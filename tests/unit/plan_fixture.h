@@ -267,7 +267,7 @@ static UNUSED void machine_add_fact(struct machine *m, struct path_fact fact)
 	f->paths[f->path_count++] = fact;
 }
 
-/* As src/host/facts_paths.c; what that refuses (a `read` of what is missing) is no case here. */
+/* As src/host/facts/facts_paths.c; what that refuses (a `read` of what is missing) is no case here. */
 static UNUSED void machine_apply_rule(struct machine *m, const struct path_rule *rule)
 {
 	struct found found, dest;
@@ -305,7 +305,7 @@ static UNUSED void machine_apply_rule(struct machine *m, const struct path_rule 
 	}
 }
 
-/* As src/host/facts_cover.c, for one bind that nothing stands on. */
+/* As src/host/facts/facts_cover.c, for one bind that nothing stands on. */
 static UNUSED void machine_cover(
 	struct machine *m, const struct policy *policy, struct path_fact bind, size_t count)
 {
@@ -377,7 +377,7 @@ static UNUSED void machine_place(struct machine *m, const struct policy *policy)
 	f->kernel_gid = f->privileged ? f->kernel_uid : f->gid;
 }
 
-/* As src/host/facts_split.c. */
+/* As src/host/facts/facts_split.c. */
 static UNUSED void machine_split(struct machine *m, const char *path, size_t length)
 {
 	struct facts *f = &m->facts;

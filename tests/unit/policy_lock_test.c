@@ -141,6 +141,11 @@ static const struct lock_case cases[] = {
 	{ "lock hide\nhide /h/*a*b", "read /h/aaxa", NULL },
 	{ "lock hide\nhide '/h/*'x*", "read /h/*xy", "read" },
 	{ "lock hide\nhide '/h/*'x*", "read /h/axy", NULL },
+	{ "lock hide\nhide /h/[[:alpha:]]*", "read /h/keys", "read" },
+	{ "lock hide\nhide /h/[[:alpha:]]*", "read /h/1", NULL },
+	{ "lock hide\nhide /h/*", "read /h/.x",
+		NULL }, /* which the line does not hide either */
+	{ "lock hide\nhide /h/.*", "read /h/.x/y", "read" },
 	{ "lock hide", "workspace ~/.ssh", "workspace" },
 	{ "lock hide", "workspace ~/.ssh/x", "workspace" },
 	{ "lock protect", "write $WORKSPACE/.git/config", "write" },

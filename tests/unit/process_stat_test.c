@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "host/process_stat.h"
+#include "host/process/process_stat.h"
 
 /* As proc(5) has them: 52 fields; the 22nd is the beginning, the 39th the processor. */
 #define BEHIND \

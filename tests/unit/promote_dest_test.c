@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 
 #include "base/arena.h"
-#include "host/match.h"
-#include "host/promote_dest.h"
+#include "host/facts/match.h"
+#include "host/promote/promote_dest.h"
 
 enum { ROUNDS = 200, ENOUGH = 10, SECONDS = 120 };
 

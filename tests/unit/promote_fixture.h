@@ -7,8 +7,8 @@
 
 #include "tree_fixture.h"
 
-#include "host/promote.h"
-#include "host/promote_temp.h"
+#include "host/promote/promote.h"
+#include "host/promote/promote_temp.h"
 
 #define MEMORY (access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp")
 

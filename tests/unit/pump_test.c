@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/pump.h"
+#include "host/stdio/pump.h"
 
 #define TEST_ID 7
 #define BIG_BYTES (100ULL * 1024 * 1024)

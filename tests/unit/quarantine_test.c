@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "base/arena.h"
-#include "host/quarantine.h"
+#include "host/quarantine/quarantine.h"
 
 #define SESSION "aaaaaaaaaaaaaaaaaaaa"
 #define DIRECTORY ".carrel-quarantine-" SESSION

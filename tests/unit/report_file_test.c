@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/report.h"
+#include "host/report/report.h"
 
 #define NOBODY 65534
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/report.h"
+#include "host/report/report.h"
 
 #define VALIDATOR CARREL_SOURCE_DIR "/tests/lib/validate_report.py"
 #define ODD "odd \xff\xed\xa0\x80\n\"\\\xc3\xa9\x1b[31m"

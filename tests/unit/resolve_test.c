@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/resolve.h"
+#include "host/facts/resolve.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ODD "odd \xff\xc3\n*\\"

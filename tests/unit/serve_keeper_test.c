@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/limits.h"
-#include "host/server.h"
+#include "host/launch/limits.h"
+#include "host/serve/server.h"
 
 struct world {
 	struct limits limits;

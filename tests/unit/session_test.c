@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 
 #include "base/error.h"
-#include "host/record.h"
-#include "host/session_sweep.h"
+#include "host/session/record.h"
+#include "host/session/session_sweep.h"
 
 #define ID "aaaaaaaaaaaaaaaaaaaa"
 #define NAME "carrel-" ID

@@ -19,7 +19,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "host/slice.h"
+#include "host/tree/slice.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

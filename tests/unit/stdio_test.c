@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/stdio.h"
+#include "host/stdio/stdio.h"
 
 static int64_t now_ms(void)
 {

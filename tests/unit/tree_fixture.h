@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/remove.h"
+#include "host/tree/remove.h"
 
 struct tree {
 	char path[64];

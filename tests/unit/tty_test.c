@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/tty.h"
+#include "host/stdio/tty.h"
 
 #define TEST_ID 40
 

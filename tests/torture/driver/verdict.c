@@ -106,8 +106,6 @@ static bool may_pass_over(unsigned call, uint64_t argument, int error)
 	case SYS_fsopen:
 	case SYS_fsconfig:
 	case SYS_fsmount:
-	case SYS_sched_getattr: /* init's short turns, or else those of everybody */
-	case SYS_sched_setattr:
 		return true;
 	case SYS_open_tree_attr: /* a clone with its attributes, or else in two calls: seen there too */
 		return error == EPERM;

@@ -1,0 +1,210 @@
+/*
+ * facts_cover.c - see facts_cover.h.
+ *
+ * Runs in: the launcher and carrel-policy, outside.
+ */
+#include "host/facts/facts_cover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "box/sys.h"
+#include "plan/path.h"
+
+static bool is_moved(const struct path_fact *f)
+{
+	return (f->rule->kind == PATH_BIND_RO || f->rule->kind == PATH_BIND_RW) &&
+		strcmp(f->path, f->source) != 0;
+}
+
+static bool shows_something(enum path_kind kind)
+{
+	return kind != PATH_HIDE && kind != PATH_PROTECT && kind != PATH_DEV;
+}
+
+/* Whether @bind is what is seen at @place: nothing more specific lies in between. */
+static bool is_nearest(const struct facts *facts, size_t count, const struct path_fact *bind,
+	const char *place)
+{
+	size_t length = strlen(bind->path);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct path_fact *f = &facts->paths[i];
+
+		if (shows_something(f->rule->kind) && strlen(f->path) > length &&
+			path_below(f->path, place))
+			return false;
+	}
+	return strlen(facts->workspace) <= length || !path_below(facts->workspace, place);
+}
+
+struct path_fact facts_path(const struct path_rule *rule, const struct resolved *found)
+{
+	return (struct path_fact){
+		.rule = rule,
+		.path = found->path,
+		.source = found->path,
+		.exists = found->exists,
+		.dest_exists = found->exists,
+		.is_link = found->exists && S_ISLNK(found->st.st_mode),
+		.mode = found->st.st_mode,
+		.uid = found->st.st_uid,
+		.gid = found->st.st_gid,
+		.dev = found->st.st_dev,
+		.ino = found->st.st_ino,
+		.parent_exists = found->existing,
+	};
+}
+
+int facts_add(struct facts *facts, struct arena *a, const struct path_fact *fact)
+{
+	struct path_fact *grown =
+		arena_push(a, facts->paths, facts->path_count, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	facts->paths = grown;
+	facts->paths[facts->path_count++] = *fact;
+	return 0;
+}
+
+static int cover(struct facts *facts, size_t count, struct resolver *resolver,
+	const struct path_fact *bind, const struct path_rule *rule)
+{
+	struct resolved place, found;
+	int r = resolve_path(resolver, rule->path, RESOLVE_KEEP_LAST, &place);
+	const char *rest = r < 0 ? NULL : path_below(bind->path, place.path);
+
+	if (!rest || !*rest || !is_nearest(facts, count, bind, place.path))
+		return 0; /* a place that cannot be looked at is not shown either */
+	for (size_t i = 0; i < count; i++)
+		if (facts->paths[i].rule == rule && !strcmp(facts->paths[i].path, place.path))
+			facts->paths[i].covered = true;
+	const char *seen = arena_join(resolver->arena, bind->source, '/', rest);
+	if (!seen)
+		return -ENOMEM;
+	r = resolve_path(resolver, seen, RESOLVE_KEEP_LAST | RESOLVE_PREFIX, &found);
+	if (r == -EACCES || r == -ELOOP || r == -ENAMETOOLONG || r == -ENOTDIR)
+		return 0;
+	if (r < 0)
+		return r;
+	/* A link on the way leads out of the bind, to a place with rules of its own. */
+	if (strcmp(found.path, seen) != 0 || (!found.exists && rule->kind == PATH_HIDE))
+		return 0;
+	struct path_fact fact = facts_path(rule, &found);
+	/* What is absent is looked for where the host would have it. */
+	if (found.exists)
+		fact.path = place.path;
+	return facts_add(facts, resolver->arena, &fact);
+}
+
+int facts_cover(struct facts *facts, struct resolver *resolver, const struct policy *policy)
+{
+	size_t count = facts->path_count; /* those that are added are none of a bind */
+
+	for (size_t b = 0; b < count; b++) {
+		if (!is_moved(&facts->paths[b]))
+			continue;
+		for (size_t i = 0; i < policy->path_count; i++) {
+			const struct path_rule *rule = &policy->paths[i];
+			const struct path_fact bind = facts->paths[b]; /* the array may move */
+
+			if (rule->glob || shows_something(rule->kind) || rule->kind == PATH_DEV)
+				continue;
+			int r = cover(facts, count, resolver, &bind, rule);
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+bool facts_is_covered(const struct facts *facts, const char *place)
+{
+	for (size_t b = 0; b < facts->path_count; b++) {
+		const struct path_fact *bind = &facts->paths[b];
+		const char *rest = is_moved(bind) ? path_below(bind->path, place) : NULL;
+
+		if (rest && *rest && is_nearest(facts, facts->path_count, bind, place))
+			return true;
+	}
+	return false;
+}
+
+struct seats {
+	struct facts *facts;
+	struct arena *arena;
+	const struct path_fact *bind;
+};
+
+/* What cannot be looked at is left to the launch, which does not follow links there either. */
+static bool lacks(const char *seen, bool is_dir)
+{
+	struct stat st;
+	autofd int fd = sys_openat2(AT_FDCWD, seen, O_PATH | O_NOFOLLOW,
+		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP;
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) != is_dir;
+}
+
+static int seat(const struct seats *s, const char *path, bool is_dir)
+{
+	const char *rest = path ? path_below(s->bind->path, path) : NULL;
+
+	if (!rest || !*rest)
+		return 0;
+	const char *seen = arena_join(s->arena, s->bind->source, '/', rest);
+	if (!seen)
+		return -ENOMEM;
+	if (!lacks(seen, is_dir))
+		return 0;
+	struct facts *facts = s->facts;
+	const char **grown = arena_push(
+		s->arena, (void *)facts->unseated, facts->unseated_count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	facts->unseated = grown;
+	facts->unseated[facts->unseated_count++] = seen;
+	return 0;
+}
+
+static int seat_all(const struct seats *s)
+{
+	const struct facts *facts = s->facts;
+	const char *const own[] = { facts->workspace, facts->scratch_base, facts->session_dir,
+		facts->runtime_dir };
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]) && r >= 0; i++)
+		r = seat(s, own[i], true);
+	for (int i = 0; i < SYSTEM_PATH_COUNT && r >= 0; i++)
+		if (facts->system[i].exists)
+			r = seat(s, facts->system[i].path, S_ISDIR(facts->system[i].mode));
+	for (size_t i = 0; i < facts->closed_count && r >= 0; i++)
+		r = seat(s, facts->closed_dirs[i], true);
+	for (size_t i = 0; i < facts->path_count && r >= 0; i++) {
+		const struct path_fact *f = &facts->paths[i];
+		bool memory = f->rule->kind == PATH_TMPFS;
+
+		if ((f->exists || memory) && !f->covered && !f->is_link)
+			r = seat(s, f->path, memory || S_ISDIR(f->mode));
+	}
+	return r;
+}
+
+int facts_seats(struct facts *facts, struct arena *a)
+{
+	int r = 0;
+
+	for (size_t b = 0; b < facts->path_count && r >= 0; b++) {
+		const struct seats s = { facts, a, &facts->paths[b] };
+
+		if (is_moved(s.bind))
+			r = seat_all(&s);
+	}
+	return r;
+}

@@ -1,0 +1,33 @@
+/*
+ * facts_cover.h - the fact of a path; and hide and protect rules about places where a bind shows something else.
+ *
+ * Runs in: the launcher and carrel-policy, outside. May not: change anything.
+ */
+#pragma once
+
+#include "host/facts/resolve.h"
+#include "plan/plan.h"
+
+/* facts_path - what was found, as a fact of @rule, which is shown where it lies. */
+struct path_fact facts_path(const struct path_rule *rule, const struct resolved *found);
+
+/* facts_add - one more fact; the array may move. 0 or -ENOMEM. */
+MUST_CHECK int facts_add(struct facts *facts, struct arena *a, const struct path_fact *fact);
+
+/*
+ * facts_cover - for each rule about a place below a bind's destination, look at what the bind shows
+ * there instead of what the host has there: a fact for it is added, and that of the host is marked
+ * `covered`. After all rules were looked up; costs nothing without binds. 0 or -errno.
+ */
+MUST_CHECK int facts_cover(
+	struct facts *facts, struct resolver *resolver, const struct policy *policy);
+
+/* facts_is_covered - whether what the host has at @place is not seen there, since a bind shows something else. */
+bool facts_is_covered(const struct facts *facts, const char *place);
+
+/*
+ * facts_seats - for each place that something is mounted on in any session, or by another rule, and
+ * that lies below a bind's destination: whether the bind shows something to mount it on. Where not it
+ * is noted in facts.unseated. After all other facts; costs nothing without binds. 0 or -ENOMEM.
+ */
+MUST_CHECK int facts_seats(struct facts *facts, struct arena *a);

@@ -1,0 +1,164 @@
+/*
+ * match.c - see match.h.
+ *
+ * Runs in: the launcher and carrel-policy, outside. One component after the other: the cost is
+ * bounded by the directories that the pattern names.
+ */
+#include "host/facts/match.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/glob.h"
+#include "host/tree/beneath.h"
+
+struct list {
+	const char **paths;
+	size_t count, most;
+	int root; /* paths are relative to it, and no link is followed; -1: they are absolute */
+	struct arena *arena;
+};
+
+static int put(struct list *l, const char *directory, const char *name)
+{
+	const char **grown;
+	bool slash = l->root < 0 || *directory;
+
+	if (l->count >= l->most)
+		return -E2BIG;
+	grown = arena_push(l->arena, (void *)l->paths, l->count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	l->paths = grown;
+	l->paths[l->count] = arena_format(l->arena, slash ? "%s/%s" : "%s%s", directory, name);
+	return l->paths[l->count++] ? 0 : -ENOMEM;
+}
+
+/* The component without its backslashes, where it has no wild card; false where it has one. */
+static bool is_literal(const char *component, char *ret_name)
+{
+	for (; *component; component++) {
+		if (strchr("*?[", *component))
+			return false;
+		if (*component == '\\' && component[1])
+			component++;
+		*ret_name++ = *component;
+	}
+	*ret_name = '\0';
+	return true;
+}
+
+static int match_in(struct list *l, const char *directory, const char *component)
+{
+	struct dirent *entry;
+	const int flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
+	int fd = l->root < 0 ? fd_open_at(AT_FDCWD, *directory ? directory : "/", flags, 0)
+			     : beneath_open(l->root, *directory ? directory : ".",
+				       flags | O_NOFOLLOW, BENEATH_SAME_MOUNT);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int r = 0;
+
+	if (!dir) {
+		fd_close(&fd);
+		return 0; /* nothing there, or nothing that we may see */
+	}
+	while (r >= 0 && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+			glob_name_fits(component, strlen(component), entry->d_name,
+				strlen(entry->d_name)))
+			r = put(l, directory, entry->d_name);
+	(void)closedir(dir);
+	return r;
+}
+
+/* One component further, in each directory that matched so far. */
+static int match_component(struct list *l, const char *component)
+{
+	struct list next = { .arena = l->arena, .most = l->most, .root = l->root };
+	char name[NAME_MAX + 1];
+	bool literal = is_literal(component, name);
+	int r = 0;
+
+	for (size_t i = 0; i < l->count && r >= 0; i++)
+		r = literal ? put(&next, l->paths[i], name)
+			    : match_in(&next, l->paths[i], component);
+	*l = next;
+	return r;
+}
+
+static bool is_there(const struct list *l, const char *path)
+{
+	struct stat st;
+
+	if (l->root < 0)
+		return lstat(path, &st) == 0;
+	autofd int fd = beneath_open(l->root, path, O_PATH | O_NOFOLLOW, BENEATH_SAME_MOUNT);
+	return fd >= 0;
+}
+
+static int match(struct list *l, const char *pattern)
+{
+	char component[NAME_MAX + 1];
+	size_t kept = 0;
+	int r = 0;
+
+	l->paths = arena_push(l->arena, NULL, 0, sizeof(*l->paths));
+	if (!l->paths)
+		return -ENOMEM;
+	l->paths[l->count++] = ""; /* the root, without its slash */
+	while (*pattern && r >= 0) {
+		size_t skip = strspn(pattern, "/"), n = strcspn(pattern + skip, "/");
+
+		if (n >= sizeof(component))
+			return -ENAMETOOLONG;
+		memcpy(component, pattern + skip, n);
+		component[n] = '\0';
+		if (n)
+			r = match_component(l, component);
+		pattern += skip + n;
+	}
+	/* A literal end was taken as written: only what is there counts. */
+	for (size_t i = 0; i < l->count && r >= 0; i++)
+		if (*l->paths[i] && is_there(l, l->paths[i]))
+			l->paths[kept++] = l->paths[i];
+	l->count = kept;
+	return r;
+}
+
+int match_paths(
+	struct arena *a, const char *pattern, const char ***ret_paths, size_t *ret_count)
+{
+	struct list l = { .arena = a, .most = MATCH_MAX, .root = -1 };
+	int r = match(&l, pattern);
+
+	if (r < 0)
+		return r;
+	*ret_paths = l.paths;
+	*ret_count = l.count;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int match_beneath(struct arena *a, int dir, const char *pattern, const char ***ret_paths,
+	size_t *ret_count)
+{
+	struct list l = { .arena = a, .most = MATCH_BENEATH_MAX, .root = dir };
+	int r = match(&l, pattern);
+
+	if (r < 0)
+		return r;
+	qsort(l.paths, l.count, sizeof(*l.paths), by_name);
+	*ret_paths = l.paths;
+	*ret_count = l.count;
+	return 0;
+}

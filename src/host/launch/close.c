@@ -1,0 +1,213 @@
+/*
+ * close.c - see close.h.
+ *
+ * Runs in: the launcher, when every process of the session is dead.
+ */
+#include "host/launch/close.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/say.h"
+#include "host/promote/promote_tree.h"
+#include "host/quarantine/appeared.h"
+#include "host/session/manifest.h"
+#include "host/tree/beneath.h"
+#include "host/tree/census.h"
+#include "host/tree/remove.h"
+
+#define MS INT64_C(1000000)
+
+enum {
+	REVIEW_MS =
+		500, /* of the second that a time-out leaves; an ordinary one takes 2 to 20 */
+	REMOVAL_MS = 200, /* of what is left, for the removal */
+	LONG_MS = 8000,   /* the review gives up before that by itself */
+};
+
+int64_t close_review_deadline(int64_t now_ns, int64_t deadline_ns, bool cut)
+{
+	int64_t brief = now_ns + REVIEW_MS * MS, last = deadline_ns - REMOVAL_MS * MS;
+
+	if (cut)
+		return brief;
+	if (!deadline_ns || deadline_ns - now_ns > LONG_MS * MS)
+		return 0;
+	return last > brief ? last : brief;
+}
+
+/* Whether the directory stays where the session is over. */
+static bool is_kept(const struct plan *plan, bool lost)
+{
+	return lost || plan->policy->keep.on || plan->policy->keep_for_ms.set;
+}
+
+int close_quarantine(const struct plan *plan, const struct appear_watch *watch, bool breached,
+	int64_t deadline_ns, struct arena *arena, struct report *report, struct error *e)
+{
+	const struct facts *facts = plan->facts;
+	const struct appeared what = {
+		.workspace = facts->workspace,
+		.workspace_dev = facts->workspace_dev,
+		.workspace_ino = facts->workspace_ino,
+		.caller = facts->uid,
+		.begun = facts->begun,
+		.absents = plan->absents,
+		.absent_count = plan->absent_count,
+		/* Where the session was ended because a replacement was seen, it is the host's. */
+		.kept = plan->kept,
+		.kept_count = breached ? 0 : plan->kept_count,
+		.git_rules = facts->git_rules,
+		.git_rule_count = facts->git_rule_count,
+		.review = plan->policy->workspace_mode == WORKSPACE_DIRECT,
+		.deadline_ns = deadline_ns,
+		.session_id = session_id(facts->session_name),
+	};
+	int r = appeared_quarantine(
+		&what, arena, &report->quarantined, &report->quarantined_count, e);
+
+	/* With `quiet` as well: what was moved is the user's. */
+	appeared_tell(report->quarantined, report->quarantined_count);
+	if (appear_watch_report(
+		    watch, arena, &report->quarantined, &report->quarantined_count) < 0 &&
+		r >= 0)
+		r = error_set(e, ERROR_LIMIT, "close", ENOMEM, NULL,
+			"cannot report all that appeared at protected paths");
+	return r;
+}
+
+/* What the scratch at @name in @dir holds, on top of what is counted already. */
+static void count_scratch(int dir, const char *name, struct report *report)
+{
+	struct census held;
+
+	if (census_tree(dir, name, CENSUS_MAX_MS, &held) < 0) {
+		report->scratch_truncated = true;
+		return;
+	}
+	report->scratch_files += held.files;
+	report->scratch_bytes += held.bytes;
+	report->scratch_truncated |= held.truncated;
+}
+
+/* A scratch that is memory is kept as a copy on disk, where it would have been without scratch-size. */
+static int save_memory(const struct plan *plan, const struct session *session, struct error *e)
+{
+	const char *path = plan->facts->scratch_dir;
+	struct promote_tree saved;
+	struct error why = { 0 };
+	autofd int to = beneath_open(session->dir, "scratch",
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH_SAME_MOUNT);
+
+	if (to < 0)
+		return error_set(
+			e, ERROR_SCRATCH, "close", -to, path, "cannot keep the scratch");
+	int r = promote_tree_save(
+		session->memory, to, plan->policy->scratch_size.value, path, &saved, &why);
+	if (r >= 0)
+		return 0;
+	r = error_set(e, ERROR_SCRATCH, "close", why.errnum, why.on, "%s", why.what);
+	error_hint(e, "the scratch was memory; what could be copied of it is in %s", path);
+	return r;
+}
+
+static int keep_directory(const struct plan *plan, struct session *session, bool lost,
+	struct arena *arena, struct report *report, struct error *e)
+{
+	const struct policy *policy = plan->policy;
+	int saved = session->memory >= 0 ? save_memory(plan, session, e) : 0;
+	struct error unmarked = { 0 };
+	int r = session_keep(session,
+		policy->keep_for_ms.set && !lost ? policy->keep_for_ms.value : 0, &unmarked);
+
+	if (r < 0 && saved == 0)
+		*e = unmarked;
+	r = saved < 0 ? saved : r;
+	report->teardown = REPORT_TEARDOWN_KEPT;
+	report->scratch_kept = true;
+	if (policy->report.value)
+		count_scratch(session->dir, "scratch", report);
+	if (!policy->quiet.on || lost) {
+		const char *text = arena_format(arena, "carrel: kept%s: %s\n",
+			saved < 0 ? " in part" : "", plan->facts->scratch_dir);
+		int told = text ? fd_write_all(STDERR_FILENO, text, strlen(text)) : -ENOMEM;
+
+		(void)told; /* nobody is there to read it */
+	}
+	return r;
+}
+
+/* What tools left, and nothing of what lies beside it: outputs, an overlay's layers, notes. */
+static void count_removed(
+	const struct session *session, int64_t deadline_ns, struct report *report)
+{
+	const struct remove_options options = { .flags = REMOVE_COUNT_BYTES,
+		.deadline_ns = deadline_ns };
+	struct remove_result gone;
+
+	if (session->memory >= 0) {
+		count_scratch(session->memory, ".", report);
+		return;
+	}
+	int r = remove_tree_with(session->dir, "scratch", &options, &gone, NULL);
+	report->scratch_files = gone.files;
+	report->scratch_bytes = gone.bytes;
+	/* What stays is met once more, and told, when the whole directory is removed. */
+	report->scratch_truncated = r < 0;
+}
+
+/* The time is over. Nothing was promised of when the scratch goes, but of when the run ends. */
+static __attribute__((noinline)) int leave_to_sweep(
+	const struct plan *plan, struct report *report)
+{
+	struct error line = { 0 };
+
+	report->teardown = REPORT_TEARDOWN_DEFERRED;
+	report->teardown_path = plan->facts->session_dir;
+	report->scratch_truncated = true;
+	int r = error_set(&line, ERROR_TEARDOWN, "close", 0, plan->facts->session_dir,
+		"the scratch is large: it is removed in the background");
+	(void)r; /* told here */
+	if (!plan->policy->quiet.on)
+		(void)say_error(&line);
+	return 0;
+}
+
+int close_directory(const struct plan *plan, struct session *session, bool lost,
+	int64_t deadline_ns, struct arena *arena, struct report *report, struct error *e)
+{
+	const struct remove_options options = { .deadline_ns = deadline_ns };
+	struct remove_result gone;
+
+	manifest_discard(session->record);
+	if (is_kept(plan, lost))
+		return keep_directory(plan, session, lost, arena, report, e);
+	if (plan->policy->report.value)
+		count_removed(session, deadline_ns, report);
+	int r = remove_tree_with(session->base, session->name, &options, &gone, e);
+	if (r == -ETIME) {
+		e->code = ERROR_NONE;
+		return leave_to_sweep(plan, report);
+	}
+	report->teardown = r >= 0 ? REPORT_TEARDOWN_REMOVED
+		: gone.removed    ? REPORT_TEARDOWN_PARTIAL
+				  : REPORT_TEARDOWN_FAILED;
+	report->teardown_remaining = gone.remained;
+	report->teardown_errno = gone.errnum;
+	if (gone.remained)
+		report->teardown_path =
+			arena_format(arena, "%s/%s", plan->facts->scratch_base, gone.first);
+	if (r < 0) {
+		error_below(e, plan->facts->scratch_base);
+		return r;
+	}
+	r = session_forget(session);
+	return r < 0 ? error_set(e, ERROR_TEARDOWN, "close", -r, session->name,
+			       "cannot remove the record of the session")
+		     : 0;
+}

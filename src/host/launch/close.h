@@ -1,0 +1,43 @@
+/*
+ * close.h - what a session leaves behind: protected paths, and its own directory.
+ *
+ * Runs in: the launcher, when every process of the session is dead.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "host/quarantine/appear_watch.h"
+#include "host/report/report.h"
+#include "host/session/session.h"
+#include "plan/plan.h"
+
+/*
+ * close_review_deadline - until when the review of git may take. @deadline_ns: by then the run was promised to end; 0:
+ * at no time. @cut: its time is over: half a second is left. All are of CLOCK_MONOTONIC. 0: as long as it takes by itself.
+ */
+int64_t close_review_deadline(int64_t now_ns, int64_t deadline_ns, bool cut);
+
+/*
+ * close_quarantine - move away what appeared at protected paths that were absent, or that are not what
+ * was protected any more. @breached: the session was ended because the host replaced one.
+ * @watch: what was moved before, which is reported as well. @deadline_ns: close_review_deadline(): what the review
+ * did not come to by then is taken away unread.
+ * @arena: owns what @report then points to. Returns 0 or -errno with @e where something that appeared
+ * still stands.
+ */
+MUST_CHECK int close_quarantine(const struct plan *plan, const struct appear_watch *watch,
+	bool breached, int64_t deadline_ns, struct arena *arena, struct report *report,
+	struct error *e);
+
+/*
+ * close_directory - keep the session directory where the policy says so, or where @lost says that
+ * something of value is still in it; else remove it. @deadline_ns: CLOCK_MONOTONIC; what is not removed by
+ * then is left to a sweep, which is no failure; 0: none.
+ * Fills the scratch and teardown members of @report (texts in @arena). Returns 0 or -errno with @e.
+ */
+MUST_CHECK int close_directory(const struct plan *plan, struct session *session, bool lost,
+	int64_t deadline_ns, struct arena *arena, struct report *report, struct error *e);

@@ -1,0 +1,91 @@
+/*
+ * job.c - see job.h.
+ *
+ * Runs in: S of a run, under its filter; the client of an execution.
+ */
+#include "host/launch/job.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+enum { DRAIN_MS = 10000 };
+
+static int stop_with_command(const struct job *j, int signal, bool whole_job)
+{
+	if (j->tty)
+		tty_suspend(j->tty);
+	/* An orphaned group cannot wait for the keyboard: what the kernel does to one is a hangup. */
+	if (!signals_stop_self(signal, whole_job) && signal != SIGTSTP)
+		return j->calls->end(j->context, SIGHUP);
+	int front = j->tty ? tty_resume(j->tty) : 0;
+	return j->calls->go_on(j->context, front > 0);
+}
+
+int job_stopped(const struct job *j, int signal)
+{
+	/* Without a terminal somebody inside stopped it, and may continue it. */
+	if (!j->running || !j->tty)
+		return 0;
+	if (signal == SIGTTIN || signal == SIGTTOU) {
+		int r = tty_take_keyboard(j->tty);
+
+		if (r != 0)
+			return r < 0 ? r : j->calls->go_on(j->context, true);
+	}
+	return stop_with_command(j, signal == SIGSTOP ? SIGTSTP : signal, true);
+}
+
+int job_signal(const struct job *j, int signal)
+{
+	switch (signal) {
+	case SIGTERM:
+	case SIGINT:
+	case SIGHUP:
+	case SIGQUIT:
+		return j->calls->end(j->context, signal);
+	case SIGWINCH:
+		if (!j->tty)
+			break;
+		tty_resize(j->tty);
+		return 0;
+	case SIGTSTP:
+		/* Whoever sent it to our whole group has stopped the others already; without a terminal we stop the
+		 * command, then ourselves, and a SIGCONT to us continues both. */
+		if (!j->tty && j->running && j->calls->send(j->context, SIGTSTP) < 0)
+			return 0;
+		return stop_with_command(j, SIGTSTP, false);
+	case SIGCONT:
+		if (j->tty)
+			return j->calls->go_on(j->context, tty_resume(j->tty) > 0);
+		break;
+	default:
+		break;
+	}
+	return j->calls->send(j->context, signal);
+}
+
+void job_drain(const struct job *j, bool asked)
+{
+	int64_t deadline_ms = clock_now_ns() / 1000000 + DRAIN_MS;
+	/* A tail that was held back is ours to deliver, as slowly as it is read: as any program does.
+	 * But not where we are to end. */
+	int64_t stdio_ms =
+		j->stdio && stdio_is_held(j->stdio) && !asked ? INT64_MAX : deadline_ms;
+	bool stop = false;
+	int r;
+
+	do
+		r = j->tty ? tty_drain(j->tty, deadline_ms, j->signals->fd) : 0;
+	while (r == -EINTR && !(stop = signals_ask_to_end(j->signals)));
+	r = j->calls->close(j->context);
+	(void)r; /* the end of the connection says the same */
+	/* A reader that does not read, or a signal: the rest is lost, as with any pipe. */
+	do
+		r = j->stdio ? stdio_drain(j->stdio, stdio_ms, j->signals->fd) : 0;
+	while (r == -EINTR && !stop && !(stop = signals_ask_to_end(j->signals)));
+	if (j->tty)
+		tty_stop(j->tty);
+}

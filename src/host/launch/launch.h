@@ -1,0 +1,65 @@
+/*
+ * launch.h - from nothing to a running init, in two halves: the namespaces, and the plan.
+ *
+ * Runs in: the launcher, outside. Init makes the namespaces (box/begin.h) at the same time as the
+ * launcher works out the plan.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "box/box.h"
+#include "box/twin.h"
+#include "host/facts/identity.h"
+#include "plan/plan.h"
+
+struct launch {
+	int pidfd;                     /* init; -1 while there is none */
+	int channel;                   /* our end; -1 while there is none */
+	pid_t init;                    /* for /proc: only while pidfd is open */
+	pid_t holders[PLAN_IDMAP_MAX]; /* of user namespaces: killed, still to be reaped */
+	size_t holder_count;
+	char *holder_stack;  /* NULL: none */
+	unsigned long flags; /* CLONE_NEW* that init was started with */
+	bool bare;           /* no namespace at all: what it started is ended one by one */
+	unsigned filters;    /* bare: our own system-call filters; what is inside has more */
+	struct box *box;     /* in the shared arena, for init */
+	bool dies_as_one, tasks_by_rlimit; /* for launch_init(): as in struct box */
+	mode_t umask;          /* the caller's; ours leaves the owner's bits alone */
+	bool live;             /* the caller's: many executions, started by keepers */
+	int views[TWIN_VIEWS]; /* live: a channel for each tighter view; -1: none */
+	int scratch; /* a scratch that is memory: its root, from init; the caller's; -1: none */
+	struct arena *arena;
+};
+
+/*
+ * launch_begin - start init, which makes the namespaces of an ordinary session.
+ * @ret: of what it holds, `live` is read. @arena: from prepare_begin(); nothing is in it yet.
+ * From now on no umask takes bits from the owner of what this process makes.
+ * Returns 0, or -errno with @e (ERROR_NAMESPACES, ERROR_LIMIT); nothing runs then. With ERROR_NAMESPACES
+ * launch_init() can still begin a session that asks for none.
+ */
+MUST_CHECK int launch_begin(struct launch *ret, struct arena *arena,
+	const struct identity *identity, struct error *e);
+
+/*
+ * launch_init - give init the plan: it begins to apply it.
+ * @want_pty: init opens a terminal and sends its master with READY.
+ * @args, @args_size: the caller's argv and environment block in this process' memory.
+ * The arena is sealed. Returns 0, or -errno with @e (ERROR_NAMESPACES, ERROR_LIMIT); on failure nothing
+ * runs. What init could not do it says on the channel.
+ */
+MUST_CHECK int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *args,
+	size_t args_size, struct error *e);
+
+/*
+ * launch_session - make the plan's user namespaces and views, and tell init that they and the session
+ * directory stand; it waits before the first operation that needs one of them. Returns 0, also where init has ended (why is on the channel), or -errno with @e.
+ */
+MUST_CHECK int launch_session(struct launch *l, struct error *e);
+
+/* launch_kill - end whatever has been started, everything inside with it; waits until all is dead. */
+void launch_kill(struct launch *l);

@@ -1,0 +1,293 @@
+/*
+ * limits.c - see limits.h.
+ *
+ * Runs in: the launcher and the supervisor, outside.
+ */
+#include "host/launch/limits.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/fd.h"
+#include "host/cgroup/cgroup_place.h"
+
+/*
+ * MEMORY_SPARE_BYTES: what a live session's executions may have together beyond what one of them may. A file in
+ * /dev/shm outlives who wrote it: with the limit full of it, not even `rm` could begin.
+ */
+enum { EXECUTION_WAIT_MS = 5000, MEMORY_SPARE_BYTES = 4 << 20 };
+
+bool limits_asked(const struct policy *policy)
+{
+	struct cgroup_limits ignored;
+
+	return cgroup_limits_of(policy, &ignored);
+}
+
+void limits_init(struct limits *ret)
+{
+	*ret = (struct limits){ .session = CGROUP_SESSION_NONE,
+		.executions = CGROUP_SESSION_NONE,
+		.execution = CGROUP_NONE };
+	cgroup_read(&ret->execution, &ret->figures);
+}
+
+/*
+ * pids alone can be held without a cgroup: the session has a user namespace of its own, and the kernel
+ * counts the tasks of each uid in each. Only the host's root is exempt from that (getrlimit(2)); init shows
+ * that it is not (confine_tasks()), or the session ends before the command begins.
+ */
+static int begin_session(struct limits *l, const struct plan *plan, int session_dir,
+	unsigned need, struct error *e)
+{
+	const char *name = plan->facts->session_name;
+	struct error first = { 0 };
+
+	l->session = CGROUP_SESSION_NONE;
+	/* An execution may ask for what its session does not. */
+	unsigned want = l->live ? CGROUP_ALL : 0;
+	int r = cgroup_session_begin(&l->session, name, session_dir, need, want, &first);
+	if (r >= 0)
+		return 0;
+	/* Without namespaces the caller's other processes would be counted with the session's. */
+	if (!(need & CGROUP_PIDS) || !plan->clone_flags) {
+		if (e && e->code == ERROR_NONE)
+			*e = first;
+		return r;
+	}
+	l->tasks_by_rlimit = true;
+	need &= ~(unsigned)CGROUP_PIDS;
+	return need ? cgroup_session_begin(&l->session, name, session_dir, need, want, e) : 0;
+}
+
+/* A session that asks for nothing: a group where it can be had, for executions that do. */
+static void begin_unlimited(struct limits *l, const struct plan *plan, int session_dir)
+{
+	struct error ignored = { 0 };
+	int r = cgroup_session_begin(
+		&l->session, plan->facts->session_name, session_dir, 0, CGROUP_ALL, &ignored);
+
+	(void)r; /* an execution that asks for a limit is told that there is none */
+}
+
+int limits_check(const struct plan *plan, struct error *e)
+{
+	struct cgroup_limits wanted;
+	unsigned need = cgroup_limits_of(plan->policy, &wanted) ? cgroup_needs(&wanted) : 0;
+
+	/* pids need no group where begin_session() goes on without. */
+	return cgroup_check(plan->clone_flags ? need & ~(unsigned)CGROUP_PIDS : need, e);
+}
+
+/*
+ * Init has a group beside those of the executions. Where their memory is full, the kernel chooses one
+ * process, the largest, and its execution's group dies with it.
+ */
+static int make_live_groups(struct limits *l, struct error *e)
+{
+	struct cgroup_limits of_session = l->wanted, of_executions = { 0 };
+	int r = cgroup_make(&l->session, "init", NULL, &l->execution, e);
+
+	of_session.memory_bytes = 0;
+	if (r >= 0)
+		r = cgroup_limit(&l->session.group, &of_session, e);
+	if (r < 0 || !l->wanted.memory_bytes)
+		return r;
+	if (__builtin_add_overflow(l->wanted.memory_bytes, (uint64_t)MEMORY_SPARE_BYTES,
+		    &of_executions.memory_bytes))
+		of_executions.memory_bytes = UINT64_MAX;
+	l->executions.controllers = l->session.controllers;
+	memcpy(l->executions.path, l->session.path, sizeof(l->executions.path));
+	return cgroup_make(&l->session, "executions", &of_executions, &l->executions.group, e);
+}
+
+static int make_groups(struct limits *l, bool live, struct error *e)
+{
+	int r;
+
+	if (live)
+		return make_live_groups(l, e);
+	if (l->wanted.tasks && l->wanted.tasks < UINT64_MAX)
+		l->wanted.tasks++; /* init is counted with the others */
+	/* Twice the same: the kernel notes in different places, from version to version, which of
+	 * the groups on the way up was full. The lower one first: a group takes memory itself. */
+	r = cgroup_make(&l->session, "exec-1", &l->wanted, &l->execution, e);
+	return r < 0 ? r : cgroup_limit(&l->session.group, &l->wanted, e);
+}
+
+int limits_begin(struct limits *ret, const struct plan *plan, int session_dir, bool live,
+	struct error *e)
+{
+	ret->live = live;
+	ret->asked = cgroup_limits_of(plan->policy, &ret->wanted);
+	if (!ret->asked) {
+		if (live)
+			begin_unlimited(ret, plan, session_dir);
+		return 0;
+	}
+	int r = begin_session(ret, plan, session_dir, cgroup_needs(&ret->wanted), e);
+	if (r < 0 || ret->session.group.dir < 0)
+		return r;
+	if (ret->tasks_by_rlimit)
+		ret->wanted.tasks = 0;
+	return make_groups(ret, live, e);
+}
+
+/* Where the executions' groups lie. */
+static struct cgroup_session *above_executions(struct limits *l)
+{
+	return l->executions.group.dir >= 0 ? &l->executions : &l->session;
+}
+
+bool limits_execution_needs(const struct limits *limits, const struct cgroup_limits *asked)
+{
+	return limits->session.group.dir >= 0 &&
+		(cgroup_needs(asked) || cgroup_needs(&limits->wanted));
+}
+
+int limits_execution(struct limits *limits, const char *name, const struct cgroup_limits *asked,
+	struct cgroup *ret, struct error *e)
+{
+	struct cgroup_limits own = *asked;
+
+	*ret = CGROUP_NONE;
+	if (limits->session.group.dir < 0) {
+		if (!cgroup_needs(&own))
+			return 0;
+		int r = error_set(e, ERROR_LAYER, "session", ENOTSUP, NULL,
+			"the session has no cgroup: memory, pids and cpus of one execution "
+			"cannot be limited");
+		error_hint(e,
+			"a limit of the session itself says what is missing: "
+			"carrel session start --memory SIZE");
+		return r;
+	}
+	if (!limits_execution_needs(limits, asked))
+		return 0;
+	own.memory_bytes = own.memory_bytes ? own.memory_bytes : limits->wanted.memory_bytes;
+	own.tasks = own.tasks ? own.tasks : limits->wanted.tasks;
+	own.cpu_milli = own.cpu_milli ? own.cpu_milli : limits->wanted.cpu_milli;
+	if (own.tasks && own.tasks < UINT64_MAX)
+		own.tasks++; /* the keeper is counted with the others */
+	return cgroup_make(above_executions(limits), name, &own, ret, e);
+}
+
+/* A group in which pids are not limited says "max". */
+static bool counts_tasks(const struct cgroup *group)
+{
+	char text[32];
+	ssize_t n = group->dir < 0
+		? -1
+		: cgroup_read_file(group->dir, "pids.max", text, sizeof(text));
+
+	return n > 0 && text[0] != 'm';
+}
+
+bool limits_execution_read(
+	const struct limits *limits, const struct cgroup *group, struct limits_usage *ret)
+{
+	cgroup_read(group, &ret->figures);
+	ret->pids_by = counts_tasks(group) ? LIMITS_PIDS_CGROUP
+		: limits->tasks_by_rlimit  ? LIMITS_PIDS_RLIMIT
+					   : LIMITS_PIDS_NONE;
+	return group->dir >= 0 || limits->tasks_by_rlimit;
+}
+
+void limits_execution_end(struct limits *limits, struct cgroup *group)
+{
+	if (group->dir < 0)
+		return;
+	int r = cgroup_kill(group);
+	if (r >= 0)
+		r = cgroup_wait_empty(group, EXECUTION_WAIT_MS);
+	if (r >= 0)
+		r = cgroup_remove(above_executions(limits)->group.dir, group);
+	(void)r; /* the end of the session tries again, and tells */
+	fd_close(&group->dir);
+}
+
+void limits_tell(const struct limits *limits, struct launch *l)
+{
+	/* In a live session an execution's keeper is in its group. */
+	l->dies_as_one = (limits->session.controllers & CGROUP_MEMORY) != 0;
+	l->tasks_by_rlimit = limits->tasks_by_rlimit;
+}
+
+int limits_enter(struct limits *limits, pid_t init, struct error *e)
+{
+	int r = cgroup_enter(&limits->execution, init);
+
+	/* It has ended already: why is on its channel. */
+	return r >= 0 || r == -ESRCH
+		? 0
+		: error_set(e, ERROR_LAYER, "launch", -r, limits->session.path,
+			  "the session cannot be moved into its cgroup");
+}
+
+static bool has_failed(const struct outcome *o)
+{
+	return o->ended && (!WIFEXITED(o->wait_status) || WEXITSTATUS(o->wait_status) != 0);
+}
+
+/* The kernel killed the group, init with it. */
+static void settle_lost(struct outcome *o, bool ours, struct error *e)
+{
+	e->code = ERROR_NONE;
+	if (o->started == STARTED_YES) {
+		o->ended = true;
+		o->wait_status = SIGKILL;
+		o->wall_known = true;
+		return;
+	}
+	int r = error_set(e, ERROR_LIMIT, "launch", ENOMEM, NULL, "%s %s the command began",
+		ours ? "the memory limit was reached" : "the machine ran out of memory",
+		o->started == STARTED_NO ? "before" : "as");
+
+	(void)r; /* told by the status */
+	if (ours)
+		error_hint(e,
+			"the session itself needs some hundred KiB, a shell a few MiB: give "
+			"more with --memory");
+}
+
+void limits_settle(struct limits *limits, struct outcome *o, struct error *e)
+{
+	struct cgroup_figures session;
+
+	if (!limits->asked)
+		return;
+	cgroup_read(&limits->session.group, &session);
+	limits->figures = session;
+	if (limits->live)
+		return;
+	cgroup_read(&limits->execution, &limits->figures);
+	const struct cgroup_figures *f = &limits->figures;
+	/* A kill without a full group of ours was for somebody else's limit, or the machine's. */
+	bool ours = f->oom_events > 0 || session.oom_events > 0;
+	if (f->oom_kills > 0 && !o->ended && e->code == ERROR_PROTOCOL)
+		settle_lost(o, ours, e);
+	limits->memory_ended = f->oom_kills > 0 && ours && (has_failed(o) || !o->ended);
+	limits->tasks_ended = has_failed(o) && !limits->memory_ended &&
+		(f->tasks_refused > 0 || session.tasks_refused > 0 || o->tasks_full);
+}
+
+int limits_signal(int wait_status, bool cpu_time, bool file_size)
+{
+	int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status)
+					      : WEXITSTATUS(wait_status) - 128;
+
+	return (signal == SIGXCPU && cpu_time) || (signal == SIGXFSZ && file_size) ? signal : 0;
+}
+
+int limits_end(struct limits *limits, struct error *e)
+{
+	int above = cgroup_remove(limits->session.group.dir, &limits->executions.group);
+	int r = cgroup_remove(limits->session.group.dir, &limits->execution);
+	int ended = cgroup_session_end(&limits->session, e);
+
+	(void)above; /* what could not be removed there, the session's group could not lose either */
+	(void)r;
+	return ended;
+}

@@ -1,0 +1,429 @@
+/*
+ * prepare.c - see prepare.h.
+ *
+ * Runs in: the launcher and carrel-policy, outside.
+ */
+#include "host/launch/prepare.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/facts/facts.h"
+#include "host/facts/facts_split.h"
+#include "host/facts/resolve.h"
+#include "host/load/filter_cache.h"
+#include "host/load/policy_file.h"
+#include "host/machine/container.h"
+#include "host/machine/refusal.h"
+#include "host/promote/promote_guard.h"
+#include "host/session/session.h"
+#include "host/session/state_place.h"
+#include "plan/embedded.h"
+#include "plan/path.h"
+#include "plan/plan_build.h"
+
+enum {
+	ARENA_SIZE = 64 << 20,
+	REPORT_ARENA_SIZE = 1 << 20
+}; /* address space; pages are taken as they are touched */
+#define SYSTEM_POLICY_DIR "/etc/carrel"
+#define SYSTEM_POLICY SYSTEM_POLICY_DIR "/policy"
+
+/*
+ * Whether nobody made that policy. One that cannot be seen may be there, and so is a link that leads
+ * nowhere: what it says must not be passed over. The user's own alone may lie in a home that is
+ * somebody else's, as after `sudo -u`.
+ */
+static bool is_absent(enum layer layer, const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0)
+		return false;
+	return errno == ENOENT || errno == ENOTDIR || (errno == EACCES && layer == LAYER_USER);
+}
+
+static int add_layer(struct prepared *p, enum layer layer, const char *path,
+	const struct policy_resolver *res, struct error *e)
+{
+	struct policy_loader *loader = res->context;
+	struct policy_file file;
+	struct stat st;
+	int r = 0;
+
+	/* Who can write in there could also have removed it. */
+	if (layer == LAYER_SYSTEM && stat(SYSTEM_POLICY_DIR, &st) == 0)
+		r = policy_file_trust(loader->arena, layer, SYSTEM_POLICY_DIR, e);
+	if (r < 0 || is_absent(layer, path))
+		return r;
+	loader->layer = layer;
+	r = policy_file_load(loader, path, &file, e);
+	/* What the user's policy names may be anybody's, as on the command line. */
+	if (layer == LAYER_USER)
+		loader->layer = LAYER_FILE;
+	return r < 0
+		? r
+		: policy_add_text(&p->policy, layer, file.path, file.text, file.size, res, e);
+}
+
+static int add_environment(struct prepared *p, const char *const *environment,
+	const struct policy_resolver *res, struct error *e)
+{
+	const char *keep = facts_env(environment, "CARREL_KEEP");
+
+	if (!keep || !strcmp(keep, "") || !strcmp(keep, "false"))
+		return 0;
+	if (strcmp(keep, "true") != 0)
+		return error_set(e, ERROR_USAGE, "options", 0, keep,
+			"CARREL_KEEP is neither true nor false");
+	return policy_add_setting(&p->policy, "CARREL_KEEP", "keep", NULL, res, e);
+}
+
+/* The workspace is untrusted: what lies in it is never policy, however it was named. */
+static int check_loaded(
+	const struct policy_loader *l, const struct facts *facts, struct error *e)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (path_below(facts->workspace, l->loaded[i])) {
+			int r = error_set(e, ERROR_POLICY, "policy", 0, l->loaded[i],
+				"a file in the workspace is never read as policy");
+			error_hint(
+				e, "the tools can write it; keep it outside of the workspace");
+			return r;
+		}
+	return 0;
+}
+
+/*
+ * For PREPARE_MERGED: where the workspace would be, whether there is one or not. A policy is asked
+ * for in the home, too, which is refused as a workspace, and where the user's own policy lies.
+ */
+static int place_workspace(
+	struct prepared *p, const struct policy_resolver *res, struct error *e)
+{
+	const char *asked = p->policy.workspace.value ? p->policy.workspace.value : res->cwd;
+	const char *home = res->names->home;
+
+	p->facts.workspace = asked ? arena_copy(&p->arena, asked, strlen(asked)) : NULL;
+	if (!p->facts.workspace || (home && path_below(p->facts.workspace, home)))
+		return 0;
+	return check_loaded(res->context, &p->facts, e);
+}
+
+static int copy_command(struct prepared *p, int argc, const char *const *argv, struct error *e)
+{
+	size_t count = argc > p->next ? (size_t)(argc - p->next) : 0;
+	/* One word in front is left free: "/bin/sh", for a script without #!. */
+	const char **copy = arena_array(&p->arena, count + 2, sizeof(*copy));
+
+	for (size_t i = 0; copy && i < count; i++) {
+		const char *word = argv[p->next + (int)i];
+
+		copy[i + 1] = arena_copy(&p->arena, word, strlen(word));
+		if (!copy[i + 1])
+			copy = NULL;
+	}
+	if (!copy)
+		return error_set(
+			e, ERROR_LIMIT, "options", ENOMEM, NULL, "the command is too long");
+	copy[0] = "/bin/sh";
+	p->argv = copy + 1;
+	return 0;
+}
+
+/*
+ * A sweep believes the records in all of these places, and later ones may run in another environment: what is not
+ * this launch's place is not the tools' either.
+ */
+static int protect_records(struct prepared *p, const char *state_dir,
+	const char *const *environment, struct error *e)
+{
+	struct policy *policy = &p->policy;
+	char path[STATE_PATH_MAX];
+	struct path_rule *rules =
+		arena_array(&p->arena, policy->path_count + STATE_PLACES, sizeof(*rules));
+
+	if (!rules)
+		return error_no_memory(e, "options");
+	if (policy->path_count)
+		memcpy(rules, policy->paths, policy->path_count * sizeof(*rules));
+	policy->paths = rules;
+	for (unsigned n = 0; n < STATE_PLACES; n++) {
+		if (state_place_path(environment, n, path) < 0 || !strcmp(path, state_dir))
+			continue;
+		const char *copy = arena_copy(&p->arena, path, strlen(path));
+		if (!copy)
+			return error_no_memory(e, "options");
+		rules[policy->path_count++] = (struct path_rule){
+			.kind = PATH_PROTECT,
+			.optional = true,
+			.records = true,
+			.path = copy,
+			.source = { .layer = LAYER_DEFAULT, .file = "records" },
+		};
+	}
+	return 0;
+}
+
+static int choose_filter(struct prepared *p, const char *const *cache_env,
+	const struct embedded_filter **ret, struct error *e)
+{
+	const struct policy *policy = &p->policy;
+	const char *name = policy->syscalls.value ? policy->syscalls.value : "default";
+
+	/* What `nested` allows is what the filter of that name lets through. */
+	if (policy->nested.on && !strcmp(name, "default"))
+		name = "nested";
+	if (policy->syscall_rule_count)
+		return filter_cache_load(&p->arena, policy, name, cache_env, ret, e);
+	*ret = embedded_find_filter(name);
+	return *ret ? 0
+		    : error_set(e, ERROR_POLICY, "policy", ENOENT, name,
+			      "there is no such system-call filter");
+}
+
+/* What lies there a session that had another cache could have made: nothing of it is believed, and nothing kept. */
+static bool is_cache_in_workspace(struct prepared *p, const char *cache)
+{
+	struct resolver res = { .arena = &p->arena };
+	struct resolved found;
+	bool is = cache && resolve_path(&res, cache, 0, &found) == 0 &&
+		path_below(p->facts.workspace, found.path);
+
+	resolve_done(&res);
+	return is;
+}
+
+/* @cache_env: where the cache of compiled filters is; NULL: none is looked at or written. */
+static int make_plan(struct prepared *p, const char *const *cache_env, struct error *e)
+{
+	const struct embedded_filter *filter;
+	/* First: it may make the cache, and what tools could write above is protected as it stands. */
+	int r = choose_filter(p, cache_env, &filter, e);
+
+	if (r >= 0)
+		r = facts_paths(&p->facts, &p->arena, &p->policy, e);
+	if (r >= 0 && p->facts.refused_namespaces)
+		r = facts_split(&p->facts, &p->arena, e);
+	if (r >= 0)
+		r = policy_check_facts(&p->policy, &p->facts, e);
+	if (r >= 0)
+		r = promote_guard_resolve(&p->facts, &p->arena, &p->policy, e);
+	if (r >= 0)
+		r = plan_build(&p->plan, &p->arena, &p->policy, &p->facts, p->argv,
+			filter->code, filter->count, e);
+	if (r >= 0)
+		r = promote_guard_foresee(&p->plan, &p->arena, e);
+	/* The first thing that stops an entrypoint: a container's root has no capability to spare. */
+	if (r < 0 && p->facts.uid == 0 && e && e->code == ERROR_LAYER &&
+		!p->policy.degraded.on && !p->policy.require_count)
+		container_hint(CONTAINER_UID, p->live, e);
+	if (r >= 0)
+		p->plan.shell_argv = p->argv - 1;
+	return r;
+}
+
+static int read_layers(struct prepared *p, int argc, const char *const *argv, int first,
+	const char *const *environment, const struct policy_resolver *res,
+	struct policy_verb_flag *flags, size_t flag_count, struct error *e)
+{
+	int r = policy_add_arguments(
+		&p->policy, argc, argv, first, res, flags, flag_count, &p->next, e);
+
+	if (r > 0)
+		p->help = true;
+	if (r != 0)
+		return r;
+	r = add_environment(p, environment, res, e);
+	if (r >= 0)
+		r = add_layer(p, LAYER_SYSTEM, SYSTEM_POLICY, res, e);
+	if (r >= 0 && res->names->xdg_config_home) {
+		const char *path = arena_join(
+			&p->arena, res->names->xdg_config_home, '/', "carrel/policy");
+
+		r = path ? add_layer(p, LAYER_USER, path, res, e)
+			 : error_no_memory(e, "options");
+	}
+	return r < 0 ? r : policy_finish(&p->policy, "agent", res, e);
+}
+
+static int hash_part(void *context, const void *data, size_t size)
+{
+	sha256_update(context, data, size);
+	return 0;
+}
+
+/* Before names are put in: the same policy has the same digest in every session. */
+static void digest_policy(struct prepared *p)
+{
+	struct sha256 hash;
+
+	if (!p->policy.report.value)
+		return;
+	sha256_init(&hash);
+	if (policy_print(&p->policy, false, hash_part, &hash) == 0)
+		sha256_final(&hash, p->policy_digest);
+}
+
+static struct identity unprivileged(const struct identity *id, const char *why)
+{
+	return (struct identity){ .uid = id->uid,
+		.gid = id->gid,
+		.kernel_uid = id->uid,
+		.kernel_gid = id->gid,
+		.unprivileged_why = why };
+}
+
+/* What is refused is looked for only where the policy could do without it. */
+static int know_caller(struct prepared *p, const struct identity *identity,
+	const char *state_dir, const char *const *environment, struct error *e)
+{
+	struct refusal refused = { 0 };
+	struct identity id;
+	int r = 0;
+
+	if (identity)
+		id = *identity;
+	else
+		r = identity_choose(&id, e);
+	/* A privileged session shows the workspace through an idmapped mount. */
+	if (r >= 0 && p->policy.degraded.on && id.privileged && container_is_rootless())
+		id = unprivileged(
+			&id, "this root is not the machine's: it may not idmap mounts");
+	if (r >= 0 && p->policy.degraded.on)
+		r = refusal_find(&refused, &p->arena, &id, e);
+	if (r >= 0 && refused.namespaces && id.privileged)
+		id = unprivileged(&id, "the machine refuses namespaces");
+	if (r >= 0)
+		r = facts_caller(
+			&p->facts, &p->arena, &p->policy, &id, state_dir, environment, e);
+	if (r < 0)
+		return r;
+	p->facts.refused_namespaces = refused.namespaces;
+	p->facts.refused_proc = refused.proc;
+	p->facts.refused_keyring = refused.keyring;
+	return 0;
+}
+
+/*
+ * Found once, and before the facts and the plan, which covers it: what holds the records and what is covered
+ * are one place. @path: empty where there is none yet and none is made.
+ */
+static int choose_state_dir(struct prepared *p, bool dry, char path[STATE_PATH_MAX],
+	const char *const *environment, struct error *e)
+{
+	struct state_place place;
+
+	if (!dry) {
+		p->records = session_open_records(environment, path, e);
+		return p->records < 0 ? p->records : 0;
+	}
+	int r = state_place_open(&place, environment, false, e);
+	if (r < 0)
+		return r;
+	memcpy(path, place.dir < 0 ? "" : place.path, place.dir < 0 ? 1 : STATE_PATH_MAX);
+	state_place_close(&place);
+	return 0;
+}
+
+int prepare_report(struct prepared *p, struct report_file *ret, struct error *e)
+{
+	struct toolplace place;
+	struct arena arena; /* the plan's is sealed */
+	int r = arena_init(&arena, REPORT_ARENA_SIZE);
+
+	if (r < 0)
+		return error_no_memory(e, "options");
+	r = toolplace_of(&place, &arena, &p->facts);
+	r = r < 0 ? error_no_memory(e, "options")
+		  : report_open(p->policy.report.value, &place, ret, e);
+	arena_free(&arena);
+	return r;
+}
+
+int prepare_begin(struct prepared **ret, struct error *e)
+{
+	struct arena arena;
+	int r = arena_init_shared(&arena, ARENA_SIZE);
+	struct prepared *p = r < 0 ? NULL : arena_alloc(&arena, sizeof(*p));
+
+	if (!p)
+		return error_no_memory(e, "options");
+	p->arena = arena;
+	p->records = -1;
+	*ret = p;
+	return 0;
+}
+
+int prepare_with(struct prepared *p, const struct identity *identity, enum prepare_until until,
+	int argc, const char *const *argv, int first, const char *const *environment,
+	struct policy_verb_flag *flags, size_t flag_count, struct error *e)
+{
+	struct policy_loader loader = { .arena = &p->arena };
+	struct policy_names names;
+	char state_dir[STATE_PATH_MAX];
+	const struct policy_resolver res = {
+		.cwd = facts_cwd(&p->arena),
+		.names = &names,
+		.texts = embedded_texts,
+		.text_count = embedded_text_count,
+		.profiles = embedded_profiles,
+		.profile_count = embedded_profile_count,
+		.filters = embedded_filters,
+		.filter_count = embedded_filter_count,
+		.load = policy_file_load,
+		.context = &loader,
+	};
+
+	policy_init(&p->policy, &p->arena);
+	int r = facts_names(&names, &p->arena, NULL, environment, e);
+	if (r >= 0)
+		r = read_layers(p, argc, argv, first, environment, &res, flags, flag_count, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	digest_policy(p);
+	if (until == PREPARE_MERGED)
+		return place_workspace(p, &res, e);
+	r = copy_command(p, argc, argv, e);
+	if (r >= 0)
+		r = choose_state_dir(p, until == PREPARE_DRY, state_dir, environment, e);
+	if (r >= 0)
+		r = know_caller(p, identity, state_dir[0] ? state_dir : NULL, environment, e);
+	if (r >= 0)
+		r = check_loaded(&loader, &p->facts, e);
+	if (r >= 0)
+		r = facts_names(&names, &p->arena, &p->facts, environment, e);
+	if (r >= 0)
+		r = policy_expand(&p->policy, &names, e);
+	if (r >= 0)
+		r = protect_records(p, state_dir, environment, e);
+	if (r < 0)
+		return r;
+	if (until == PREPARE_DRY || is_cache_in_workspace(p, names.xdg_cache_home))
+		return make_plan(p, NULL, e);
+	return make_plan(p, environment, e);
+}
+
+int prepare(struct prepared *ret, enum prepare_until until, int argc, const char *const *argv,
+	int first, const char *const *environment, struct policy_verb_flag *flags,
+	size_t flag_count, struct error *e)
+{
+	*ret = (struct prepared){ .records = -1 };
+	int r = arena_init(&ret->arena, ARENA_SIZE);
+	return r < 0 ? error_no_memory(e, "options")
+		     : prepare_with(ret, NULL, until, argc, argv, first, environment, flags,
+			       flag_count, e);
+}
+
+void prepare_free(struct prepared *p)
+{
+	struct arena arena = p->arena; /* which may hold *p itself, sealed */
+
+	if (p->records >= 0)
+		(void)close(p->records);
+	arena_free(&arena);
+}

@@ -1,0 +1,64 @@
+/*
+ * prepare.h - options -> facts -> policy -> plan: everything before a launch.
+ *
+ * Runs in: the launcher, and carrel-policy for `plan` and `policy show`. May not: change anything but what
+ * PREPARE_PLAN makes where it is missing: the state directory, and the cache of filters.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/sha256.h"
+#include "host/facts/identity.h"
+#include "host/report/report_file.h"
+#include "plan/plan.h"
+
+struct prepared {
+	struct arena arena; /* owns all of the following */
+	struct policy policy;
+	struct facts facts;
+	struct plan plan;
+	const char *const *argv; /* the command, copied */
+	uint8_t policy_digest
+		[SHA256_SIZE]; /* of the merged policy; where a report is asked for */
+	int records; /* the directory of records (host/session/record.h); -1 but for PREPARE_PLAN */
+	bool live; /* the caller's: it is for a live session */
+	bool help; /* --help was asked for: nothing else is filled in */
+	int next;  /* index in argv of the first word that is no setting */
+};
+
+enum prepare_until {
+	PREPARE_MERGED, /* for `policy show`: paths as they were written, of the facts the workspace */
+	PREPARE_DRY, /* for `plan`: no file is written, a cache of filters included */
+	PREPARE_PLAN,
+};
+
+/*
+ * prepare - read all layers and work out the plan.
+ * @argv, @first: the caller's arguments and where settings begin. @environment: its environment.
+ * @flags, @flag_count: flags of the verb that are no settings.
+ * @ret: as far as it came, also on failure: the report of a session that did not start quotes it.
+ * Returns 0 or -errno with @e.
+ */
+MUST_CHECK int prepare(struct prepared *ret, enum prepare_until until, int argc,
+	const char *const *argv, int first, const char *const *environment,
+	struct policy_verb_flag *flags, size_t flag_count, struct error *e);
+
+/*
+ * prepare_begin - the arena alone, shared with children that are forked from here on, so that the
+ * launch can begin meanwhile; then prepare_with() instead of prepare(). *@ret lies in its own arena.
+ * 0 or -errno with @e.
+ */
+MUST_CHECK int prepare_begin(struct prepared **ret, struct error *e);
+
+/* prepare_with - as prepare(), after prepare_begin(). @identity: chosen before, or NULL. */
+MUST_CHECK int prepare_with(struct prepared *p, const struct identity *identity,
+	enum prepare_until until, int argc, const char *const *argv, int first,
+	const char *const *environment, struct policy_verb_flag *flags, size_t flag_count,
+	struct error *e);
+
+/* prepare_report - open what the policy's `report` names, as far as it got: report_open(). */
+MUST_CHECK int prepare_report(struct prepared *p, struct report_file *ret, struct error *e);
+
+/* prepare_free - give the memory back. */
+void prepare_free(struct prepared *p);

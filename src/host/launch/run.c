@@ -1,0 +1,355 @@
+/*
+ * run.c - see run.h.
+ *
+ * Runs in: the launcher, outside. options -> launch -> policy -> facts -> plan -> session -> apply ->
+ * supervise -> close -> report. Before the session nothing is changed; init is cloned, and waits.
+ */
+#include "host/launch/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/parent.h"
+#include "base/say.h"
+#include "host/launch/caller.h"
+#include "host/launch/finish.h"
+#include "host/launch/launch.h"
+#include "host/launch/limits.h"
+#include "host/launch/prepare.h"
+#include "host/launch/supervise.h"
+#include "host/machine/explain.h"
+#include "host/machine/refusal.h"
+#include "host/process/signals.h"
+#include "host/process/strangers.h"
+#include "host/report/output.h"
+#include "host/report/report.h"
+#include "host/report/verbose.h"
+#include "host/session/manifest.h"
+#include "host/session/session.h"
+#include "host/session/sweeper.h"
+#include "host/stdio/stdio.h"
+#include "plan/settings.h"
+
+#define RESULTS "tool-results"
+
+struct run {
+	struct prepared *p; /* in its own arena, shared with init */
+	struct session session;
+	struct launch launch;
+	struct limits limits;
+	struct stdio stdio;
+	struct signals signals;
+	struct outcome outcome;
+	struct report report;
+	struct report_file report_file;
+	struct error error;
+	struct error refused; /* the namespaces, before the policy was known */
+	int results;          /* the directory tool-results, where outputs are saved; else -1 */
+	bool has_session, has_stdio;
+	char results_path[PATH_MAX]; /* last: it is seldom used, and a page of its own */
+};
+
+static int print_help(void *context, const void *data, size_t size)
+{
+	(void)context;
+	return fd_write_all(STDOUT_FILENO, data, size);
+}
+
+static int show_help(void)
+{
+	static const char usage[] =
+		"usage: carrel run [SETTINGS] -- COMMAND [ARGUMENT ...]\n\n"
+		"Runs COMMAND in a session of its own: the machine is read-only, the workspace\n"
+		"(default: the working directory) and the session's scratch are writable, system\n"
+		"calls are filtered, and nothing is left behind.\n\n";
+	int r = fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1);
+
+	if (r >= 0)
+		r = settings_print_help(print_help, NULL);
+	return r < 0 ? STATUS_CARREL : 0;
+}
+
+static int no_command(struct run *run)
+{
+	int r = error_set(
+		&run->error, ERROR_USAGE, "options", 0, NULL, "there is no command to run");
+
+	error_hint(&run->error, "carrel run [SETTINGS] -- COMMAND [ARGUMENT ...]");
+	return r;
+}
+
+/* While the command already runs: what dead sessions left. */
+static void sweep(void *context)
+{
+	const struct run *run = context;
+
+	sweeper_start(run->p->records, session_id(run->p->facts.session_name));
+}
+
+/* Where outputs go that exceed their budget: the one execution of this session is number 1. */
+static int save_output(struct run *run)
+{
+	int length = snprintf(run->results_path, sizeof(run->results_path), "%s/%s",
+		run->p->facts.session_dir, RESULTS);
+
+	if (length >= (int)sizeof(run->results_path))
+		return error_set(&run->error, ERROR_SCRATCH, "session", ENAMETOOLONG,
+			run->p->facts.session_dir, "cannot save outputs");
+	run->results =
+		fd_open_at(run->session.dir, RESULTS, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (run->results < 0)
+		return error_set(&run->error, ERROR_SCRATCH, "session", -run->results,
+			run->results_path, "cannot open the directory for outputs");
+	stdio_save_in(&run->stdio, run->results, run->results_path, 1);
+	return 0;
+}
+
+/* The record first: it holds the note by which a sweep finds the groups. */
+static int start_limits(struct run *run)
+{
+	int r = session_create(&run->session, run->p->records, &run->p->plan, &run->error);
+
+	run->has_session = r >= 0;
+	if (r >= 0)
+		r = limits_begin(
+			&run->limits, &run->p->plan, run->session.record, false, &run->error);
+	if (r >= 0)
+		limits_tell(&run->limits, &run->launch);
+	return r;
+}
+
+static int start(
+	struct run *run, int argc, const char *const *argv, const char *const *environment)
+{
+	static const int caller_fd[STDIO_STREAMS] = { 0, 1, 2 };
+	const struct facts *facts = &run->p->facts;
+	struct error *e = &run->error;
+	char *block, line[1024];
+	size_t block_size;
+	const struct stdio_output output = output_of_policy(&run->p->policy);
+	int r = stdio_prepare_output(&run->stdio, caller_fd, run->p->policy.tty, &output, e);
+
+	run->has_stdio = r >= 0;
+	if (r >= 0 && facts->privileged)
+		stdio_set_owner(&run->stdio, facts->kernel_uid, facts->kernel_gid);
+	caller_block(argc, argv, environment, &block, &block_size);
+	if (r >= 0 && limits_asked(&run->p->policy))
+		r = start_limits(run);
+	if (r >= 0)
+		r = launch_init(
+			&run->launch, &run->p->plan, run->stdio.want_pty, block, block_size, e);
+	if (r >= 0)
+		r = limits_enter(&run->limits, run->launch.init, e);
+	/* Made while init is at the first operations. */
+	if (r >= 0 && !run->has_session) {
+		r = session_create(&run->session, run->p->records, &run->p->plan, e);
+		run->has_session = r >= 0;
+	}
+	if (r >= 0 && stdio_is_held(&run->stdio))
+		r = save_output(run);
+	if (r >= 0)
+		r = launch_session(&run->launch, e);
+	if (r >= 0)
+		verbose_tell(&run->p->plan);
+	if (r >= 0 && refusal_format(&run->p->plan, line, sizeof(line))) {
+		int told = fd_write_all(STDERR_FILENO, line, strlen(line));
+
+		(void)told; /* nobody is there to hear it; the report says the same */
+	}
+	return r;
+}
+
+static int options_to_plan(struct run *run, int argc, const char *const *argv, int first,
+	const char *const *environment)
+{
+	struct error *e = &run->error;
+	struct identity identity;
+
+	/* The namespaces are made by another process meanwhile, for what is most likely. */
+	identity_guess(&identity);
+	int r = launch_begin(&run->launch, &run->p->arena, &identity, e);
+	if (r < 0 && e->code == ERROR_NAMESPACES) {
+		run->refused = *e; /* whether that is the end the policy says */
+		*e = (struct error){ 0 };
+		r = 0;
+	}
+	if (r >= 0)
+		r = identity_choose(&identity, e);
+	if (r >= 0)
+		r = prepare_with(run->p, &identity, PREPARE_PLAN, argc, argv, first,
+			environment, NULL, 0, e);
+
+	/* Without namespaces and without `degraded` nothing else is worth saying: where they are
+	 * refused by a filter, what follows fails for the same reason. */
+	if (!run->p->help && run->refused.code &&
+		(r >= 0 ? run->p->plan.clone_flags != 0 : !run->p->policy.degraded.on)) {
+		*e = run->refused;
+		r = -EPERM;
+	}
+	/* A report that cannot be opened means that the command is not started; and where the policy
+	 * could be read, a report says why the rest failed. */
+	if (!run->p->help && run->p->policy.report.value) {
+		struct error late = { 0 };
+		int opened = prepare_report(run->p, &run->report_file, &late);
+
+		if (opened < 0 && r >= 0) {
+			*e = late;
+			r = opened;
+		}
+	}
+	if (r >= 0 && !run->p->help && (!run->p->argv || !run->p->argv[0]))
+		r = no_command(run);
+	return r;
+}
+
+/* Killed from outside, or ended by a signal to carrel, before execve: nobody else says so. */
+static int explain_end_before_start(struct run *run)
+{
+	const struct outcome *o = &run->outcome;
+	const char *name = run->p->argv[0];
+	int signal = o->ready && WIFSIGNALED(o->wait_status) ? WTERMSIG(o->wait_status) : 0;
+	int r = signal ? error_set(&run->error, ERROR_EXEC, "launch", 0, name,
+				 "the command was killed by signal %d before it began", signal)
+		       : error_set(&run->error, ERROR_EXEC, "launch", 0, name,
+				 "the session was ended before the command began");
+
+	(void)r;
+	return STATUS_CARREL;
+}
+
+static int exit_status(struct run *run, int r)
+{
+	const struct outcome *o = &run->outcome;
+
+	if (o->breached)
+		return STATUS_CARREL;
+	if (o->timed_out)
+		return STATUS_TIMED_OUT;
+	if (o->ended)
+		return WIFSIGNALED(o->wait_status) ? 128 + WTERMSIG(o->wait_status)
+						   : WEXITSTATUS(o->wait_status);
+	if (r >= 0 && o->ready && o->started == STARTED_NO && o->errnum)
+		return explain_exec(o->op, o->errnum, run->p->argv[0], run->p->plan.cwd,
+			run->p->plan.path_env, false, &run->error);
+	return r < 0 ? STATUS_CARREL : explain_end_before_start(run);
+}
+
+/* Close and report: on every way out, whatever stage was reached. */
+static int finish(struct run *run, int status)
+{
+	run->session.memory = take_fd(&run->launch.scratch);
+	struct finish f = {
+		.prepared = run->p,
+		.session = run->has_session ? &run->session : NULL,
+		.stdio = run->has_stdio ? &run->stdio : NULL,
+		.outcome = &run->outcome,
+		.signals = &run->signals,
+		.limits = &run->limits,
+		.report = &run->report,
+		.report_file = &run->report_file,
+		.error = &run->error,
+		.status = status,
+	};
+
+	status = finish_session(&f);
+	/* Its lock is free: what there was no time for is a dead session's. */
+	if (run->report.teardown == REPORT_TEARDOWN_DEFERRED)
+		sweeper_start(run->p->records, "");
+	if (run->error.code != ERROR_NONE)
+		say_error(&run->error);
+	/* While the kernel takes init down, whose end is waited for last. */
+	prepare_free(run->p);
+	launch_kill(&run->launch);
+	return status;
+}
+
+/* Once: pid 1 must not lose a signal that comes early, others may be ended by one. */
+static int block_signals(struct run *run)
+{
+	int r = run->signals.fd < 0 ? signals_block(&run->signals) : 0;
+
+	return r < 0 ? error_set(&run->error, ERROR_INTERNAL, "launch", -r, NULL,
+			       "cannot block signals")
+		     : 0;
+}
+
+static int run_with(struct run *run, int argc, const char *const *argv, int first,
+	const char *const *environment, unsigned closed)
+{
+	int r = strangers_is_first() ? block_signals(run) : 0;
+
+	if (r >= 0)
+		r = options_to_plan(run, argc, argv, first, environment);
+
+	if (run->p->help) {
+		launch_kill(&run->launch);
+		prepare_free(run->p);
+		return show_help();
+	}
+	report_init(&run->report, run->p->argv ? run->p->argv : argv + argc);
+	for (unsigned i = 0; i < 3; i++)
+		if (closed & (1u << i))
+			run->report.stdio[i] = REPORT_STREAM_CLOSED;
+	if (r >= 0)
+		r = block_signals(run);
+	/* A TERM: HUP may be ignored. */
+	if (r >= 0 && run->p->policy.die_with_parent.on &&
+		parent_die_with(getppid(), SIGTERM) < 0)
+		r = error_set(&run->error, ERROR_INTERNAL, "launch", 0, NULL,
+			"the caller is gone, and the policy says `die-with-parent`");
+	if (r >= 0)
+		r = start(run, argc, argv, environment);
+	/* While init applies the plan: for the case that we do not live to do it ourselves. */
+	if (r >= 0)
+		r = manifest_write(
+			run->session.record, &run->p->plan, run->launch.init, &run->error);
+	if (r >= 0)
+		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep,
+			run, &run->outcome, &run->error);
+	/* Where only init is left, the kernel takes it down while the directory is cleared. */
+	if (!run->outcome.alone || run->limits.asked)
+		launch_kill(&run->launch);
+	limits_settle(&run->limits, &run->outcome, &run->error);
+	int status = finish(run, exit_status(run, r));
+	fd_close(&run->signals.fd);
+	return status;
+}
+
+int run_command(int argc, const char *const *argv, int first, const char *const *environment,
+	unsigned closed)
+{
+	/* Not malloc(3): its beginning alone takes five system calls. It stays until we end. */
+	struct arena memory;
+	struct run *run = arena_init(&memory, sizeof(*run) + 16) < 0
+		? NULL
+		: arena_alloc(&memory, sizeof(*run));
+
+	if (!run) {
+		const struct error e = {
+			.code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1, .what = "cannot begin"
+		};
+
+		say_error(&e);
+		return STATUS_CARREL;
+	}
+	run->launch = (struct launch){ .pidfd = -1, .channel = -1, .scratch = -1 };
+	run->session = SESSION_NONE;
+	run->signals.fd = -1;
+	run->results = -1;
+	run->outcome.op = -1;
+	limits_init(&run->limits);
+	if (prepare_begin(&run->p, &run->error) < 0) {
+		say_error(&run->error);
+		return STATUS_CARREL;
+	}
+	int status = run_with(run, argc, argv, first, environment, closed);
+	fd_close(&run->results);
+	return status;
+}

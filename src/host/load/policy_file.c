@@ -1,0 +1,170 @@
+/*
+ * policy_file.c - see policy_file.h.
+ *
+ * Runs in: the launcher and carrel-policy, outside.
+ */
+#include "host/load/policy_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "host/facts/resolve.h"
+#include "host/tree/plainfile.h"
+#include "plan/path.h"
+
+static int note_loaded(struct policy_loader *l, const char *path)
+{
+	const char **grown = arena_push(l->arena, (void *)l->loaded, l->count, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	l->loaded = grown;
+	l->loaded[l->count++] = path;
+	return 0;
+}
+
+static bool is_roots(uid_t uid)
+{
+	struct stat root;
+
+	return uid == 0 || (stat("/", &root) == 0 && uid == root.st_uid);
+}
+
+static void hint(const char *path, const char *policy, const char *what, struct error *e)
+{
+	if (!strcmp(path, policy))
+		error_hint(e, "%s", what);
+	else
+		error_hint(e, "%s is found by way of it; %s", policy, what);
+}
+
+/* One file, directory or link, of those by way of which @policy is found. */
+static int trust_entry(enum layer layer, const char *path, const struct stat *st,
+	const char *policy, struct error *e)
+{
+	bool own = layer == LAYER_USER && st->st_uid == geteuid();
+	mode_t others = S_IWGRP | S_IWOTH;
+
+	if (!own && !is_roots(st->st_uid)) {
+		int r = error_set(e, ERROR_POLICY, "policy", 0, path,
+			"what belongs to uid %u is not obeyed as a policy", st->st_uid);
+
+		hint(path, policy,
+			layer == LAYER_SYSTEM
+				? "chown root, where it is root's policy"
+				: "a policy of your own lies in $XDG_CONFIG_HOME, or ~/.config",
+			e);
+		return r;
+	}
+	/*
+	 * The mode of a link means nothing. In a sticky directory names are their owners', and those are looked
+	 * at as well. A user's own group is often nobody else's.
+	 */
+	if (S_ISLNK(st->st_mode) || (S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX)))
+		others = 0;
+	else if (own && st->st_gid == getegid())
+		others = S_IWOTH;
+	if (!(st->st_mode & others))
+		return 0;
+	int r = error_set(e, ERROR_POLICY, "policy", 0, path,
+		"what others can write is not obeyed as a policy");
+
+	hint(path, policy, "chmod go-w, where what is in it is right", e);
+	return r;
+}
+
+/* What lies at @path, which is canonical, and every directory above. */
+static int trust_way(struct arena *a, enum layer layer, const char *path, const char *policy,
+	struct error *e)
+{
+	char *entry = arena_copy(a, path, strlen(path));
+	int r = entry ? 0 : -ENOMEM;
+
+	for (bool root = false; r == 0 && !root;) {
+		struct stat st;
+
+		r = lstat(entry, &st) < 0 ? -errno : trust_entry(layer, entry, &st, policy, e);
+		root = !entry[1];
+		entry[path_parent_length(entry)] = '\0';
+	}
+	return r;
+}
+
+/* As sshd asks it of a file of keys (StrictModes). Whoever can change a link on the way names the policy. */
+static int trust_found(
+	const struct resolver *found_by, enum layer layer, const char *path, struct error *e)
+{
+	int r = 0;
+
+	if (layer != LAYER_SYSTEM && layer != LAYER_USER)
+		return 0;
+	for (size_t i = 0; i < found_by->link_count && r == 0; i++)
+		r = trust_way(found_by->arena, layer, found_by->links[i].path, path, e);
+	return r < 0 ? r : trust_way(found_by->arena, layer, path, path, e);
+}
+
+int policy_file_trust(struct arena *a, enum layer layer, const char *path, struct error *e)
+{
+	struct resolver res = { .arena = a };
+	struct resolved found;
+	int r = resolve_path(&res, path, 0, &found);
+
+	if (r >= 0)
+		r = found.exists ? trust_found(&res, layer, found.path, e) : 0;
+	resolve_done(&res);
+	return r < 0 ? error_set(e, ERROR_POLICY, "policy", -r, path, "cannot look at it") : 0;
+}
+
+/* Only a regular file: a FIFO would wait, a device would not end. */
+static int read_policy(const struct policy_loader *l, const struct resolver *found_by,
+	const char *path, struct policy_file *ret, struct error *e)
+{
+	struct arena *a = l->arena;
+	struct stat st;
+	autofd int place = fd_open_at(AT_FDCWD, path, O_PATH, 0);
+
+	if (place < 0)
+		return place;
+	if (fstat(place, &st) < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	autofd int fd = plainfile_reopen(place);
+	if (fd < 0)
+		return fd;
+	if (st.st_size > POLICY_SIZE_MAX)
+		return -EFBIG;
+	int r = trust_found(found_by, l->layer, path, e);
+	if (r < 0)
+		return r;
+	char *text = arena_alloc(a, POLICY_SIZE_MAX + 2);
+	if (!text)
+		return -ENOMEM;
+	ssize_t n = fd_read_file(fd, text, POLICY_SIZE_MAX);
+	if (n < 0)
+		return (int)n;
+	*ret = (struct policy_file){ .text = text, .size = (size_t)n, .path = path };
+	return 0;
+}
+
+int policy_file_load(void *context, const char *path, struct policy_file *ret, struct error *e)
+{
+	struct policy_loader *l = context;
+	struct resolver res = { .arena = l->arena };
+	struct resolved found;
+	int r = resolve_path(&res, path, 0, &found);
+
+	if (r >= 0)
+		r = found.exists ? read_policy(l, &res, found.path, ret, e) : -ENOENT;
+	resolve_done(&res);
+	if (r >= 0)
+		r = note_loaded(l, found.path);
+	if (r < 0)
+		return error_set(
+			e, ERROR_POLICY, "policy", -r, path, "cannot read the policy file");
+	return 0;
+}

@@ -1,0 +1,147 @@
+/*
+ * refusal.c - see refusal.h.
+ *
+ * Runs in: the launcher and carrel-policy, outside; attempt_main() takes over in the child.
+ */
+#include "host/machine/refusal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/attempt.h"
+#include "box/sys.h"
+#include "host/process/uid_maps.h"
+
+/* In a new user namespace where that is how the session would be made. Fills @shared. */
+static int attempt(struct attempt *shared, const struct identity *id)
+{
+	const unsigned long flags =
+		CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET;
+	struct clone_args args = {
+		.flags = (id->privileged ? 0u : CLONE_NEWUSER) | CLONE_NEWPID,
+		.exit_signal = SIGCHLD,
+	};
+	siginfo_t info;
+	int go[2];
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return -errno;
+	autofd int from = go[0], to = go[1];
+	long pid = sys_clone3(&args);
+	if (pid == 0)
+		attempt_main(shared, flags, go);
+	if (pid < 0) {
+		shared->error = (int)pid;
+		return pid == -EAGAIN || pid == -ENOMEM ? (int)pid : 0;
+	}
+	/* Root without CAP_SETFCAP may make the namespace and not map itself into it. */
+	int mapped = id->privileged
+		? 0
+		: uid_maps_write((pid_t)pid, true, id->uid, id->uid, id->gid, id->gid);
+	fd_close(&to);
+	while (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0 && errno == EINTR)
+		;
+	/* A child that died at it (a filter's kill) says nothing, and that is a refusal. */
+	if (shared->step != ATTEMPT_DONE && !shared->error)
+		shared->error = -ECONNABORTED;
+	if (!shared->error && mapped < 0) {
+		shared->step = ATTEMPT_MAPS;
+		shared->error = mapped;
+	}
+	return 0;
+}
+
+static const char *step_text(enum attempt_step step)
+{
+	switch (step) {
+	case ATTEMPT_BEGIN:
+		return "a new user or pid namespace is refused";
+	case ATTEMPT_NAMESPACES:
+		return "new namespaces are refused";
+	case ATTEMPT_TREE:
+	case ATTEMPT_MOVE:
+		return "mounts are refused";
+	case ATTEMPT_TMPFS:
+		return "a new tmpfs is refused";
+	case ATTEMPT_MAPS:
+		return "the maps of a new user namespace are refused";
+	case ATTEMPT_DONE:
+		break;
+	}
+	return "refused";
+}
+
+/* Asks for the session keyring without making one. ENOSYS: a kernel without keyrings. */
+static bool keyring_is_refused(void)
+{
+	return syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0) < 0 &&
+		(errno == EPERM || errno == EACCES);
+}
+
+int refusal_find(
+	struct refusal *ret, struct arena *a, const struct identity *id, struct error *e)
+{
+	struct attempt *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct refusal found = { 0 };
+
+	if (shared == MAP_FAILED)
+		return error_set(e, ERROR_LIMIT, "facts", errno, NULL, "no memory");
+	int r = attempt(shared, id);
+	if (r < 0)
+		(void)error_set(
+			e, ERROR_LIMIT, "facts", -r, NULL, "cannot start another process");
+	if (r >= 0 && shared->error)
+		found.namespaces = arena_format(
+			a, "%s: %s", step_text(shared->step), strerror(-shared->error));
+	else if (r >= 0 && shared->proc < 0)
+		found.proc = arena_format(a,
+			"a new /proc is refused, and the machine's shows other processes: %s",
+			strerror(-shared->proc));
+	if (r >= 0 &&
+		((shared->error && !found.namespaces) ||
+			(!shared->error && shared->proc < 0 && !found.proc)))
+		r = error_no_memory(e, "facts");
+	if (keyring_is_refused())
+		found.keyring = "keyctl is refused here, to the command as well";
+	(void)munmap(shared, sizeof(*shared));
+	if (r >= 0)
+		*ret = found;
+	return r;
+}
+
+bool refusal_format(const struct plan *plan, char *ret_line, size_t size)
+{
+	const struct facts *facts = plan->facts;
+	const char *why = facts->refused_namespaces ? facts->refused_namespaces
+		: facts->refused_proc               ? facts->refused_proc
+						    : facts->unprivileged_why;
+	size_t at = 0;
+
+	if (!plan->policy->degraded.on)
+		return false;
+	for (int w = 0; w < WALL_COUNT; w++) {
+		/* These two depend on the kernel alone, and no `degraded` is asked for them. */
+		if (plan->walls[w].state != WALL_UNAVAILABLE || w == WALL_LANDLOCK ||
+			w == WALL_UNIX_SOCKETS)
+			continue;
+		int n = snprintf(ret_line + at, size - at, "%s%s",
+			at ? " " : "carrel: degraded, without: ", plan_wall_name((enum wall)w));
+		if (n > 0 && (size_t)n < size - at)
+			at += (size_t)n;
+	}
+	if (!at)
+		return false;
+	(void)snprintf(ret_line + at, size - at, ": %s\n", why ? why : "refused");
+	return true;
+}

@@ -1,0 +1,202 @@
+/*
+ * orphans.c - see orphans.h.
+ *
+ * Runs in: S. May not: signal a process by a number that may be another's by now: each is held by a
+ * pidfd before it is looked at.
+ */
+#include "host/process/orphans.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/sys.h"
+#include "host/tree/beneath.h"
+
+enum {
+	STATUS_BYTES = 3072,
+	LIST_BYTES = 1024, /* few entries at once: what is listed should still be there */
+	DEPTH_MAX = 1 << 16,
+	FREEZE_MAX = 64, /* passes */
+};
+
+struct relative {
+	pid_t parent;
+	char state;
+	unsigned filters;
+};
+
+/* What follows @key at the start of a line of /proc/PID/status; "" where there is no such line. */
+static const char *find_value(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (; text; text = strchr(text, '\n')) {
+		text += *text == '\n';
+		if (strncmp(text, key, length) != 0)
+			continue;
+		for (text += length; *text == ' ' || *text == '\t'; text++)
+			;
+		return text;
+	}
+	return "";
+}
+
+static unsigned long find_number(const char *text, const char *key)
+{
+	unsigned long n = 0;
+
+	for (const char *at = find_value(text, key); *at >= '0' && *at <= '9'; at++)
+		n = n * 10 + (unsigned long)(*at - '0');
+	return n;
+}
+
+/* A newline in the name of a process is shown as an escape: a line is the kernel's. See: proc(5). */
+static int look_at(pid_t pid, struct relative *ret)
+{
+	char path[64], text[STATUS_BYTES];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* The whole of it comes at once where it fits: proc(5), seq_file. */
+	ssize_t size = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	if (size <= 0)
+		return -ESRCH;
+	text[size] = '\0';
+	ret->state = *find_value(text, "State:");
+	ret->parent = (pid_t)find_number(text, "PPid:");
+	ret->filters = (unsigned)find_number(text, "Seccomp_filters:");
+	return 0;
+}
+
+static bool is_alive(const struct relative *r)
+{
+	return r->state != 'Z' && r->state != 'X';
+}
+
+/* Whether @pid lives, descends from @root and has the filters; how it is, in @ret. */
+static bool descends(pid_t pid, pid_t root, unsigned filters, struct relative *ret)
+{
+	struct relative up;
+
+	if (pid == root || look_at(pid, ret) < 0 || !is_alive(ret) || ret->filters <= filters)
+		return false;
+	up = *ret;
+	for (int depth = 0; up.parent != root; depth++)
+		if (up.parent <= 1 || depth > DEPTH_MAX || look_at(up.parent, &up) < 0)
+			return false;
+	return true;
+}
+
+static pid_t entry_pid(const struct beneath_entry *entry)
+{
+	pid_t pid = 0;
+
+	for (const char *c = entry->name; *c; c++) {
+		if (*c < '0' || *c > '9')
+			return 0;
+		pid = pid * 10 + (*c - '0');
+	}
+	return pid;
+}
+
+/*
+ * One descendant: 1 where the signal was sent, with SIGSTOP only where it was not stopped yet; -errno
+ * where it cannot be held.
+ * @ret_held: a pidfd of the last one is left there, in place of the one before; NULL: not wanted.
+ */
+static int signal_one(pid_t pid, pid_t root, unsigned filters, int signal, int *ret_held)
+{
+	struct relative r;
+
+	if (!descends(pid, root, filters, &r))
+		return 0;
+	int fd = (int)sys_result(syscall(SYS_pidfd_open, pid, 0));
+	if (fd < 0)
+		return fd == -ESRCH ? 0 : fd;
+	/* Again, now that the number cannot become another's. */
+	bool is_one = descends(pid, root, filters, &r) &&
+		(signal != SIGSTOP || (r.state != 'T' && r.state != 't'));
+	int sent = is_one ? sys_pidfd_send_signal(fd, signal) : -ESRCH;
+	if (sent < 0 || !ret_held) {
+		(void)close(fd);
+		return sent < 0 ? 0 : 1;
+	}
+	if (*ret_held >= 0)
+		(void)close(*ret_held);
+	*ret_held = fd;
+	return 1;
+}
+
+static int signal_listed(int proc, pid_t root, unsigned filters, int signal, int *ret_held)
+{
+	_Alignas(struct beneath_entry) char list[LIST_BYTES];
+	int count = 0;
+
+	for (;;) {
+		ssize_t n = beneath_read(proc, list, sizeof(list));
+
+		if (n <= 0)
+			return n < 0 ? (int)n : count;
+		for (ssize_t at = 0; at < n;) {
+			const struct beneath_entry *entry = (const void *)(list + at);
+			pid_t pid = entry_pid(entry);
+
+			int r = pid > 0 ? signal_one(pid, root, filters, signal, ret_held) : 0;
+			if (r < 0)
+				return r;
+			count += r;
+			at += entry->length;
+		}
+	}
+}
+
+static int signal_all(pid_t root, unsigned filters, int signal, int *ret_held)
+{
+	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (proc < 0)
+		return -errno;
+	int r = signal_listed(proc, root, filters, signal, ret_held);
+	(void)close(proc);
+	return r;
+}
+
+int orphans_end(unsigned filters)
+{
+	pid_t root = getpid();
+	int left = 1;
+
+	while (left > 0) {
+		struct pollfd held = { .fd = -1, .events = POLLIN };
+		int running = 1;
+
+		/* Bounded: a stop takes effect only when the process is next at the kernel's door. */
+		for (int i = 0; i < FREEZE_MAX && running > 0; i++)
+			running = signal_all(root, filters, SIGSTOP, NULL);
+		left = signal_all(root, filters, SIGKILL, &held.fd);
+		while (held.fd >= 0 && poll(&held, 1, -1) < 0 && errno == EINTR)
+			;
+		if (held.fd >= 0)
+			(void)close(held.fd);
+	}
+	return left;
+}
+
+int orphans_filters(void)
+{
+	struct relative self;
+	int r = look_at(getpid(), &self);
+
+	return r < 0 ? r : (int)self.filters;
+}

@@ -1,0 +1,121 @@
+/*
+ * placement.c - see placement.h.
+ *
+ * Runs in: the launcher. No heap.
+ */
+#include "host/process/placement.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "host/process/process_stat.h"
+
+enum {
+	LOADAVG_BYTES = 128,
+	RUNNING_FIELD = 4,    /* of /proc/loadavg: 2/123 */
+	PROCESSOR_FIELD = 39, /* of /proc/PID/stat: proc(5) */
+	BITS = sizeof(unsigned long) * CHAR_BIT,
+};
+
+/* 8,192 processors, the most that Linux is built for. */
+struct mask {
+	unsigned long words[8192 / BITS];
+	size_t size; /* bytes that the kernel uses */
+};
+
+static int number(const char *text)
+{
+	char *end;
+
+	errno = 0;
+	long value = strtol(text, &end, 10);
+	return end == text || errno || value < 0 || value > INT_MAX ? -1 : (int)value;
+}
+
+int placement_running(const char *loadavg)
+{
+	for (int field = 1; loadavg && field < RUNNING_FIELD; field++) {
+		loadavg = strchr(loadavg, ' ');
+		loadavg += loadavg != NULL;
+	}
+	return loadavg ? number(loadavg) : -1;
+}
+
+static bool waits_here(pid_t child, int here)
+{
+	char text[PROCESS_STAT_BYTES];
+
+	return process_stat_read(child, text) &&
+		process_stat_number(text, PROCESSOR_FIELD) == here;
+}
+
+/* The number of runnable processes; -1: /proc does not tell. */
+static int count_running(void)
+{
+	char text[LOADAVG_BYTES];
+	autofd int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	return placement_running(text);
+}
+
+static bool has_room(const struct mask *m)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < m->size / sizeof(m->words[0]); i++)
+		count += __builtin_popcountl(m->words[i]);
+	/* We and the child are among those who run. */
+	int running = count > 1 ? count_running() : -1;
+	return running > 0 && running <= count;
+}
+
+static bool read_mask(struct mask *ret)
+{
+	long size = syscall(SYS_sched_getaffinity, 0, sizeof(ret->words), ret->words);
+
+	ret->size = size > 0 ? (size_t)size : 0;
+	return size > 0;
+}
+
+static void leave(int here, const struct mask *own)
+{
+	struct mask others = *own;
+
+	if ((size_t)here / BITS >= own->size / sizeof(own->words[0]))
+		return;
+	others.words[(size_t)here / BITS] &= ~(1UL << ((size_t)here % BITS));
+	/* EINVAL: there is no other. */
+	if (syscall(SYS_sched_setaffinity, 0, own->size, others.words) == 0)
+		(void)syscall(SYS_sched_setaffinity, 0, own->size, own->words);
+}
+
+void placement_leave(int here)
+{
+	struct mask own;
+
+	if (here >= 0 && read_mask(&own))
+		leave(here, &own);
+}
+
+void placement_part(pid_t child)
+{
+	struct mask own;
+	int here = sched_getcpu();
+
+	/* The C library refuses to say it. */
+	long class = syscall(SYS_sched_getscheduler, 0);
+	if (here < 0 || class < 0 || (class & ~SCHED_RESET_ON_FORK) != SCHED_OTHER)
+		return;
+	if (read_mask(&own) && has_room(&own) && waits_here(child, here))
+		leave(here, &own);
+}

@@ -1,0 +1,29 @@
+/*
+ * strangers.c - see strangers.h.
+ *
+ * Runs in: S. May not: take the status of a child that S waits for itself.
+ */
+#include "host/process/strangers.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+bool strangers_is_first(void)
+{
+	return gettid() == 1; /* S has one thread, and musl knows this number without a call */
+}
+
+void strangers_reap(pid_t own)
+{
+	for (;;) {
+		siginfo_t info = { 0 };
+
+		/* Looked at first: P_ALL would also take what is waited for elsewhere. */
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno != EINTR)
+			return;
+		if (info.si_pid == 0 || info.si_pid == own)
+			return; /* with our own ended the session is over, and soon we are */
+		(void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
+	}
+}

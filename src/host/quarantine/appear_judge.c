@@ -1,0 +1,168 @@
+/*
+ * appear_judge.c - see appear_judge.h.
+ *
+ * Runs in: S, while tools live.
+ *
+ * `git init` and `git clone` write config, hooks/\*.sample and branches. To move them away in the middle of that would
+ * break git; to let a hook stand would break the host. What is plain stays until it changes; a hook goes at once;
+ * anything else may be half written, and has 50 ms, a few times.
+ */
+#include "host/quarantine/appear_judge.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "host/git/gitplain.h"
+#include "host/tree/beneath.h"
+
+#define MS INT64_C(1000000)
+
+enum {
+	GRACE_MS = 50, /* to finish writing */
+	GRACES = 8,    /* then what is not plain goes at once */
+	CHECK_MS =
+		50, /* S waits so long for the child; twice as long after each time that was too short */
+	LATE_MAX = 2, /* on a busy machine; then it is not plain */
+	SETTLED_MS = 50,
+	/* What is written through an old mapping changes no time stamp and makes no event. */
+	AGAIN_MS = 5000,
+	NAMES_SIZE = 2048,
+	NAMES_READS = 4,
+};
+
+bool appear_judge_applies(const struct quarantine_item *item)
+{
+	const char *root = strrchr(item->root, '/');
+
+	return !strncmp(item->path, ".git/", 5) || strstr(item->path, "/.git/") ||
+		(root && !strcmp(root, "/.git"));
+}
+
+static bool is_sample(const char *name)
+{
+	static const char suffix[] = ".sample";
+	size_t length = strlen(name);
+
+	return length >= sizeof(suffix) &&
+		!strcmp(name + length - (sizeof(suffix) - 1), suffix);
+}
+
+/* Whether something is in the directory that is no sample, or so much that one cannot say. */
+static bool is_armed(const struct quarantine_item *item)
+{
+	_Alignas(struct beneath_entry) char names[NAMES_SIZE];
+	autofd int fd = beneath_open(item->root_fd, item->path,
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH_ANY_MOUNT);
+
+	for (int reads = 0; fd >= 0 && reads < NAMES_READS; reads++) {
+		ssize_t n = beneath_read(fd, names, sizeof(names));
+
+		if (n <= 0)
+			return n < 0;
+		for (ssize_t at = 0; at < n;) {
+			const struct beneath_entry *entry = (const void *)(names + at);
+
+			if (!beneath_is_dots(entry->name) && !is_sample(entry->name))
+				return true;
+			at += entry->length;
+		}
+	}
+	return true;
+}
+
+static bool is_unchanged(const struct appear_judgement *j, const struct stat *st, int64_t now)
+{
+	return j->plain && !j->changed && (!j->again_ns || now < j->again_ns) &&
+		j->dev == st->st_dev && j->ino == st->st_ino &&
+		j->ctime.tv_sec == st->st_ctim.tv_sec &&
+		j->ctime.tv_nsec == st->st_ctim.tv_nsec;
+}
+
+static void note_plain(struct appear_judgement *j, const struct stat *st, int64_t now)
+{
+	/* Two changes within one tick of the clock have the same time. */
+	j->again_ns = now + (j->plain && !j->changed ? AGAIN_MS : SETTLED_MS) * MS;
+	j->plain = true;
+	j->changed = false;
+	j->late = 0;
+	j->seen_ns = 0;
+	j->dev = st->st_dev;
+	j->ino = st->st_ino;
+	j->ctime = st->st_ctim;
+}
+
+enum answer { ANSWER_PLAIN, ANSWER_NOT_PLAIN, ANSWER_LATE, ANSWER_NEXT_TIME };
+
+static enum answer ask(struct appear_judgement *j, const struct quarantine_item *item,
+	struct appear_budget *b, int64_t now)
+{
+	if (b->left == 0)
+		return ANSWER_NOT_PLAIN;
+	if (now >= b->until_ns)
+		return ANSWER_NEXT_TIME;
+	b->left--;
+	b->asked = true;
+	int r = gitplain_check(item->root_fd, item->path, now + (CHECK_MS << j->late) * MS);
+	if (r == 1)
+		return ANSWER_PLAIN;
+	return r == -ETIMEDOUT && j->late < LATE_MAX ? ANSWER_LATE : ANSWER_NOT_PLAIN;
+}
+
+static bool may_grow(const struct quarantine_item *item, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) || (S_ISDIR(st->st_mode) && !is_armed(item));
+}
+
+/* It is not plain: whether it has the time to become so. */
+static bool has_grace(struct appear_judgement *j, int64_t now)
+{
+	if (!j->seen_ns && j->graces < GRACES) {
+		j->graces++;
+		j->seen_ns = now;
+	}
+	if (!j->seen_ns || now - j->seen_ns >= GRACE_MS * MS)
+		return false;
+	j->again_ns = j->seen_ns + GRACE_MS * MS;
+	return true;
+}
+
+bool appear_judge(struct appear_judgement *j, const struct quarantine_item *item,
+	struct appear_budget *budget)
+{
+	struct stat st;
+	int64_t now = clock_now_ns();
+	enum answer answer = ANSWER_NOT_PLAIN;
+	autofd int fd =
+		beneath_open(item->root_fd, item->path, O_PATH | O_NOFOLLOW, BENEATH_ANY_MOUNT);
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return false;
+	if (is_unchanged(j, &st, now))
+		return true;
+	if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+		answer = ask(j, item, budget, now);
+	if (answer == ANSWER_PLAIN) {
+		note_plain(j, &st, now);
+		return true;
+	}
+	j->plain = false;
+	j->again_ns = 0;
+	bool stays = may_grow(item, &st);
+	if (stays && answer == ANSWER_NEXT_TIME) {
+		budget->cut = true;
+		return true;
+	}
+	if (stays && answer == ANSWER_LATE) {
+		j->late++;
+		j->again_ns = now + GRACE_MS * MS;
+		return true;
+	}
+	if (stays && has_grace(j, now))
+		return true;
+	j->seen_ns = 0;
+	return false;
+}

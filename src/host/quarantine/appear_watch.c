@@ -1,0 +1,425 @@
+/*
+ * appear_watch.c - see appear_watch.h.
+ *
+ * Runs in: S, while tools live.
+ */
+#include "host/quarantine/appear_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/say.h"
+#include "host/quarantine/appear_dirs.h"
+#include "host/quarantine/appear_judge.h"
+#include "host/quarantine/appeared.h"
+#include "host/quarantine/quarantine.h"
+#include "plan/path.h"
+
+#define MS INT64_C(1000000)
+
+enum {
+	FIRST_MS = 20,    /* the first look: most commands have ended by then */
+	POLL_MS = 20,     /* between looks, at the beginning */
+	NOTIFY_MS = 2000, /* then inotify */
+	REARM_MS = 2,     /* between two wake-ups */
+	BUSY_MS =
+		100, /* between two looks, where inotify does not reach, or tools make things again and again */
+	BUSY_COUNT = 32, /* moves and judgements in a second that make it so */
+	LOOK_MS =
+		200, /* a look takes so long and not longer: signals and time-outs wait for it */
+	JUDGE_MS = 100,   /* of that, for judgements */
+	JUDGE_COUNT = 64, /* of them in a look */
+	ARENA_SIZE = 64 << 20,
+	NAMES_SIZE = 1 << 20,
+};
+
+/* One protected path that was absent, and what became of it. */
+struct appear_item {
+	struct quarantine_item item;
+	bool judged;
+	bool stays; /* the last look said so */
+	struct appear_judgement judgement;
+	uint64_t times;   /* it was moved */
+	const char *from; /* the first time; NULL: there was none */
+	const char *to;
+};
+
+struct appear_state {
+	struct arena arena;
+	struct arena names; /* of one look */
+	struct quarantine quarantine;
+	struct appear_dirs dirs;
+	struct appear_item *items;
+	size_t count;
+	size_t turn; /* the item that the next look begins with */
+	struct appear_budget budget;
+	uint64_t times;
+	int64_t begun_ns;
+	int64_t second_ns; /* the second in which they were counted */
+	unsigned in_second;
+	int64_t look_ns, rearm_ns; /* when; 0: not */
+	bool notified;             /* inotify was tried */
+};
+
+static void earlier(int64_t *due, int64_t at)
+{
+	if (at && (!*due || at < *due))
+		*due = at;
+}
+
+static void set_due(struct appear_watch *w)
+{
+	w->due_ns = 0;
+	earlier(&w->due_ns, w->state->look_ns);
+	earlier(&w->due_ns, w->state->rearm_ns);
+}
+
+/* --- the beginning --------------------------------------------------------------------------- */
+
+void appear_watch_begin(
+	struct appear_watch *w, const struct plan *plan, int epoll, uint64_t event)
+{
+	*w = (struct appear_watch){ .plan = plan, .epoll = epoll, .event = event };
+	if (plan->absent_count)
+		w->due_ns = clock_now_ns() + FIRST_MS * MS;
+}
+
+/* Items of the same root share its descriptor. A root that cannot be opened is told at the end. */
+static int find_root(const struct appear_watch *w, const char *root)
+{
+	const struct facts *facts = w->plan->facts;
+	const struct appeared what = { .workspace = facts->workspace,
+		.workspace_dev = facts->workspace_dev,
+		.workspace_ino = facts->workspace_ino };
+	struct appear_state *s = w->state;
+	int fd = -1;
+
+	for (size_t i = s->count; i-- > 0;)
+		if (!strcmp(s->items[i].item.root, root))
+			return s->items[i].item.root_fd;
+	return appeared_open_root(&what, root, &fd) < 0 ? -1 : fd;
+}
+
+static int add_item(struct appear_watch *w, const struct absent_path *absent)
+{
+	struct appear_state *s = w->state;
+	size_t root_length = strlen(absent->root);
+	struct appear_item *items = arena_push(&s->arena, s->items, s->count, sizeof(*items));
+
+	if (!items)
+		return -ENOMEM;
+	s->items = items;
+	struct quarantine_item item = {
+		.root_fd = find_root(w, absent->root),
+		.root = absent->root,
+		.path = path_below(absent->root, absent->path),
+		.existing_prefix_len = absent->existing_prefix > root_length
+			? absent->existing_prefix - root_length - 1
+			: 0,
+	};
+	if (item.root_fd < 0)
+		return 0;
+	bool judged = appear_judge_applies(&item);
+	items[s->count++] = (struct appear_item){ .item = item, .judged = judged };
+	return appear_dirs_add(&s->dirs, &s->arena, &item, judged);
+}
+
+static int make_state(struct appear_watch *w)
+{
+	struct arena arena, names;
+	int r = arena_init(&arena, ARENA_SIZE);
+
+	if (r < 0)
+		return r;
+	r = arena_init(&names, NAMES_SIZE);
+	w->state = r < 0 ? NULL : arena_alloc(&arena, sizeof(*w->state));
+	if (!w->state) {
+		arena_free(&arena);
+		return -ENOMEM;
+	}
+	struct appear_state *s = w->state;
+	s->arena = arena;
+	s->names = names;
+	s->dirs.fd = -1;
+	s->begun_ns = clock_now_ns();
+	quarantine_begin(&s->quarantine, w->plan->facts->session_name + strlen("carrel-"));
+	s->quarantine.live = true;
+	for (size_t i = 0; i < w->plan->absent_count && r >= 0; i++)
+		r = add_item(w, &w->plan->absents[i]);
+	return r;
+}
+
+/* --- looking --------------------------------------------------------------------------------- */
+
+static void count_work(struct appear_state *s)
+{
+	int64_t now = clock_now_ns();
+
+	if (now - s->second_ns >= 1000 * MS) {
+		s->second_ns = now;
+		s->in_second = 0;
+	}
+	s->in_second++;
+}
+
+static bool is_busy(const struct appear_state *s)
+{
+	return s->in_second > BUSY_COUNT && clock_now_ns() - s->second_ns < 1000 * MS;
+}
+
+/* The first time is told, as it happens: what was moved is the user's. The rest is counted. */
+static void note(struct appear_state *s, struct appear_item *it, size_t length)
+{
+	struct report_quarantine moved;
+
+	it->times++;
+	s->times++;
+	count_work(s);
+	if (it->times > 1)
+		return;
+	const char *root = it->item.root;
+	it->from = arena_format(&s->arena, "%s/%.*s", root, (int)length, it->item.path);
+	it->to = arena_format(&s->arena, "%s/%s", root, s->quarantine.to);
+	moved = (struct report_quarantine){ .path = it->from, .to = it->to, .times = 1 };
+	if (it->from && it->to)
+		appeared_tell(&moved, 1);
+}
+
+struct at_look {
+	struct appear_state *state;
+	struct appear_item *item;
+};
+
+static bool may_stay(void *context, const struct quarantine_item *item, size_t length)
+{
+	const struct at_look *at = context;
+
+	/* What is in the way of it is nothing that git makes. */
+	if (at->item->judged && !item->path[length])
+		at->item->stays = appear_judge(&at->item->judgement, item, &at->state->budget);
+	return at->item->stays;
+}
+
+/* What stands there goes, or may stay until judgement.again_ns. */
+static void look_at(struct appear_state *s, struct appear_item *it)
+{
+	struct at_look at = { s, it };
+	size_t length;
+
+	s->budget.asked = false;
+	int r = quarantine_take(&s->quarantine, &it->item, may_stay, &at, &length);
+	/* What still stands is told at the end. */
+	if (r > 0)
+		note(s, it, length);
+	if (s->budget.asked)
+		count_work(s);
+}
+
+/*
+ * One after the other: the work is bounded by their number, and that of judgements by the budget. Where this is not
+ * enough the next look begins with the first that was left, and is soon.
+ */
+static void look(struct appear_state *s)
+{
+	struct quarantine_listing listing = { .root_fd = -1 };
+	struct arena names = s->names; /* what it takes is free again afterwards */
+	int64_t next = 0, now = clock_now_ns();
+	size_t turn = s->turn;
+
+	s->budget =
+		(struct appear_budget){ .until_ns = now + JUDGE_MS * MS, .left = JUDGE_COUNT };
+	for (size_t i = 0; i < s->count; i++) {
+		struct appear_item *it = &s->items[(turn + i) % s->count];
+		bool was_cut = s->budget.cut;
+
+		it->stays = false;
+		if (quarantine_is_absent(&listing, &names, &it->item, s->count - i))
+			continue;
+		look_at(s, it);
+		if (it->stays)
+			earlier(&next, it->judgement.again_ns);
+		if (s->budget.cut && !was_cut)
+			s->turn = (turn + i) % s->count;
+		if (clock_now_ns() - now < LOOK_MS * MS)
+			continue;
+		if (!s->budget.cut)
+			s->turn = (turn + i + 1) % s->count;
+		s->budget.cut = true;
+		break;
+	}
+	if (s->budget.cut)
+		earlier(&next, clock_now_ns() + POLL_MS * MS);
+	s->look_ns = next;
+}
+
+/* --- when ------------------------------------------------------------------------------------- */
+
+static void arm(struct appear_watch *w, int op)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = w->event };
+	struct appear_state *s = w->state;
+
+	s->rearm_ns = 0;
+	if (epoll_ctl(w->epoll, op, s->dirs.fd, &event) < 0)
+		fd_close(&s->dirs.fd); /* it is looked for, then */
+}
+
+static void tell_unwatched(const struct appear_watch *w, int r)
+{
+	struct error line = { 0 };
+	int set = error_set(&line, ERROR_LAYER, "supervise", -r, NULL,
+		"protected paths cannot be watched, and are looked at every %d ms", BUSY_MS);
+
+	(void)set; /* said here */
+	if (!w->plan->policy->quiet.on)
+		say_error(&line);
+}
+
+/* Watched first: what comes into being before the watch is seen by the look. */
+static void begin_notify(struct appear_watch *w)
+{
+	struct appear_state *s = w->state;
+	int r = appear_dirs_open(&s->dirs);
+
+	s->notified = true;
+	if (r < 0) {
+		tell_unwatched(w, r);
+		return;
+	}
+	appear_dirs_watch(&s->dirs);
+	arm(w, EPOLL_CTL_ADD);
+}
+
+static void look_and_plan(struct appear_watch *w, int64_t now)
+{
+	struct appear_state *s = w->state;
+	bool notify = now - s->begun_ns >= NOTIFY_MS * MS;
+
+	if (notify && !s->notified)
+		begin_notify(w);
+	else if (s->dirs.fd >= 0)
+		appear_dirs_watch(&s->dirs);
+	look(s);
+	if (!notify)
+		earlier(&s->look_ns, now + POLL_MS * MS);
+	else if (s->dirs.fd < 0 || s->dirs.partial)
+		earlier(&s->look_ns, now + BUSY_MS * MS);
+	if (s->look_ns && s->look_ns < now + BUSY_MS * MS && is_busy(s))
+		s->look_ns = now + BUSY_MS * MS;
+}
+
+void appear_watch_step(struct appear_watch *w)
+{
+	if (!w->due_ns)
+		return;
+	int64_t now = clock_now_ns();
+	if (now < w->due_ns)
+		return;
+	if (!w->state && make_state(w) < 0) {
+		w->due_ns = 0; /* no memory: the check at the end tells */
+		return;
+	}
+	struct appear_state *s = w->state;
+	if (s->look_ns ? now >= s->look_ns : !s->rearm_ns)
+		look_and_plan(w, now);
+	if (s->rearm_ns && now >= s->rearm_ns)
+		arm(w, EPOLL_CTL_MOD);
+	set_due(w);
+}
+
+void appear_watch_wake(struct appear_watch *w)
+{
+	struct appear_state *s = w->state;
+	int64_t now = clock_now_ns();
+	bool changed;
+
+	if (!s || s->dirs.fd < 0)
+		return;
+	bool relevant = appear_dirs_drain(&s->dirs, &changed);
+	for (size_t i = 0; changed && i < s->count; i++)
+		s->items[i].judgement.changed = true;
+	if (relevant)
+		look_and_plan(w, now);
+	/* While it is not armed, nothing that tools do wakes us. */
+	s->rearm_ns = now + (is_busy(s) ? BUSY_MS : REARM_MS) * MS;
+	set_due(w);
+}
+
+int appear_watch_wait_ms(const struct appear_watch *w)
+{
+	if (!w->due_ns)
+		return -1;
+	int64_t left = w->due_ns - clock_now_ns();
+	return left <= 0 ? 0 : (int)((left + MS - 1) / MS);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+void appear_watch_stop(struct appear_watch *w)
+{
+	struct appear_state *s = w->state;
+
+	w->due_ns = 0;
+	if (!s)
+		return;
+	fd_close(&s->dirs.fd);
+	quarantine_end(&s->quarantine);
+	for (size_t i = 0; i < s->count; i++) {
+		bool shared = false;
+
+		for (size_t j = i + 1; j < s->count && !shared; j++)
+			shared = s->items[j].item.root_fd == s->items[i].item.root_fd;
+		if (!shared)
+			(void)close(s->items[i].item.root_fd);
+	}
+}
+
+uint64_t appear_watch_count(const struct appear_watch *w)
+{
+	return w->state ? w->state->times : 0;
+}
+
+static struct report_quarantine *find_path(
+	struct report_quarantine *list, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(list[i].path, path))
+			return &list[i];
+	return NULL;
+}
+
+int appear_watch_report(const struct appear_watch *w, struct arena *arena,
+	const struct report_quarantine **list, size_t *count)
+{
+	struct appear_state *s = w->state;
+	size_t room = *count;
+
+	for (size_t i = 0; s && i < s->count; i++)
+		room += s->items[i].from != NULL;
+	if (room == *count)
+		return 0;
+	struct report_quarantine *all = arena_array(arena, room, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	if (*count)
+		memcpy(all, *list, *count * sizeof(*all));
+	for (size_t i = 0; i < s->count; i++) {
+		const struct appear_item *it = &s->items[i];
+
+		if (!it->from || !it->to)
+			continue;
+		struct report_quarantine *at = find_path(all, *count, it->from);
+		if (!at)
+			at = &all[(*count)++];
+		*at = (struct report_quarantine){
+			.path = it->from, .to = it->to, .times = at->times + it->times
+		};
+	}
+	*list = all;
+	return 0;
+}

@@ -1,0 +1,58 @@
+/*
+ * appeared.h - what a session left where the host would obey it, taken away from there: when the session
+ * ends, or, where its launcher was killed, in the sweep that finds it dead.
+ *
+ * Runs in: the launcher, outside, when every process of the session is dead.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "host/git/gitdirs.h"
+#include "host/report/report.h"
+#include "plan/plan.h"
+
+/* What is known of the session. All of it is the caller's. */
+struct appeared {
+	const char *workspace; /* canonical; NULL where nothing is known of it */
+	dev_t workspace_dev;
+	ino_t workspace_ino;
+	uid_t caller;
+	struct timespec begun;             /* CLOCK_REALTIME */
+	const struct absent_path *absents; /* nothing may be there */
+	size_t absent_count;
+	const struct kept_path *kept; /* the same thing must be there */
+	size_t kept_count;
+	const struct gitdir_rule *git_rules; /* as they were at the start */
+	size_t git_rule_count;
+	bool review; /* what no mount could prevent is looked for: docs/git.md */
+	/* CLOCK_MONOTONIC: until then what looks at git's files may look; what it did not come to goes unread. 0: some
+	 * seconds from now on. */
+	int64_t deadline_ns;
+	/* The launcher was killed, maybe long ago. Nothing is left to do in a writable place that is gone, or is
+	 * another directory by now; in a session that just ended that is an error. */
+	bool dead;
+	const char *session_id; /* without "carrel-" */
+};
+
+/*
+ * appeared_quarantine - move it away. @arena: owns what @ret_moved (@ret_count of them) then points to, which
+ * is set also after a failure. Returns 0 or -errno with @e where something may still stand.
+ */
+MUST_CHECK int appeared_quarantine(const struct appeared *what, struct arena *arena,
+	const struct report_quarantine **ret_moved, size_t *ret_count, struct error *e);
+
+/*
+ * appeared_open_root - open a writable root, O_PATH, no link followed. The workspace must be what it was: -ESTALE.
+ * Only the workspace's members of @what are looked at. 0 with @ret_fd, or -errno.
+ */
+MUST_CHECK int appeared_open_root(const struct appeared *what, const char *path, int *ret_fd);
+
+/* appeared_tell - a line or two on stderr for each. */
+void appeared_tell(const struct report_quarantine *moved, size_t count);

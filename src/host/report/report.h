@@ -1,0 +1,185 @@
+/*
+ * report.h - the report: everything that is known about a session, as one JSON document.
+ *
+ * Runs in: the launcher, outside, after the session is closed. May not: find anything out itself;
+ * it writes what the supervisor filled in. The document is described in docs/report.md and, for
+ * programs, in docs/report.schema.json; those two and this file change together.
+ *
+ * Order of use: report_init, report_open (before anything is started), the fields are filled as
+ * they become known, report_write (on every way out, also when nothing was started).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "host/cgroup/cgroup.h"
+#include "host/report/report_file.h"
+#include "plan/plan.h"
+
+#define REPORT_SCHEMA 1 /* goes up when a field changes its meaning or goes away */
+
+enum report_started {
+	REPORT_STARTED_NO,      /* the payload's execve was not reached, or failed */
+	REPORT_STARTED_YES,     /* it succeeded */
+	REPORT_STARTED_UNKNOWN, /* init was lost before it said */
+};
+
+enum report_end {
+	REPORT_END_NONE,   /* not started, or how it ended is not known */
+	REPORT_END_STATUS, /* the command ended with `status` */
+	REPORT_END_SIGNAL, /* `signal` ended it */
+};
+
+enum report_limit {
+	REPORT_LIMIT_NONE,
+	REPORT_LIMIT_TIMEOUT,
+	REPORT_LIMIT_CPU_TIME,
+	REPORT_LIMIT_FILE_SIZE,
+	REPORT_LIMIT_OUTPUT,
+	REPORT_LIMIT_MEMORY,
+	REPORT_LIMIT_PIDS,
+};
+
+enum report_identity {
+	REPORT_IDENTITY_NONE, /* not decided yet */
+	REPORT_IDENTITY_USER,
+	REPORT_IDENTITY_PRIVILEGED,
+};
+
+enum report_stream {          /* how one of stdin, stdout and stderr reached the command */
+	REPORT_STREAM_NONE,   /* not set up yet */
+	REPORT_STREAM_DIRECT, /* the caller's own */
+	REPORT_STREAM_RELAY,  /* a pipe of carrel's, copied */
+	REPORT_STREAM_PTY,
+	REPORT_STREAM_CLOSED, /* the caller's was closed */
+};
+
+enum report_teardown {
+	REPORT_TEARDOWN_NONE, /* there was no session directory */
+	REPORT_TEARDOWN_REMOVED,
+	REPORT_TEARDOWN_KEPT,     /* as asked */
+	REPORT_TEARDOWN_DEFERRED, /* left to the sweep in the background: the time was over */
+	REPORT_TEARDOWN_PARTIAL,  /* something could not be removed */
+	REPORT_TEARDOWN_FAILED,   /* nothing could */
+};
+
+/* A protected path that was absent, appeared during the session, and was moved away. */
+struct report_quarantine {
+	const char *path; /* where it appeared */
+	const char *
+		to; /* where it (the first) is now; NULL: a full disk had no room even for a name */
+	uint64_t
+		times; /* it appeared and was taken away: more than once only while the session lived */
+};
+
+/* One of stdout and stderr, where it has a budget or a bound. */
+struct report_output {
+	bool relayed;         /* the rest is filled in */
+	uint64_t characters;  /* that came; base/chars.h says what one is */
+	uint64_t bytes;       /* that came */
+	uint64_t omitted;     /* characters that did not reach the caller */
+	bool truncated;       /* more than output-max came */
+	const char *path;     /* of the full output; NULL: was not saved */
+	uint64_t saved_bytes; /* in it */
+	int errnum;           /* why it could not be written, or not whole */
+};
+
+/* An artifact that was promoted at the end, or could not be. */
+struct report_promotion {
+	const char *source; /* relative to the scratch; a pattern where it was not that far */
+	const char *destination; /* absolute */
+	const char *how;         /* promote_how_name(); NULL where it failed */
+	uint64_t files, bytes;
+	int errnum;      /* why it failed; may be 0 then, too */
+	const char *why; /* what failed; NULL where nothing did */
+};
+
+/* All texts are borrowed and may be any bytes; NULL where a text is not known is written as null. */
+struct report {
+	const char *session; /* id without "carrel-"; NULL before there is one */
+	uint32_t
+		execution; /* of a live session; 0: a session of its own. The session's own affairs,
+			     * its walls among them, are then left out: its own report tells them */
+	const char *const *command; /* argv, NULL-terminated; not NULL itself */
+
+	enum report_started started;
+	enum report_end end;
+	int status;              /* with REPORT_END_STATUS: 0 to 255 */
+	int signal;              /* with REPORT_END_SIGNAL */
+	int exit_status;         /* what carrel exits with */
+	enum report_limit limit; /* what ended it; TIMEOUT makes `timed_out` true */
+
+	/* Outcome, times and memory of a command that was not started are written as null. */
+	bool wall_time_known;
+	uint64_t wall_us; /* from the release of the command to its end */
+	bool usage_known;
+	uint64_t user_us, system_us; /* the command and those it waited for */
+	uint64_t max_rss_bytes;      /* ru_maxrss is in KiB: times 1024 */
+
+	bool limits_known;   /* memory, pids or cpus was asked for: else the object is null */
+	const char *pids_by; /* "cgroup" or "rlimit"; NULL: pids was not asked for */
+	struct cgroup_figures figures; /* tasks_peak without init */
+
+	enum report_identity identity;
+	uid_t kernel_uid; /* the payload's, as seen outside */
+	gid_t kernel_gid;
+
+	/* What stood when the command ran, not what was planned. Where a wall is not on and
+	 * `why` is NULL, "not reached" is written. */
+	struct wall_fact walls[WALL_COUNT];
+	int landlock_abi; /* 0: none */
+
+	bool policy_known;
+	const char *profile;                /* NULL: no profile */
+	uint8_t policy_digest[SHA256_SIZE]; /* of what `policy show` prints */
+
+	const char *workspace; /* NULL: not resolved yet; the whole object is null */
+	enum workspace_mode workspace_mode;
+
+	const char *scratch;    /* NULL: none; the whole object is null */
+	uint64_t scratch_files; /* regular ones, at the end */
+	uint64_t scratch_bytes; /* of regular files, apparent sizes */
+	bool scratch_truncated; /* counting stopped early: both are lower bounds */
+	bool scratch_kept;
+
+	const struct report_promotion *promoted;
+	size_t promoted_count;
+
+	const struct report_quarantine *quarantined;
+	size_t quarantined_count;
+
+	enum report_stream stdio[3]; /* by descriptor */
+
+	struct report_output
+		output[3];  /* by descriptor; none relayed: the whole object is null */
+	bool output_merged; /* stderr is in stdout */
+
+	enum report_teardown teardown;
+	uint64_t teardown_remaining; /* entries that could not be removed */
+	const char *teardown_path;   /* the first of them */
+	int teardown_errno;          /* and why */
+
+	const struct error *error; /* NULL or code ERROR_NONE: null */
+};
+
+/*
+ * report_init - a report about a command that was not started: every wall off and not reached,
+ * exit_status 125.
+ */
+void report_init(struct report *ret, const char *const *command);
+
+/* report_wall - say what became of one wall. @why: borrowed, NULL where there is nothing to add. */
+void report_wall(struct report *r, enum wall wall, enum wall_state state, const char *why);
+
+/*
+ * report_write - write the document and put it in place; @f is used up, on failure too.
+ * Nothing is written where @f is REPORT_FILE_NONE. SIGPIPE and SIGXFSZ must be blocked or ignored.
+ * Returns 0, or -errno with @e (ERROR_REPORT): a file target is then as it was before, and nothing
+ * is left beside it; on a stream a part may have been written.
+ */
+MUST_CHECK int report_write(struct report_file *f, const struct report *r, struct error *e);

@@ -1,0 +1,400 @@
+/*
+ * serve.c - see serve.h. The loop, the clock, and the ways to the end.
+ *
+ * Runs in: S. Every step can be followed by the death of S: then init sees the end of its channel, and
+ * the kernel ends everything inside.
+ */
+#include "host/serve/serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "box/rest.h"
+#include "host/launch/mountwatch.h"
+#include "host/machine/explain.h"
+#include "host/process/confine_self.h"
+#include "host/serve/server.h"
+
+#define REST_AFTER_NS (INT64_C(1000000) * REST_AFTER_MS)
+
+enum { EVENTS = 32, KILL_SPARE_MS = 4000 };
+
+static int fault(struct server *s, int r, const char *what)
+{
+	return error_set(s->e, ERROR_INTERNAL, "supervise", -r, NULL, "%s", what);
+}
+
+int server_watch(struct server *s, int fd, enum server_event what, unsigned index)
+{
+	struct epoll_event event = {
+		.events = what == SERVER_EVENT_MOUNTS ? EPOLLPRI : EPOLLIN,
+		.data.u64 = (uint64_t)what << 32 | index,
+	};
+
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+int server_init_channel(const struct server *s, unsigned view)
+{
+	return view ? s->launch->views[view] : s->launch->channel;
+}
+
+/* --- the clock ------------------------------------------------------------------------------- */
+
+static int64_t idle_deadline(const struct server *s)
+{
+	return s->busy || s->client_count || s->phase != SERVER_SERVING
+		? 0
+		: s->idle_since_ns + s->settings->idle_ms * 1000000;
+}
+
+static void earlier(int64_t *best, int64_t deadline)
+{
+	if (deadline && (!*best || deadline < *best))
+		*best = deadline;
+}
+
+static int set_timer(struct server *s)
+{
+	int64_t next = 0;
+
+	if (s->phase == SERVER_SERVING) {
+		earlier(&next, s->begun_ns + s->settings->lifetime_ms * 1000000);
+		earlier(&next, idle_deadline(s));
+		if (!s->resting && idle_deadline(s))
+			earlier(&next, s->idle_since_ns + REST_AFTER_NS);
+		if (!s->listening)
+			earlier(&next, s->listen_ns);
+	}
+	earlier(&next, s->end_deadline_ns);
+	for (unsigned i = 0; i < s->slot_count; i++)
+		if (s->slots[i].state != SLOT_FREE)
+			earlier(&next, s->slots[i].deadline_ns);
+	if (next == s->timer_ns)
+		return 0;
+	struct itimerspec t = { .it_value = { .tv_sec = next / 1000000000,
+					.tv_nsec = next % 1000000000 } };
+	s->timer_ns = next;
+	return timerfd_settime(s->timer, TFD_TIMER_ABSTIME, &t, NULL) < 0 ? -errno : 0;
+}
+
+static void handle_timer(struct server *s)
+{
+	int64_t now = clock_now_ns();
+	uint64_t ticks;
+	ssize_t n = read(s->timer, &ticks, sizeof(ticks));
+
+	(void)n; /* the deadlines themselves say what is due */
+	s->timer_ns = 0;
+	if (s->listen_ns <= now)
+		server_listen_again(s);
+	for (unsigned i = 0; i < s->slot_count; i++)
+		if (s->slots[i].state != SLOT_FREE && s->slots[i].deadline_ns &&
+			s->slots[i].deadline_ns <= now)
+			server_slot_deadline(s, &s->slots[i]);
+	int64_t idle = idle_deadline(s);
+	if (idle && !s->resting && s->idle_since_ns + REST_AFTER_NS <= now) {
+		s->resting = true;
+		server_dismiss_idle(s, SERVER_SPARE);
+	}
+	if (s->phase == SERVER_SERVING &&
+		((idle && idle <= now) ||
+			s->begun_ns + s->settings->lifetime_ms * 1000000 <= now))
+		server_begin_end(s);
+	if (s->end_deadline_ns && s->end_deadline_ns <= now)
+		s->phase = SERVER_OVER; /* what is left dies with init */
+}
+
+/* --- the ways to the end --------------------------------------------------------------------- */
+
+void server_begin_end(struct server *s)
+{
+	if (s->phase != SERVER_SERVING) {
+		if (s->phase == SERVER_STARTING)
+			s->phase = SERVER_OVER;
+		return;
+	}
+	s->phase = SERVER_ENDING;
+	s->end_deadline_ns = clock_now_ns() +
+		((int64_t)s->plan->policy->grace_ms.value + KILL_SPARE_MS) * 1000000;
+	for (unsigned i = 0; i < s->slot_count; i++)
+		if (s->slots[i].state == SLOT_RUNNING || s->slots[i].state == SLOT_PTY)
+			server_ask_to_end(s, &s->slots[i], SIGTERM);
+}
+
+static bool is_over(const struct server *s)
+{
+	return s->phase == SERVER_OVER || (s->phase == SERVER_ENDING && !s->busy);
+}
+
+static void handle_signals(struct server *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		int signal = (int)info.ssi_signo;
+
+		if (signal != SIGTERM && signal != SIGINT && signal != SIGHUP &&
+			signal != SIGQUIT)
+			continue;
+		/* The second time there is no grace any more. */
+		if (s->phase == SERVER_ENDING)
+			s->phase = SERVER_OVER;
+		else
+			server_begin_end(s);
+	}
+}
+
+static void handle_mounts(struct server *s)
+{
+	if (s->out->breached || !mountwatch_lost(s->mounts, s->plan, s->e))
+		return;
+	s->out->breached = true;
+	s->phase = SERVER_OVER;
+}
+
+/* --- init ------------------------------------------------------------------------------------ */
+
+static int watch_mounts(struct server *s)
+{
+	s->mounts = mountwatch_open(s->launch->init);
+	s->out->unwatched = s->mounts == -ENOENT;
+	if (s->mounts < 0)
+		return s->out->unwatched ? 0 : s->mounts;
+	return server_watch(s, s->mounts, SERVER_EVENT_MOUNTS, 0);
+}
+
+static int begin_serving(struct server *s)
+{
+	int r = watch_mounts(s);
+
+	if (r >= 0)
+		r = server_watch(s, s->settings->listener, SERVER_EVENT_LISTENER, 0);
+	if (r < 0)
+		return fault(s, r, "the session cannot be served");
+	s->out->ready = true;
+	s->listening = true;
+	s->phase = SERVER_SERVING;
+	s->begun_ns = clock_now_ns();
+	s->idle_since_ns = s->begun_ns;
+	server_fill_spare(s);
+	appear_watch_begin(
+		&s->out->watch, s->plan, s->epoll, (uint64_t)SERVER_EVENT_APPEARED << 32);
+	s->settings->ready(s->settings->context);
+	return 0;
+}
+
+/* Init, or the init of a tighter view: none says anything but READY, init SCRATCH before; none may end. */
+static int handle_init(struct server *s, unsigned view)
+{
+	struct channel_record record;
+	int fds[CHANNEL_FDS_MAX];
+	int channel = server_init_channel(s, view);
+	int r = channel_receive(channel, &record, fds);
+
+	if (r == -ECONNRESET)
+		r = channel_receive(channel, &record, fds);
+	autofd int fd = take_fd(&fds[0]);
+	for (int i = 0; i < CHANNEL_FDS_MAX; i++)
+		fd_close(&fds[i]);
+	if (r > 0 && record.kind == CHANNEL_SCRATCH && view == 0 && s->views_awaited & 1u &&
+		fd >= 0 && s->launch->scratch < 0) {
+		s->launch->scratch = take_fd(&fd);
+		return 0;
+	}
+	if (r > 0 && record.kind == CHANNEL_READY && (s->views_awaited & (1u << view))) {
+		s->views_awaited &= ~(1u << view);
+		return s->views_awaited ? 0 : begin_serving(s);
+	}
+	s->phase = SERVER_OVER;
+	if (r > 0 && record.kind == CHANNEL_FAILED) {
+		s->out->op = record.op;
+		s->out->errnum = record.errnum;
+		return explain_op(s->plan, record.op, record.errnum, true, s->e);
+	}
+	return error_set(s->e, ERROR_PROTOCOL, "supervise", 0, NULL,
+		"init ended before the session did");
+}
+
+/* --- the loop -------------------------------------------------------------------------------- */
+
+static int handle_event(struct server *s, uint64_t data)
+{
+	unsigned index = (unsigned)data;
+
+	switch ((enum server_event)(data >> 32)) {
+	case SERVER_EVENT_INIT:
+		return handle_init(s, index);
+	case SERVER_EVENT_SIGNAL:
+		handle_signals(s);
+		return 0;
+	case SERVER_EVENT_TIMER:
+		handle_timer(s);
+		return 0;
+	case SERVER_EVENT_MOUNTS:
+		handle_mounts(s);
+		return 0;
+	case SERVER_EVENT_LISTENER:
+		server_accept(s);
+		return 0;
+	case SERVER_EVENT_PARENT:
+		if (epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->settings->die_with, NULL) == 0)
+			server_begin_end(s);
+		return 0;
+	case SERVER_EVENT_CLIENT:
+		if (s->clients[index].fd >= 0)
+			server_client_event(s, index);
+		return 0;
+	case SERVER_EVENT_SLOT:
+		server_slot_event(s, index);
+		return 0;
+	case SERVER_EVENT_APPEARED:
+		appear_watch_wake(&s->out->watch);
+		return 0;
+	}
+	return -EPROTO;
+}
+
+static REST_FUNCTION int wait_at_rest(struct server *s, struct epoll_event *events)
+{
+	rest_give_back(s->launch->box, (const void *)wait_at_rest);
+	return epoll_wait(s->epoll, events, EVENTS, appear_watch_wait_ms(&s->out->watch));
+}
+
+static int run_loop(struct server *s)
+{
+	while (!is_over(s)) {
+		struct epoll_event events[EVENTS];
+		int r = set_timer(s);
+		int n = r < 0        ? r
+			: s->resting ? wait_at_rest(s, events)
+				     : epoll_wait(s->epoll, events, EVENTS,
+					       appear_watch_wait_ms(&s->out->watch));
+
+		if (n < 0 && (r < 0 || errno != EINTR))
+			return fault(s, r < 0 ? r : -errno, "cannot wait for events");
+		for (int i = 0; i < n && s->phase != SERVER_OVER; i++) {
+			r = handle_event(s, events[i].data.u64);
+			if (r < 0)
+				return r;
+		}
+		if (s->phase != SERVER_OVER)
+			appear_watch_step(&s->out->watch);
+	}
+	return 0;
+}
+
+/* Each execution and each client is a descriptor of ours; init took the old limit along. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* fewer clients then, and they are told */
+}
+
+static int begin(struct server *s)
+{
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->epoll < 0 || s->timer < 0)
+		return fault(s, -errno, "cannot watch for events");
+	int r = 0;
+	for (unsigned view = 0; view < TWIN_VIEWS && r >= 0; view++) {
+		int channel = server_init_channel(s, view);
+
+		if (channel < 0)
+			continue;
+		s->views_awaited |= 1u << view;
+		r = server_watch(s, channel, SERVER_EVENT_INIT, view);
+	}
+	if (r >= 0)
+		r = server_watch(s, s->signals->fd, SERVER_EVENT_SIGNAL, 0);
+	if (r >= 0)
+		r = server_watch(s, s->timer, SERVER_EVENT_TIMER, 0);
+	if (r >= 0 && s->settings->die_with >= 0)
+		r = server_watch(s, s->settings->die_with, SERVER_EVENT_PARENT, 0);
+	if (r < 0)
+		return fault(s, r, "cannot watch for events");
+	raise_descriptor_limit();
+	r = confine_self(s->plan);
+	s->out->confined = r >= 0;
+	return r < 0 ? fault(s, r, "the supervisor cannot confine itself") : 0;
+}
+
+/* Those who wait for the end keep their connection; everybody else sees it close. */
+static void leave_clients(struct server *s)
+{
+	struct serve_outcome *o = s->out;
+
+	for (unsigned i = 0; i < s->client_slots; i++) {
+		struct server_client *c = &s->clients[i];
+
+		if (c->fd >= 0 && c->ends_session && o->waiting_count < SERVE_WAITING_MAX) {
+			o->waiting_tags[o->waiting_count] = c->end_tag;
+			o->waiting[o->waiting_count++] = take_fd(&c->fd);
+		}
+		fd_close(&c->fd);
+	}
+	for (unsigned i = 0; i < s->slot_count; i++)
+		if (s->slots[i].state != SLOT_FREE)
+			server_free_slot(s, &s->slots[i]);
+}
+
+int serve(const struct plan *plan, struct launch *l, struct signals *signals,
+	const struct serve_settings *settings, struct serve_outcome *ret, struct error *e)
+{
+	struct server *s = calloc(1, sizeof(*s));
+
+	*ret = (struct serve_outcome){ .op = -1 };
+	if (!s) {
+		launch_kill(l);
+		return error_no_memory(e, "supervise");
+	}
+	s->plan = plan;
+	s->launch = l;
+	s->signals = signals;
+	s->settings = settings;
+	s->out = ret;
+	s->e = e;
+	s->mounts = s->epoll = s->timer = -1;
+	int r = begin(s);
+	if (r >= 0)
+		r = run_loop(s);
+	appear_watch_stop(&ret->watch);
+	fd_close(&s->mounts); /* an open view would keep the mounts alive */
+	launch_kill(l);
+	leave_clients(s);
+	fd_close(&s->timer);
+	fd_close(&s->epoll);
+	free(s);
+	return r;
+}
+
+void serve_farewell(struct serve_outcome *o, const char *text, const struct error *e)
+{
+	for (unsigned i = 0; i < o->waiting_count; i++) {
+		const struct control_record done = { .kind = CONTROL_DONE,
+			.tag = o->waiting_tags[i] };
+		size_t length = strlen(text);
+		int r = e ? control_send_error(o->waiting[i], &done, e)
+			  : control_send(o->waiting[i], &done, text,
+				    length < CONTROL_BODY_MAX ? length : CONTROL_BODY_MAX, NULL,
+				    0);
+
+		(void)r; /* it has gone */
+		fd_close(&o->waiting[i]);
+	}
+	o->waiting_count = 0;
+}

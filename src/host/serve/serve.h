@@ -1,0 +1,60 @@
+/*
+ * serve.h - the supervisor of a live session, from a running init to the end of the last process.
+ *
+ * Runs in: S, one thread, all signals blocked, everything through epoll; it never waits for a client
+ * or for a keeper. What it does is asked for in records (host/serve/control.h), one client as good as any
+ * other; a client that does not read its answers, or breaks the protocol, is dropped, and with it the
+ * executions it started.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "host/launch/launch.h"
+#include "host/launch/limits.h"
+#include "host/process/signals.h"
+#include "host/quarantine/appear_watch.h"
+#include "plan/plan.h"
+
+#define SERVE_WAITING_MAX 16
+
+struct serve_settings {
+	int listener;          /* the control socket; the caller's */
+	int die_with;          /* a pidfd whose end ends the session, or -1; the caller's */
+	struct limits *limits; /* after limits_begin(); the caller's */
+	int64_t lifetime_ms;   /* from now on */
+	int64_t idle_ms;       /* without an execution and without a client */
+	void (*ready)(void *context); /* every wall stands, clients are served from here on */
+	void *context;
+};
+
+/* How it went; for the report and the one who asked for the end. */
+struct serve_outcome {
+	bool ready;     /* every operation of the plan was applied */
+	bool confined;  /* the supervisor's own filter is in force */
+	bool breached;  /* a mount was taken away from outside */
+	bool unwatched; /* the machine's /proc hides init */
+	int op, errnum; /* not ready: operation or step, and why */
+	uint64_t executions;
+	struct appear_watch watch; /* what was taken away while the session lived */
+	/* Connections that asked for the end and wait for its word; serve_farewell() answers them. */
+	int waiting[SERVE_WAITING_MAX];
+	uint64_t waiting_tags[SERVE_WAITING_MAX];
+	unsigned waiting_count;
+};
+
+/*
+ * serve - until the session ends: asked to, by a signal, out of time, idle for too long, or because init
+ * ended or a mount was taken away. Every process of the session is dead on return.
+ * Returns 0, or -errno with @e where it did not end as it should.
+ */
+MUST_CHECK int serve(const struct plan *plan, struct launch *l, struct signals *signals,
+	const struct serve_settings *settings, struct serve_outcome *ret, struct error *e);
+
+/*
+ * serve_farewell - the directory is gone: answer those who asked for the end, and close.
+ * @text: what there is to say, for people, or empty. @e: what went wrong, or NULL.
+ */
+void serve_farewell(struct serve_outcome *o, const char *text, const struct error *e);

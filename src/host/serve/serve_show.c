@@ -1,0 +1,169 @@
+/*
+ * serve_show.c - a live session as one JSON object: docs/control-protocol.md, SHOW.
+ *
+ * Runs in: S.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "host/serve/server.h"
+#include "host/serve/session_show.h"
+
+static const char *state_word(enum slot_state state)
+{
+	switch (state) {
+	case SLOT_PTY:
+		return "starting";
+	case SLOT_RUNNING:
+		return "running";
+	case SLOT_ASKED:
+	case SLOT_KILLING:
+		return "ending";
+	case SLOT_LINGERS:
+		return "ended";
+	case SLOT_FREE:
+	case SLOT_IDLE:
+	case SLOT_OPENING:
+		break;
+	}
+	return "none";
+}
+
+static void show_execution(struct json *j, const struct slot *slot, int64_t now_ns)
+{
+	json_object_begin(j);
+	json_key(j, "execution");
+	json_unsigned(j, slot->number);
+	json_key(j, "command");
+	json_string(j, slot->command);
+	json_key(j, "state");
+	json_string(j, state_word(slot->state));
+	json_key(j, "service");
+	json_bool(j, slot->detached);
+	json_key(j, "name");
+	json_string(j, slot->name[0] ? slot->name : NULL);
+	json_key(j, "age_ms");
+	json_number(j, slot->begun_ns ? (now_ns - slot->begun_ns) / 1000000 : 0);
+	json_object_end(j);
+}
+
+int server_show(const struct server *s, char *ret, size_t size)
+{
+	int64_t now_ns = clock_now_ns();
+	struct json j;
+
+	json_init(&j, ret, size, NULL, NULL);
+	json_object_begin(&j);
+	session_show_paths(&j, s->plan->facts);
+	json_key(&j, "profile");
+	json_string(&j, s->plan->policy->profile.value);
+	json_key(&j, "pid");
+	json_number(&j, getpid());
+	json_key(&j, "state");
+	json_string(&j, s->phase == SERVER_SERVING ? "live" : "ending");
+	json_key(&j, "age_ms");
+	json_number(&j, (now_ns - s->begun_ns) / 1000000);
+	json_key(&j, "lifetime_ms");
+	json_number(&j, s->settings->lifetime_ms);
+	json_key(&j, "idle_timeout_ms");
+	json_number(&j, s->settings->idle_ms);
+	json_key(&j, "executions_total");
+	json_unsigned(&j, s->out->executions);
+	json_key(&j, "quarantined");
+	json_unsigned(&j, appear_watch_count(&s->out->watch));
+	json_key(&j, "executions");
+	json_array_begin(&j);
+	for (unsigned i = 0; i < s->slot_count; i++)
+		if (s->slots[i].state >= SLOT_PTY)
+			show_execution(&j, &s->slots[i], now_ns);
+	json_array_end(&j);
+	json_object_end(&j);
+	int r = json_finish(&j);
+	return r < 0 ? r : (int)j.used;
+}
+
+/* --- for people ------------------------------------------------------------------------------ */
+
+struct text {
+	char *at;
+	size_t room;
+	bool full;
+};
+
+static void __attribute__((format(printf, 2, 3))) put(struct text *t, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	int n = vsnprintf(t->at, t->room, format, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= t->room) {
+		t->full = true;
+		return;
+	}
+	t->at += n;
+	t->room -= (size_t)n;
+}
+
+/* Names of files may hold anything. */
+static void put_visible(struct text *t, const char *name)
+{
+	size_t length = t->room >= 5 ? text_visible(&name, "", t->at, t->room) : 0;
+
+	t->full |= *name != '\0';
+	t->at += length;
+	t->room -= length;
+}
+
+/* Whole seconds, the last ones included: "0s". */
+static const char *format_age(int64_t ns, char ret[32])
+{
+	if (ns < 1000000000)
+		return "0s";
+	text_format_duration((uint64_t)ns / 1000000000 * 1000, ret, 32);
+	return ret;
+}
+
+static void put_execution(struct text *t, const struct slot *slot, int64_t now_ns)
+{
+	char age[32];
+	put(t, "  %-4u %-8s %-8s %s%s%s%s\n", (unsigned)slot->number, state_word(slot->state),
+		format_age(slot->begun_ns ? now_ns - slot->begun_ns : 0, age), slot->name,
+		slot->name[0] ? " " : "", slot->detached ? "(service) " : "", slot->command);
+}
+
+int server_show_text(const struct server *s, bool line, char *ret, size_t size)
+{
+	const struct facts *f = s->plan->facts;
+	struct text t = { .at = ret, .room = size };
+	int64_t now_ns = clock_now_ns();
+	char age[32];
+
+	if (line) {
+		put(&t, "%s  %-6s %-8s %3u running  ", f->session_name + strlen("carrel-"),
+			s->phase == SERVER_SERVING ? "live" : "ending",
+			format_age(now_ns - s->begun_ns, age), s->busy);
+		put_visible(&t, f->workspace);
+		put(&t, "\n");
+		return t.full ? -ENOBUFS : (int)(t.at - ret);
+	}
+	put(&t, "session      %s (%s, %s old)\nworkspace    ",
+		f->session_name + strlen("carrel-"),
+		s->phase == SERVER_SERVING ? "live" : "ending",
+		format_age(now_ns - s->begun_ns, age));
+	put_visible(&t, f->workspace);
+	put(&t, "\nscratch      ");
+	put_visible(&t, f->scratch_dir);
+	put(&t, "\nsupervisor   pid %d, %llu executions so far\n", (int)getpid(),
+		(unsigned long long)s->out->executions);
+	for (unsigned i = 0; i < s->slot_count; i++)
+		if (s->slots[i].state >= SLOT_PTY)
+			put_execution(&t, &s->slots[i], now_ns);
+	return t.full ? -ENOBUFS : (int)(t.at - ret);
+}

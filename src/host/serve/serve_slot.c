@@ -1,0 +1,488 @@
+/*
+ * serve_slot.c - the keepers of a live session, and the end of executions.
+ *
+ * Runs in: S. A slot is a keeper: idle until it is given work and again when that is done, and free when it
+ * is gone. May not: wait for one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "host/serve/server.h"
+
+enum { KILL_PATIENCE_MS = 3000, GRACE_DEFAULT_MS = 5000 };
+
+static int64_t in_ms(uint64_t ms)
+{
+	return clock_now_ns() + (int64_t)ms * 1000000;
+}
+
+/* Its end is known before its event is looked at: work that it were given now would be lost. */
+static bool has_ended(const struct slot *slot)
+{
+	struct pollfd event = { .fd = slot->channel };
+
+	return poll(&event, 1, 0) != 0;
+}
+
+static unsigned index_of(const struct server *s, const struct slot *slot)
+{
+	return (unsigned)(slot - s->slots);
+}
+
+/* --- keepers --------------------------------------------------------------------------------- */
+
+void server_free_slot(struct server *s, struct slot *slot)
+{
+	if (slot->state == SLOT_FREE)
+		return; /* telling its client was the end of the client, and of this */
+	if (slot->state != SLOT_IDLE) {
+		s->busy--;
+		s->idle_since_ns = clock_now_ns();
+	}
+	fd_close(&slot->channel); /* a keeper that still lives clears up and ends */
+	if (slot->request)
+		control_close_fds(slot->request);
+	free(slot->request);
+	free(slot->asked);
+	limits_execution_end(s->settings->limits, &slot->group);
+	*slot = (struct slot){
+		.state = SLOT_FREE, .channel = -1, .client = -1, .group = CGROUP_NONE
+	};
+}
+
+void server_rest_slot(struct server *s, struct slot *slot)
+{
+	if (slot->state == SLOT_FREE)
+		return; /* telling its client was the end of the client, and of this */
+	s->busy--;
+	s->idle_since_ns = clock_now_ns();
+	free(slot->asked);
+	*slot = (struct slot){ .state = SLOT_IDLE,
+		.channel = slot->channel,
+		.pid = slot->pid,
+		.host_pid = slot->host_pid,
+		.view = slot->view,
+		.client = -1,
+		.group = CGROUP_NONE };
+	server_dismiss_idle(s, SERVER_IDLE);
+}
+
+void server_dismiss_idle(struct server *s, unsigned most)
+{
+	unsigned spare = 0, others = 0;
+
+	for (unsigned i = 0; i < s->slot_count; i++) {
+		struct slot *slot = &s->slots[i];
+
+		if (slot->state != SLOT_IDLE)
+			continue;
+		if (slot->view ? ++others > most - SERVER_SPARE : ++spare > most)
+			server_free_slot(s, slot);
+	}
+}
+
+static struct slot *new_keeper(struct server *s, unsigned view)
+{
+	const struct channel_record record = { .kind = CHANNEL_KEEPER };
+	struct slot *slot = NULL;
+	int pair[2];
+
+	for (unsigned i = 0; i < SERVER_SLOTS && !slot; i++)
+		if (s->slots[i].state == SLOT_FREE)
+			slot = &s->slots[i];
+	if (!slot || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return NULL;
+	/* Only ours: the keeper's end may wait, it has nothing else to do. */
+	int r = fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+	/* Its first record then tells its pid, for the group of its execution. */
+	if (r >= 0 && s->settings->limits->session.group.dir >= 0 &&
+		setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)) < 0)
+		r = -errno;
+	if (r >= 0)
+		r = channel_send(server_init_channel(s, view), &record, &pair[1], 1);
+	(void)close(pair[1]);
+	if (r >= 0)
+		r = server_watch(s, pair[0], SERVER_EVENT_SLOT, index_of(s, slot));
+	if (r < 0) {
+		(void)close(pair[0]);
+		return NULL;
+	}
+	if (index_of(s, slot) >= s->slot_count)
+		s->slot_count = index_of(s, slot) + 1;
+	*slot = (struct slot){ .state = SLOT_IDLE,
+		.channel = pair[0],
+		.view = view,
+		.client = -1,
+		.group = CGROUP_NONE };
+	return slot;
+}
+
+void server_fill_spare(struct server *s)
+{
+	unsigned idle = 0;
+
+	if (s->phase != SERVER_SERVING)
+		return;
+	for (unsigned i = 0; i < s->slot_count; i++)
+		idle += s->slots[i].state == SLOT_IDLE && !s->slots[i].view;
+	for (; idle < SERVER_SPARE; idle++)
+		if (!new_keeper(s, 0))
+			return; /* the next execution tries again, and says why not */
+}
+
+struct slot *server_take_keeper(
+	struct server *s, unsigned client, uint64_t tag, unsigned view, struct error *e)
+{
+	struct slot *slot = NULL;
+
+	for (unsigned i = 0; i < s->slot_count && !slot; i++) {
+		if (s->slots[i].state != SLOT_IDLE || s->slots[i].view != view)
+			continue;
+		if (has_ended(&s->slots[i]))
+			server_free_slot(s, &s->slots[i]);
+		else
+			slot = &s->slots[i];
+	}
+	if (!slot)
+		slot = new_keeper(s, view);
+	if (!slot) {
+		int r = error_set(e, ERROR_LIMIT, "session", EAGAIN, NULL,
+			"the session has as many executions as it can");
+
+		(void)r; /* there is no slot */
+		return NULL;
+	}
+	slot->client = (int)client;
+	slot->tag = tag;
+	return slot;
+}
+
+void server_make_busy(struct server *s, struct slot *slot, enum slot_state state)
+{
+	if (slot->state == SLOT_IDLE)
+		s->busy++;
+	slot->state = state;
+}
+
+int server_tell_keeper(struct slot *slot, const struct channel_record *record)
+{
+	return channel_send(slot->channel, record, NULL, 0);
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+static int signal_keeper(struct slot *slot, int signal, bool everything)
+{
+	const struct channel_record record = {
+		.kind = CHANNEL_SIGNAL, .number = signal, .flag = everything
+	};
+
+	return server_tell_keeper(slot, &record);
+}
+
+void server_kill_slot(struct slot *slot)
+{
+	if (slot->state == SLOT_KILLING || slot->state == SLOT_LINGERS)
+		return; /* it is being done: asking again gains no time */
+	slot->state = SLOT_KILLING;
+	slot->deadline_ns = in_ms(KILL_PATIENCE_MS);
+	int r = signal_keeper(slot, SIGKILL, true);
+	(void)r; /* what does not take it is dismissed at the deadline */
+}
+
+/* Those who asked for the end of a service. */
+static void tell_stoppers(struct server *s, uint32_t number)
+{
+	for (unsigned i = 0; i < s->client_slots; i++) {
+		struct server_client *c = &s->clients[i];
+		const struct control_record done = {
+			.kind = CONTROL_DONE, .tag = c->stop_tag, .execution = number
+		};
+
+		if (c->fd < 0 || c->stops != number)
+			continue;
+		c->stops = 0;
+		server_answer(s, (int)i, &done, NULL, 0, NULL, 0);
+	}
+}
+
+/*
+ * What the group used, and whether a limit of it ended the command: as limits_settle() has it for a run.
+ * Where the kernel killed the keeper with the rest, it is the group that tells how the command ended.
+ */
+static bool settle_limits(struct server *s, struct slot *slot, struct control_record *record,
+	struct limits_usage *ret_usage)
+{
+	const struct cgroup_figures *ret = &ret_usage->figures;
+	struct cgroup_figures session;
+	bool limited = limits_execution_read(s->settings->limits, &slot->group, ret_usage);
+
+	if (slot->group.dir < 0)
+		return limited;
+	cgroup_read(&s->settings->limits->session.group, &session);
+	bool ours = ret->oom_events > 0 || session.oom_events > slot->before.oom_events;
+	if (ret->oom_kills > 0 && record->started == STARTED_UNKNOWN &&
+		(slot->started || ours)) {
+		record->started = slot->started ? STARTED_YES : STARTED_UNKNOWN;
+		record->wait_status = SIGKILL;
+	}
+	bool failed = record->started != STARTED_NO && record->wait_status != 0;
+	if (failed && ret->oom_kills > 0 && ours)
+		record->limit = CONTROL_LIMIT_MEMORY;
+	else if (failed && ret->tasks_refused > 0)
+		record->limit = CONTROL_LIMIT_PIDS;
+	else if (failed && session.tasks_refused > slot->before.tasks_refused)
+		record->limit = CONTROL_LIMIT_PIDS; /* where newer kernels note it */
+	return true;
+}
+
+static void tell_end(struct server *s, struct slot *slot, struct control_record *record)
+{
+	struct limits_usage usage;
+	bool limited = settle_limits(s, slot, record, &usage);
+
+	record->kind = CONTROL_ENDED;
+	record->tag = slot->tag;
+	record->execution = slot->number;
+	if (slot->begun_ns)
+		record->wall_us = (uint64_t)(clock_now_ns() - slot->begun_ns) / 1000;
+	if (slot->timed_out)
+		record->limit = CONTROL_LIMIT_TIMEOUT;
+	if (slot->detached)
+		tell_stoppers(s, slot->number);
+	server_answer(s, slot->client, record, &usage, limited ? sizeof(usage) : 0, NULL, 0);
+}
+
+/* It has not begun, and does not any more. */
+static void abandon(struct server *s, struct slot *slot)
+{
+	struct control_record record = { .started = STARTED_NO, .wait_status = SIGKILL };
+
+	tell_end(s, slot, &record);
+	server_free_slot(s, slot);
+}
+
+void server_ask_to_end(struct server *s, struct slot *slot, int signal)
+{
+	if (slot->state == SLOT_PTY) {
+		abandon(s, slot);
+		return;
+	}
+	if (slot->state == SLOT_ASKED)
+		server_kill_slot(slot);
+	if (slot->state != SLOT_RUNNING)
+		return;
+	slot->state = SLOT_ASKED;
+	slot->deadline_ns =
+		in_ms((uint64_t)(slot->grace_ms ? slot->grace_ms : GRACE_DEFAULT_MS));
+	/* A stopped command must run to see the signal. */
+	int r = signal_keeper(slot, signal, true);
+	if (r >= 0)
+		r = signal_keeper(slot, SIGCONT, true);
+	(void)r; /* the grace ends in any case */
+}
+
+/*
+ * Its keeper is gone. What killed it may have been meant for all, as kill(-1) is: those that wait may be
+ * dying, and the next execution is to have one that was forked since.
+ */
+static void lose_execution(struct server *s, struct slot *slot)
+{
+	struct control_record record = { .started = STARTED_UNKNOWN, .number = EIO };
+
+	if (slot->state == SLOT_RUNNING || slot->state == SLOT_ASKED ||
+		slot->state == SLOT_KILLING || slot->state == SLOT_PTY)
+		tell_end(s, slot, &record);
+	if (slot->state == SLOT_OPENING) {
+		struct error e = { 0 };
+		const struct control_record request = { .tag = slot->tag };
+		int r = error_set(&e, ERROR_LIMIT, "session", EIO, NULL,
+			"the session cannot do this at the moment");
+
+		(void)r; /* sent below */
+		server_refuse(s, slot->client, &request, &e);
+	}
+	server_free_slot(s, slot);
+	for (unsigned i = 0; i < s->slot_count; i++)
+		if (s->slots[i].state == SLOT_IDLE)
+			server_free_slot(s, &s->slots[i]);
+}
+
+void server_slot_deadline(struct server *s, struct slot *slot)
+{
+	const struct channel_record dismiss = { .kind = CHANNEL_DISMISS, .number = slot->pid };
+
+	slot->deadline_ns = 0;
+	switch (slot->state) {
+	case SLOT_RUNNING:
+		slot->timed_out = true;
+		server_ask_to_end(s, slot, SIGTERM);
+		return;
+	case SLOT_ASKED:
+		server_kill_slot(slot);
+		return;
+	case SLOT_KILLING:
+		/* Something inside stopped the keeper, or a process cannot die: init takes over. */
+		if (slot->pid &&
+			channel_send(server_init_channel(s, slot->view), &dismiss, NULL, 0) < 0)
+			server_begin_end(s);
+		slot->deadline_ns = in_ms(KILL_PATIENCE_MS);
+		return;
+	case SLOT_FREE:
+	case SLOT_IDLE:
+	case SLOT_OPENING:
+	case SLOT_PTY:
+	case SLOT_LINGERS:
+		return;
+	}
+}
+
+static void take_end(struct server *s, struct slot *slot, const struct channel_record *record)
+{
+	struct control_record answer = {
+		.number = record->errnum,
+		.flag = (uint32_t)record->op,
+		.wait_status = record->wait_status,
+		.started = record->started,
+		.user_us = record->user_us,
+		.system_us = record->system_us,
+		.max_rss_bytes = record->max_rss_kib * 1024,
+	};
+	int signal = limits_signal(record->wait_status, slot->cpu_time, slot->file_size);
+
+	if (signal)
+		answer.limit =
+			signal == SIGXCPU ? CONTROL_LIMIT_CPU_TIME : CONTROL_LIMIT_FILE_SIZE;
+	/* Where no cgroup counts: whether the session's limit was reached at the end. */
+	if (!answer.limit && record->number == EAGAIN && record->started == STARTED_YES &&
+		record->wait_status != 0)
+		answer.limit = CONTROL_LIMIT_PIDS;
+	slot->state = SLOT_LINGERS;
+	slot->deadline_ns = 0;
+	tell_end(s, slot, &answer);
+	/* The client reads the terminal to its end first; it may have gone while it was told. */
+	bool waits = record->flag && !slot->has_tty && !slot->detached && slot->group.dir < 0;
+	if (slot->state == SLOT_LINGERS && waits)
+		server_rest_slot(s, slot);
+	else if (slot->state == SLOT_LINGERS && (!slot->has_tty || slot->client < 0))
+		server_free_slot(s, slot);
+}
+
+static void take_terminal(struct server *s, struct slot *slot, int *master)
+{
+	const struct control_record record = {
+		.kind = CONTROL_TERMINAL, .tag = slot->tag, .execution = slot->number
+	};
+
+	server_answer(s, slot->client, &record, NULL, 0, master, 1);
+}
+
+/* A service runs: it is the session's now, and who asked for it hears no more of it. */
+static void release_service(struct server *s, struct slot *slot)
+{
+	const struct control_record record = {
+		.kind = CONTROL_DONE, .tag = slot->tag, .execution = slot->number
+	};
+
+	server_answer(s, slot->client, &record, NULL, 0, NULL, 0);
+	slot->client = -1;
+}
+
+static void handle_record(struct server *s, struct slot *slot,
+	const struct channel_record *record, int *fd, const char *body)
+{
+	struct control_record stopped = { .kind = CONTROL_STOPPED,
+		.tag = slot->tag,
+		.execution = slot->number,
+		.number = record->number };
+
+	switch ((enum channel_kind)record->kind) {
+	case CHANNEL_READY:
+		if (*fd < 0 && !slot->pid) {
+			slot->pid = record->number;
+			server_keeper_known(s, slot);
+			return;
+		}
+		if (*fd < 0 || slot->state != SLOT_PTY || !slot->has_tty)
+			break;
+		take_terminal(s, slot, fd);
+		return;
+	case CHANNEL_STARTED:
+		slot->started = true;
+		if (slot->detached)
+			release_service(s, slot);
+		return;
+	case CHANNEL_STOPPED:
+		server_answer(s, slot->client, &stopped, NULL, 0, NULL, 0);
+		return;
+	case CHANNEL_OPENED:
+		if (slot->state != SLOT_OPENING)
+			break;
+		server_opened(s, slot, record, fd, body, record->body);
+		return;
+	case CHANNEL_ENDED:
+		if (slot->state != SLOT_RUNNING && slot->state != SLOT_ASKED &&
+			slot->state != SLOT_KILLING)
+			break;
+		take_end(s, slot, record);
+		return;
+	case CHANNEL_FAILED:
+		lose_execution(s, slot);
+		return;
+	case CHANNEL_GO:
+	case CHANNEL_SESSION:
+	case CHANNEL_SCRATCH:
+	case CHANNEL_EXEC:
+	case CHANNEL_SIGNAL:
+	case CHANNEL_CONTINUE:
+	case CHANNEL_KEEPER:
+	case CHANNEL_DISMISS:
+	case CHANNEL_PTY:
+	case CHANNEL_OPEN:
+		break;
+	}
+	lose_execution(s, slot);
+}
+
+void server_slot_event(struct server *s, unsigned index)
+{
+	struct slot *slot = &s->slots[index];
+	struct channel_record record;
+	int fds[CHANNEL_FDS_MAX];
+	pid_t sender = 0;
+
+	if (slot->state == SLOT_FREE)
+		return;
+	int r = channel_receive_from(
+		slot->channel, &record, fds, s->path, sizeof(s->path), &sender);
+	/* The keeper has ended with a signal of ours unread; what it said before that is queued
+	 * behind the error, which is told once: unix(7), unix_release_sock(). */
+	if (r == -ECONNRESET)
+		r = channel_receive_from(
+			slot->channel, &record, fds, s->path, sizeof(s->path), &sender);
+	if (r == -EAGAIN)
+		return;
+	if (r <= 0) {
+		lose_execution(s, slot);
+		return;
+	}
+	/* The first to speak is the keeper: nothing else has run yet that has this socket. */
+	if (!slot->host_pid)
+		slot->host_pid = sender;
+	if (record.body < sizeof(s->path))
+		handle_record(s, slot, &record, &fds[0], s->path);
+	else
+		lose_execution(
+			s, slot); /* no keeper of ours says so much, or that it comes apart */
+	for (int i = 0; i < CHANNEL_FDS_MAX; i++)
+		fd_close(&fds[i]);
+}

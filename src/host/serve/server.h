@@ -1,0 +1,174 @@
+/*
+ * server.h - the state of a supervisor that serves; shared by serve*.c and by nothing else.
+ *
+ * Runs in: S. Fixed tables, so that nothing grows with the number of executions that there have been.
+ */
+#pragma once
+
+#include "box/channel.h"
+#include "host/serve/control.h"
+#include "host/serve/serve.h"
+
+enum {
+	SERVER_CLIENTS = 512,
+	SERVER_SLOTS = 512, /* keepers: idle, at work, ending */
+	SERVER_SPARE = 1,   /* keepers that wait for the next execution */
+	SERVER_IDLE =
+		8, /* at most, while the session is in use: they need not be forked again */
+};
+
+enum slot_state {
+	SLOT_FREE,
+	SLOT_IDLE,    /* a keeper without work */
+	SLOT_OPENING, /* asked to open a file, for OPEN or CLASSIFY */
+	SLOT_PTY,     /* asked for a terminal, or the client is preparing it */
+	SLOT_RUNNING,
+	SLOT_ASKED,   /* asked to end; the grace is running */
+	SLOT_KILLING, /* everything was sent SIGKILL */
+	SLOT_LINGERS, /* ended; its terminal is still being read */
+};
+
+/* What is wanted of a keeper, and for whom. */
+struct slot {
+	enum slot_state state;
+	int channel;         /* our end, non-blocking */
+	int32_t pid;         /* inside; 0: it has not said yet */
+	pid_t host_pid;      /* as we see it; 0: not known (yet): only asked for with limits */
+	struct cgroup group; /* of the execution */
+	struct cgroup_figures before; /* of the session's group, when that was made */
+	bool waits;                   /* SLOT_PTY: for the keeper's pid, not for a terminal */
+	unsigned view;                /* enum twin_view: which init it is a child of */
+	int client;      /* index; -1: nobody waits (a service, or its client is gone) */
+	uint64_t tag;    /* of the request */
+	uint32_t kind;   /* SLOT_OPENING: CONTROL_OPEN or CONTROL_CLASSIFY */
+	uint32_t number; /* of the execution */
+	bool detached, timed_out, has_tty;
+	bool lines;                    /* CLASSIFY: for people */
+	bool started;                  /* CHANNEL_STARTED came */
+	bool cpu_time, file_size;      /* it has that limit */
+	int64_t begun_ns, deadline_ns; /* deadline 0: none */
+	int64_t grace_ms;
+	char *asked;                     /* CLASSIFY: the path as it was asked about */
+	size_t looked_at;                /* CLASSIFY: bytes of it that the keeper was sent */
+	struct control_message *request; /* SLOT_PTY: until the command begins */
+	char name[64];                   /* of a service */
+	char command[64];                /* for people: the first words */
+};
+
+struct server_client {
+	int fd;            /* -1: free */
+	bool ends_session; /* it asked for the end and waits for its word */
+	uint64_t end_tag;
+	uint32_t stops; /* the execution whose end it waits for; 0: none */
+	uint64_t stop_tag;
+};
+
+enum server_phase {
+	SERVER_STARTING,
+	SERVER_SERVING,
+	SERVER_ENDING, /* the grace of the last executions is running */
+	SERVER_OVER,
+};
+
+struct server {
+	const struct plan *plan;
+	struct launch *launch;
+	struct signals *signals;
+	const struct serve_settings *settings;
+	struct serve_outcome *out;
+	struct error *e;
+	enum server_phase phase;
+	int epoll, timer, mounts;
+	bool resting;      /* idle, and what is not needed then was given back */
+	bool listening;    /* the listener is in the epoll set */
+	int64_t listen_ns; /* where it is not: when to try again, CLOCK_MONOTONIC */
+	int64_t begun_ns, idle_since_ns, end_deadline_ns;
+	int64_t timer_ns; /* what the timer is set to; 0: nothing */
+	uint32_t last_number;
+	unsigned views_awaited; /* bit N: view N has not said READY; 0 is init itself */
+	unsigned busy;          /* slots that are neither free nor idle */
+	unsigned client_count;
+	unsigned
+		client_slots; /* one more than the highest that was ever taken: the rest is untouched */
+	struct server_client clients[SERVER_CLIENTS];
+	unsigned slot_count; /* one more than the highest that was ever taken */
+	struct slot slots[SERVER_SLOTS];
+	struct control_message in; /* what is being looked at */
+	char path[4096];           /* the body of a keeper's answer */
+};
+
+/* epoll data: what, and which. */
+enum server_event {
+	SERVER_EVENT_INIT, /* or the init of a tighter view */
+	SERVER_EVENT_SIGNAL,
+	SERVER_EVENT_TIMER,
+	SERVER_EVENT_MOUNTS,
+	SERVER_EVENT_LISTENER,
+	SERVER_EVENT_PARENT,
+	SERVER_EVENT_CLIENT,
+	SERVER_EVENT_SLOT,
+	SERVER_EVENT_APPEARED,
+};
+
+/* serve.c */
+/* The channel to the init of @view; view 0 is init itself. */
+int server_init_channel(const struct server *s, unsigned view);
+MUST_CHECK int server_watch(struct server *s, int fd, enum server_event what, unsigned index);
+void server_begin_end(struct server *s);
+
+/* server_listen_again - take clients again, where that had to stop for want of descriptors or memory. */
+void server_listen_again(struct server *s);
+
+/* serve_client.c: connections. A client that cannot be answered is dropped. */
+void server_accept(struct server *s);
+void server_client_event(struct server *s, unsigned index);
+void server_answer(struct server *s, int client, const struct control_record *record,
+	const void *body, size_t size, const int *fds, unsigned fd_count);
+void server_refuse(struct server *s, int client, const struct control_record *request,
+	const struct error *e);
+void server_drop_client(struct server *s, unsigned index);
+
+/* serve_begin.c: an execution is asked for, judged, and begun. */
+/* Takes the descriptors of @m where it succeeds. */
+MUST_CHECK int server_begin_execution(
+	struct server *s, unsigned client, struct control_message *m, struct error *e);
+MUST_CHECK int server_start_prepared(
+	struct server *s, struct slot *slot, bool in_front, struct error *e);
+
+/* serve_slot.c: keepers, and the end of executions. */
+void server_fill_spare(struct server *s);
+void server_slot_event(struct server *s, unsigned index);
+/* A keeper in @view for a job of @client, or NULL with @e. */
+struct slot *server_take_keeper(
+	struct server *s, unsigned client, uint64_t tag, unsigned view, struct error *e);
+void server_make_busy(struct server *s, struct slot *slot, enum slot_state state);
+/* The keeper has said who it is: an execution that waited for that begins. */
+void server_keeper_known(struct server *s, struct slot *slot);
+void server_ask_to_end(struct server *s, struct slot *slot, int signal);
+void server_kill_slot(struct slot *slot);
+void server_free_slot(struct server *s, struct slot *slot);
+/* Its keeper has done nothing that another execution could not follow: it waits for the next one. */
+void server_rest_slot(struct server *s, struct slot *slot);
+/* Dismisses keepers without work until @most are left, and of tighter views SERVER_SPARE less. */
+void server_dismiss_idle(struct server *s, unsigned most);
+void server_slot_deadline(struct server *s, struct slot *slot);
+MUST_CHECK int server_tell_keeper(struct slot *slot, const struct channel_record *record);
+
+enum { /* the paths, each byte escaped; and what is said of each execution */
+	SERVER_SHOW_MAX = 65536 + SERVER_SLOTS * 512,
+};
+
+/* serve_show.c: what there is to say as JSON. Returns the length or -errno. */
+MUST_CHECK int server_show(const struct server *s, char *ret, size_t size);
+/* For people; @line: one line. */
+MUST_CHECK int server_show_text(const struct server *s, bool line, char *ret, size_t size);
+
+/* serve_request.c: one record of a client. -errno with @e: refused. */
+MUST_CHECK int server_handle(
+	struct server *s, unsigned client, struct control_message *m, struct error *e);
+/* serve_file.c: files as the session sees them. */
+MUST_CHECK int server_open_file(
+	struct server *s, unsigned client, struct control_message *m, struct error *e);
+/* An opened path came back from a keeper. */
+void server_opened(struct server *s, struct slot *slot, const struct channel_record *answer,
+	int *fd, const char *path, size_t length);

@@ -1,0 +1,30 @@
+/*
+ * session_show.c - see session_show.h.
+ *
+ * Runs in: the launcher and S.
+ */
+#include "host/serve/session_show.h"
+
+#include <string.h>
+
+void session_show_paths(struct json *j, const struct facts *f)
+{
+	json_key(j, "session");
+	json_string(j, f->session_name + strlen("carrel-"));
+	json_key(j, "session_dir");
+	json_string(j, f->session_dir);
+	json_key(j, "scratch");
+	json_string(j, f->scratch_dir);
+	json_key(j, "tool_results");
+	char path[1024];
+	size_t length = strlen(f->session_dir);
+	if (length + sizeof("/tool-results") <= sizeof(path)) {
+		memcpy(path, f->session_dir, length);
+		memcpy(path + length, "/tool-results", sizeof("/tool-results"));
+		json_string(j, path);
+	} else {
+		json_null(j);
+	}
+	json_key(j, "workspace");
+	json_string(j, f->workspace);
+}

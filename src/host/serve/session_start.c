@@ -1,0 +1,500 @@
+/*
+ * session_start.c - see session_start.h.
+ *
+ * Runs in: the launcher, then S. The line is that of a `run`: options -> facts -> policy -> plan ->
+ * session -> launch -> serve -> close -> report.
+ */
+#include "host/serve/session_start.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/say.h"
+#include "base/text.h"
+#include "host/launch/caller.h"
+#include "host/launch/finish.h"
+#include "host/launch/launch.h"
+#include "host/launch/limits.h"
+#include "host/launch/prepare.h"
+#include "host/process/signals.h"
+#include "host/promote/promote_guard.h"
+#include "host/report/verbose.h"
+#include "host/serve/serve.h"
+#include "host/serve/session_show.h"
+#include "host/session/manifest.h"
+#include "host/session/state.h"
+#include "host/session/sweeper.h"
+#include "host/stdio/budget.h"
+
+enum { LOG_MAX = 32768, GUARD_ARENA_SIZE = 4 << 20 };
+enum { FLAG_JSON, FLAG_FOREGROUND, FLAG_DIE_WITH, FLAG_COUNT };
+
+struct start {
+	struct prepared *p;
+	struct policy_verb_flag flags[FLAG_COUNT];
+	struct session session;
+	struct launch launch;
+	struct signals signals;
+	struct state state;
+	struct outcome outcome;
+	struct limits limits;
+	struct serve_outcome served;
+	struct report report;
+	struct report_file report_file;
+	struct error error;
+	bool has_session, listening;
+	int listener, die_with;
+	int said; /* the pipe to the one who waits for us, or -1 */
+	int log;  /* what would go to stderr once nobody is there to read it, or -1 */
+};
+
+/* --- what is said ---------------------------------------------------------------------------- */
+
+static int print_text(const struct facts *f)
+{
+	const char *const parts[] = { "session ", f->session_name + strlen("carrel-"),
+		"\nscratch ", f->scratch_dir, "\ntool-results ", f->session_dir,
+		"/tool-results\nworkspace ", f->workspace, "\n" };
+	int r = 0;
+
+	/* Labels and names by turns; of a name, what a terminal would obey is shown as \xNN. */
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && r >= 0; i++)
+		r = i % 2 ? fd_write_visible(STDOUT_FILENO, parts[i])
+			  : fd_write_all(STDOUT_FILENO, parts[i], strlen(parts[i]));
+	return r;
+}
+
+static int print_json(const struct facts *f)
+{
+	static const int out = STDOUT_FILENO;
+	char buffer[1024];
+	struct json j;
+
+	json_init(&j, buffer, sizeof(buffer), json_write_fd, (void *)&out);
+	json_object_begin(&j);
+	session_show_paths(&j, f);
+	json_key(&j, "pid");
+	json_number(&j, getpid());
+	json_object_end(&j);
+	return json_finish(&j);
+}
+
+/*
+ * Nothing of the caller's stays open: neither its terminal nor a pipe that somebody reads to the end, under
+ * whatever number. What we opened ourselves is close-on-exec, what was inherited is not.
+ */
+static void close_inherited(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		uint64_t fd = 0;
+
+		if (text_parse_count(entry->d_name, &fd) == 0 && fd > 2 && fd < INT32_MAX &&
+			fcntl((int)fd, F_GETFD) == 0)
+			(void)close((int)fd);
+	}
+	if (dir)
+		(void)closedir(dir);
+}
+
+static void leave_caller(struct start *s)
+{
+	close_inherited();
+	autofd int null = fd_open_at(AT_FDCWD, "/dev/null", O_RDWR, 0);
+	if (null < 0)
+		return;
+	for (int fd = 0; fd < 3; fd++) {
+		int r = dup3(fd == 2 && s->log >= 0 ? s->log : null, fd, 0);
+
+		(void)r; /* the caller's then stays open: a nuisance, and nothing more */
+	}
+}
+
+/* Every wall stands: tell the one who waits, and stay behind. */
+static void say_ready(void *context)
+{
+	struct start *s = context;
+	const struct facts *f = &s->p->facts;
+	unsigned char status = 0;
+	int r = s->flags[FLAG_JSON].given ? print_json(f) : print_text(f);
+
+	(void)r; /* the session is there, whether somebody reads about it or not */
+	sweeper_start(s->p->records, session_id(f->session_name));
+	if (s->said < 0)
+		return;
+	leave_caller(s);
+	r = fd_write_all(s->said, &status, 1);
+	fd_close(&s->said);
+	/* A session that its starter was not told of nobody would end. */
+	if (r < 0)
+		(void)kill(getpid(), SIGTERM);
+}
+
+/* --- the beginning --------------------------------------------------------------------------- */
+
+static int open_parent(struct start *s)
+{
+	const struct policy_verb_flag *flag = &s->flags[FLAG_DIE_WITH];
+	uint64_t pid = 0;
+
+	if (!flag->given)
+		return 0;
+	if (text_parse_count(flag->value, &pid) < 0 || pid > INT32_MAX)
+		return error_set(&s->error, ERROR_USAGE, "options", 0, flag->value,
+			"--die-with needs the number of a process");
+	long fd = syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	if (fd < 0)
+		return error_set(&s->error, ERROR_USAGE, "options", errno, flag->value,
+			"there is no such process to die with");
+	s->die_with = (int)fd;
+	return 0;
+}
+
+static int options_to_plan(struct start *s, int argc, const char *const *argv, int first,
+	const char *const *environment)
+{
+	struct identity identity;
+	struct error *e = &s->error;
+	int r = identity_choose(&identity, e);
+
+	if (r >= 0)
+		r = launch_begin(&s->launch, &s->p->arena, &identity, e);
+	if (r >= 0)
+		r = prepare_with(s->p, &identity, PREPARE_PLAN, argc, argv, first, environment,
+			s->flags, FLAG_COUNT, e);
+	if (r >= 0 && !s->p->help && s->p->argv && s->p->argv[0]) {
+		r = error_set(e, ERROR_USAGE, "options", 0, s->p->argv[0],
+			"session start takes no command");
+		error_hint(e, "carrel exec -s ID -- COMMAND runs one in the session");
+	}
+	if (r >= 0 && !s->p->help && s->p->policy.report.value)
+		r = prepare_report(s->p, &s->report_file, e);
+	if (r >= 0)
+		r = open_parent(s);
+	return r;
+}
+
+static int note(struct start *s, const char *name, const char *text)
+{
+	autofd int fd = fd_open_at(
+		s->session.record, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+	int r = fd < 0 ? fd : fd_write_all(fd, text, strlen(text));
+
+	return r < 0
+		? error_set(&s->error, ERROR_SCRATCH, "session", -r, s->p->facts.session_dir,
+			  "cannot note the %s of executions", name)
+		: 0;
+}
+
+/*
+ * What an execution has where it asks for nothing, for its client: that owns the pipes, and says where a
+ * command was looked for in vain.
+ */
+static int note_defaults(struct start *s)
+{
+	const struct policy *p = &s->p->policy;
+	char text[96];
+
+	(void)snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %d\n",
+		p->output_budget.set ? p->output_budget.value : BUDGET_NONE,
+		p->output_max.set ? p->output_max.value : UINT64_MAX, p->merge_output.on);
+	int r = note(s, "output", text);
+	return r < 0 ? r : note(s, "path", s->p->plan.path_env);
+}
+
+/* For clients, which have no plan: where artifacts may go. */
+static int note_guard(const struct start *s, struct error *e)
+{
+	const struct plan *plan = &s->p->plan;
+	struct promote_guard guard;
+	struct arena arena; /* the plan's is sealed */
+	int r = arena_init(&arena, GUARD_ARENA_SIZE);
+
+	if (r >= 0) {
+		r = promote_guard_from_plan(&guard, &arena, plan);
+		if (r >= 0)
+			r = promote_guard_write(s->session.record, &guard);
+		arena_free(&arena);
+	}
+	return r < 0 ? error_set(e, ERROR_SCRATCH, "session", -r, plan->facts->session_dir,
+			       "cannot note where artifacts may go")
+		     : 0;
+}
+
+static int begin_session(
+	struct start *s, int argc, const char *const *argv, const char *const *environment)
+{
+	const struct plan *plan = &s->p->plan;
+	struct error *e = &s->error;
+	char *block, record[STATE_PATH_MAX];
+	size_t block_size;
+	int r = signals_block(&s->signals);
+
+	if (r < 0)
+		return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "cannot block signals");
+	caller_block(argc, argv, environment, &block, &block_size);
+	/* The record first: it holds the note by which a sweep finds the groups. */
+	if (r >= 0)
+		r = session_create(&s->session, s->p->records, plan, e);
+	s->has_session = r >= 0;
+	if (r >= 0)
+		r = limits_begin(&s->limits, plan, s->session.record, true, e);
+	if (r >= 0) {
+		limits_tell(&s->limits, &s->launch);
+		r = launch_init(&s->launch, plan, false, block, block_size, e);
+	}
+	if (r >= 0)
+		r = limits_enter(&s->limits, s->launch.init, e);
+	if (r >= 0)
+		r = launch_session(&s->launch, e);
+	if (r >= 0)
+		verbose_tell(plan);
+	if (r >= 0)
+		r = manifest_write(s->session.record, plan, s->launch.init, e);
+	if (r >= 0)
+		r = note_guard(s, e);
+	if (r >= 0)
+		r = note_defaults(s);
+	if (r < 0)
+		return r;
+	int length = snprintf(record, sizeof(record), "%s/sessions/%s", plan->facts->state_dir,
+		session_id(plan->facts->session_name));
+
+	if (length >= (int)sizeof(record))
+		return error_set(e, ERROR_STATE, "session", ENAMETOOLONG,
+			plan->facts->state_dir, "the state directory's path is too long");
+	s->listener = state_listen(&s->state, session_id(plan->facts->session_name), record, e);
+	s->listening = s->listener >= 0;
+	return s->listening ? 0 : s->listener;
+}
+
+static int serve_session(struct start *s)
+{
+	const struct policy *policy = &s->p->policy;
+	const struct serve_settings settings = {
+		.listener = s->listener,
+		.die_with = s->die_with,
+		.limits = &s->limits,
+		.lifetime_ms = (int64_t)policy->lifetime_ms.value,
+		.idle_ms = (int64_t)policy->idle_timeout_ms.value,
+		.ready = say_ready,
+		.context = s,
+	};
+	int r = serve(&s->p->plan, &s->launch, &s->signals, &settings, &s->served, &s->error);
+
+	s->outcome.ready = s->served.ready;
+	s->outcome.confined = s->served.confined;
+	s->outcome.breached = s->served.breached;
+	s->outcome.unwatched = s->served.unwatched;
+	s->outcome.op = s->served.op;
+	s->outcome.watch = s->served.watch;
+	s->outcome.errnum = s->served.errnum;
+	return r;
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+/* What was said since nobody listens, for the one who asked for the end. */
+static void farewell(struct start *s)
+{
+	char *text = s->log >= 0 ? malloc(LOG_MAX + 1) : NULL;
+	ssize_t n = text ? pread(s->log, text, LOG_MAX, 0) : 0;
+
+	if (text)
+		text[n > 0 ? n : 0] = '\0';
+	serve_farewell(
+		&s->served, text ? text : "", s->error.code != ERROR_NONE ? &s->error : NULL);
+	free(text);
+}
+
+static int finish(struct start *s, int status)
+{
+	s->session.memory = take_fd(&s->launch.scratch);
+	struct finish f = {
+		.prepared = s->p,
+		.live = true,
+		.session = s->has_session ? &s->session : NULL,
+		.outcome = &s->outcome,
+		.signals = &s->signals,
+		.limits = &s->limits,
+		.report = &s->report,
+		.report_file = &s->report_file,
+		.error = &s->error,
+		.status = status,
+	};
+
+	/* Nobody finds it any more before its directory goes. */
+	if (s->listening)
+		state_forget(&s->state, session_id(s->p->facts.session_name));
+	fd_close(&s->listener);
+	status = finish_session(&f);
+	launch_kill(&s->launch);
+	if (s->error.code != ERROR_NONE)
+		say_error(&s->error);
+	farewell(s);
+	state_close(&s->state);
+	prepare_free(s->p);
+	return status;
+}
+
+static int start_and_serve(struct start *s, int argc, const char *const *argv, int first,
+	const char *const *environment)
+{
+	/* Made before the plan, which covers it. */
+	int r = state_open(&s->state, environment, true, &s->error);
+
+	if (r >= 0)
+		r = options_to_plan(s, argc, argv, first, environment);
+	report_init(&s->report, s->p->argv ? s->p->argv : argv + argc);
+	if (r >= 0)
+		r = begin_session(s, argc, argv, environment);
+	if (r >= 0)
+		r = serve_session(s);
+	else
+		launch_kill(&s->launch);
+	limits_settle(&s->limits, &s->outcome, &s->error);
+	return finish(s,
+		r < 0 ? STATUS_CARREL : 0); /* the signals' descriptor goes with the process */
+}
+
+static int supervise_in_this_process(
+	int argc, const char *const *argv, int first, const char *const *environment, int said)
+{
+	struct start *s = calloc(1, sizeof(*s));
+	const struct error no_memory = {
+		.code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1, .what = "cannot begin"
+	};
+
+	if (!s) {
+		say_error(&no_memory);
+		return STATUS_CARREL;
+	}
+	s->launch = (struct launch){ .pidfd = -1,
+		.channel = -1,
+		.scratch = -1,
+		.live = true,
+		.views = { [0 ... TWIN_VIEWS - 1] = -1 } };
+	s->session = SESSION_NONE;
+	s->signals.fd = s->listener = s->die_with = s->state.dir = s->log = -1;
+	s->outcome.op = -1;
+	limits_init(&s->limits);
+	s->said = said;
+	s->flags[FLAG_JSON] = (struct policy_verb_flag){ .name = "json" };
+	s->flags[FLAG_FOREGROUND] = (struct policy_verb_flag){ .name = "foreground" };
+	s->flags[FLAG_DIE_WITH] =
+		(struct policy_verb_flag){ .name = "die-with", .placeholder = "PID" };
+	if (said >= 0)
+		s->log = memfd_create("carrel-log", MFD_CLOEXEC);
+	int status = STATUS_CARREL;
+	if (prepare_begin(&s->p, &s->error) < 0)
+		say_error(&s->error);
+	else {
+		s->p->live = true;
+		status = start_and_serve(s, argc, argv, first, environment);
+	}
+	free(s);
+	return status;
+}
+
+/* --- background ------------------------------------------------------------------------------ */
+
+static void say_lost(const char *what, int errnum)
+{
+	struct error e = { 0 };
+	int r = error_set(&e, ERROR_PROTOCOL, "launch", errnum, NULL, "%s", what);
+
+	(void)r; /* told here */
+	say_error(&e);
+}
+
+/* What went wrong in the supervisor it has said on stderr, unless it was killed, or ended well. */
+static int wait_for_word(int fd, pid_t pid)
+{
+	unsigned char status;
+	int end = 0;
+	ssize_t n;
+
+	do
+		n = read(fd, &status, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1)
+		return status;
+	if (n < 0)
+		say_lost("whether the session began cannot be learnt", errno);
+	else if (waitpid(pid, &end, 0) != pid || !WIFEXITED(end) || WEXITSTATUS(end) == 0)
+		say_lost("the session ended before it was told that it had begun", 0);
+	return STATUS_CARREL;
+}
+
+static int say_cannot(const char *what, int number)
+{
+	struct error e = { 0 };
+	int r = error_set(&e, ERROR_LIMIT, "launch", number, NULL, "%s", what);
+
+	(void)r; /* told here */
+	say_error(&e);
+	return STATUS_CARREL;
+}
+
+static int in_background(
+	int argc, const char *const *argv, int first, const char *const *environment)
+{
+	int said[2];
+
+	if (pipe2(said, O_CLOEXEC) < 0)
+		return say_cannot("cannot begin", errno);
+	pid_t pid = fork();
+	if (pid == 0) {
+		(void)close(said[0]);
+		(void)setsid(); /* a child is no leader: it cannot fail */
+		_exit(supervise_in_this_process(argc, argv, first, environment, said[1]));
+	}
+	(void)close(said[1]);
+	int status = pid < 0 ? say_cannot("cannot fork", errno) : wait_for_word(said[0], pid);
+	(void)close(said[0]);
+	return status;
+}
+
+static int show_help(void)
+{
+	static const char usage[] =
+		"usage: carrel session start [SETTINGS] [--json] [--foreground] [--die-with PID]\n\n"
+		"Sets a session up and leaves it running: carrel exec runs commands in it, and\n"
+		"carrel session end ends it. It ends by itself after idle-timeout or lifetime, or\n"
+		"when the process PID ends. The settings are those of carrel run.\n";
+
+	return fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
+}
+
+static bool has_word(int argc, const char *const *argv, int first, const char *word)
+{
+	for (int i = first; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (!strcmp(argv[i], word))
+			return true;
+	return false;
+}
+
+int session_start_command(int argc, const char *const *argv, int first,
+	const char *const *environment, unsigned closed)
+{
+	(void)closed;
+	if (has_word(argc, argv, first, "--help") || has_word(argc, argv, first, "-h"))
+		return show_help();
+	if (has_word(argc, argv, first, "--foreground"))
+		return supervise_in_this_process(argc, argv, first, environment, -1);
+	return in_background(argc, argv, first, environment);
+}

@@ -1,0 +1,194 @@
+/*
+ * sweep.c - see sweep.h.
+ *
+ * Runs in: the launcher, outside.
+ */
+#include "host/session/sweep.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/say.h"
+#include "host/cgroup/cgroup.h"
+#include "host/session/session_sweep.h"
+#include "host/session/state_place.h"
+#include "host/session/state_sweep.h"
+#include "host/session/sweeper.h"
+
+/* What gc does to what it finds. */
+struct gc {
+	bool dry_run;
+	const char *base; /* --scratch-base: only what lies there; NULL: all */
+	int failed;
+	struct error *e;
+};
+
+static void say(const struct gc *gc, const char *what, const char *name)
+{
+	char text[NAME_MAX + 64];
+	int length = snprintf(text, sizeof(text), "%s %s%s\n",
+		gc->dry_run ? "would remove" : "removed", what, name);
+	int r = fd_write_all(STDOUT_FILENO, text, (size_t)length);
+
+	(void)r; /* told as far as somebody listens */
+}
+
+static void say_session(void *context, const char *name)
+{
+	say(context, "", name);
+}
+
+static void say_entry(void *context, const char *name)
+{
+	say(context, "entry ", name);
+}
+
+static void say_cgroup(void *context, const char *name)
+{
+	say(context, "cgroup ", name);
+}
+
+static int read_options(int argc, const char *const *argv, int first, struct gc *gc)
+{
+	for (int i = first; i < argc; i++) {
+		if (!strcmp(argv[i], "--dry-run")) {
+			gc->dry_run = true;
+		} else if (!strcmp(argv[i], "--scratch-base") && i + 1 < argc) {
+			gc->base = argv[++i];
+		} else if (!strncmp(argv[i], "--scratch-base=", 15)) {
+			gc->base = argv[i] + 15;
+		} else {
+			int r = error_set(gc->e, ERROR_USAGE, "options", 0, argv[i],
+				"gc does not know this argument");
+			error_hint(gc->e, "carrel gc [--dry-run] [--scratch-base DIR]");
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* One failure is told, and the rest is done all the same. */
+static void keep_failure(struct gc *gc, int r, const struct error *e)
+{
+	if (r < 0)
+		gc->failed = r;
+	else if (e->code != ERROR_NONE)
+		gc->failed = -EBUSY;
+	if (e->code != ERROR_NONE && gc->e->code == ERROR_NONE)
+		*gc->e = *e;
+	else if (e->code != ERROR_NONE)
+		say_error(e);
+}
+
+/* The sessions that are recorded in @place. */
+static void sweep_place(struct gc *gc, const struct state_place *place)
+{
+	const struct session_sweep_how how = {
+		.flags = gc->dry_run ? SWEEP_DRY_RUN : 0,
+		.base = gc->base,
+		.each = say_session,
+		.context = gc,
+	};
+	struct session_sweep swept;
+	struct error e = { 0 };
+	autofd int records = state_place_sub(place, "sessions", false);
+
+	if (!gc->dry_run)
+		sweeper_show_notices(place->dir);
+	if (records < 0)
+		return; /* no session was ever recorded here */
+	int r = session_sweep(records, &how, &swept, &e);
+	keep_failure(gc, r, &e);
+}
+
+/* Two names of the list may lead to the same directory. */
+struct seen {
+	dev_t dev;
+	ino_t ino;
+};
+
+static bool is_seen(struct seen *seen, unsigned *count, int dir)
+{
+	struct stat st;
+
+	if (fstat(dir, &st) < 0)
+		return true;
+	for (unsigned i = 0; i < *count; i++)
+		if (seen[i].dev == st.st_dev && seen[i].ino == st.st_ino)
+			return true;
+	seen[(*count)++] = (struct seen){ st.st_dev, st.st_ino };
+	return false;
+}
+
+/* Wherever earlier sessions were recorded: today's environment may be another. */
+static void sweep_places(struct gc *gc, const char *const *environment)
+{
+	struct seen seen[STATE_PLACES];
+	unsigned count = 0;
+
+	for (unsigned n = 0; n < STATE_PLACES; n++) {
+		struct state_place place;
+
+		if (state_place_nth(&place, environment, n) < 0)
+			continue;
+		if (!is_seen(seen, &count, place.dir))
+			sweep_place(gc, &place);
+		state_place_close(&place);
+	}
+}
+
+static void sweep_sockets(struct gc *gc, const char *const *environment)
+{
+	struct state state;
+	struct error e = { 0 };
+	int r = state_open(&state, environment, false, &e);
+
+	if (r >= 0) {
+		r = state_sweep(&state, gc->dry_run, say_entry, gc, &e);
+		state_close(&state);
+	}
+	keep_failure(gc, r, &e);
+}
+
+/* Groups that no record names, or whose record was lost. */
+static void sweep_cgroups(struct gc *gc)
+{
+	struct error e = { 0 };
+	int r = cgroup_sweep(gc->dry_run, say_cgroup, gc, &e);
+
+	keep_failure(gc, r, &e);
+}
+
+static int show_help(void)
+{
+	static const char usage[] = "usage: carrel gc [--dry-run] [--scratch-base DIR]\n";
+
+	return fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
+}
+
+int sweep_command(int argc, const char *const *argv, int first, const char *const *environment,
+	unsigned closed)
+{
+	struct error e = { 0 };
+	struct gc gc = { .e = &e };
+
+	(void)closed;
+	if (argc > first && (!strcmp(argv[first], "--help") || !strcmp(argv[first], "-h")))
+		return show_help();
+	int r = read_options(argc, argv, first, &gc);
+	if (r >= 0 && gc.base && access(gc.base, R_OK | X_OK) < 0)
+		r = error_set(&e, ERROR_SCRATCH, "session", errno, gc.base,
+			"cannot read the scratch base");
+	if (r >= 0) {
+		sweep_places(&gc, environment);
+		sweep_sockets(&gc, environment);
+		sweep_cgroups(&gc);
+	}
+	(void)say_error(&e);
+	return r < 0 || gc.failed ? STATUS_CARREL : 0;
+}
