@@ -400,7 +400,7 @@ int facts_mounts(
 	arena_take_back(&s.kept);
 	if (r == -ENOMEM)
 		return no_memory(e);
-	return r < 0 ? error_set(e, ERROR_LAYER, "facts", -r, "/proc/self/mountinfo",
+	return r < 0 ? error_set(e, ERROR_PATH, "facts", -r, "/proc/self/mountinfo",
 			       "it cannot be told where else hidden files are seen")
 		     : 0;
 }
