@@ -153,7 +153,6 @@ static void leave_in_git(const char *host)
 	say_done("link", symlink(path, ".git/COMMIT_EDITMSG"));
 	say_done("log", symlink(path, ".git/logs/HEAD"));
 	say_done("sparse", symlink(path, ".git/info/sparse-checkout"));
-	say_done("rebase", mkdir(".git/rebase-merge", 0700));
 	int fd =
 		open(".git/rebase-merge/git-rebase-todo", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	say_done("todo", write(fd, "exec true\n", 10) == 10 ? close(fd) : -1);

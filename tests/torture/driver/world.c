@@ -77,7 +77,8 @@ static int make_repository(const struct world *w)
 	} files[] = { { "HEAD", "ref: refs/heads/main\n", 21 },
 		{ "config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n", 50 },
 		{ "index", index, sizeof(index) } };
-	static const char *const directories[] = { "", "/objects", "/refs", "/info", "/logs" };
+	static const char *const directories[] = { "", "/objects", "/refs", "/info", "/logs",
+		"/rebase-merge" };
 	char path[WORLD_PATH + 64];
 
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
