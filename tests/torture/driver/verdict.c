@@ -276,7 +276,15 @@ static bool check_git(struct judgement *j)
 	bool reads = j->hit == KIND_READER || j->hit == KIND_HELPER;
 	bool standing = j->r->command_started && j->status != 0 && !reads;
 
-	return !j->w->git || verdict_git(j->left, j->good, standing, j->why, j->size);
+	size_t length;
+
+	if (!j->w->git)
+		return true;
+	if (!verdict_git(j->left, j->good, standing, j->why, j->size))
+		return false;
+	return !command_succeeded(j) || j->left->quarantined ||
+		lacks(j->good->git, j->left->git, &length) ||
+		bad(j, "what the command left is neither there nor in quarantine");
 }
 
 static bool check_workspace(struct judgement *j)
@@ -286,7 +294,7 @@ static bool check_workspace(struct judgement *j)
 
 	if (!strcmp(j->left->workspace, j->good->workspace)) {
 		/* What a command left at a protected path is the user's to see, not to lose. */
-		if (name[0] && command_succeeded(j) && !j->left->quarantined)
+		if (name[0] && !j->w->git && command_succeeded(j) && !j->left->quarantined)
 			return bad(j,
 				"what lay at the protected path is neither there nor in quarantine");
 		return true;
@@ -297,7 +305,8 @@ static bool check_workspace(struct judgement *j)
 		j->status != 0)
 		return true;
 	/* A command that began, and was killed with its session before it had cleared up its own file. */
-	(void)snprintf(expected, sizeof(expected), WORLD_MADE "\n%s", j->good->workspace);
+	(void)snprintf(expected, sizeof(expected), "%s" WORLD_MADE "\n%s",
+		j->w->git ? ".git/\n" : "", j->good->workspace + (j->w->git ? 6 : 0));
 	if (!strcmp(j->left->workspace, expected) && j->r->command_started &&
 		(j->launcher_shot || j->status == STATUS_CARREL))
 		return true;

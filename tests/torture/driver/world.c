@@ -288,8 +288,11 @@ static bool find_both_quarantined(const struct world *w)
 			(void)snprintf(
 				path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
 			if (is_quarantine(entries[i]->d_name)) {
-				hooks = hooks || holds(path, "hooks");
-				link = link || holds(path, "COMMIT_EDITMSG");
+				/* Or renamed where it was, since no directory could be made. */
+				hooks = hooks || holds(path, "hooks") ||
+					holds(path, "pre-commit");
+				link = link || holds(path, "COMMIT_EDITMSG") ||
+					entries[i]->d_type == DT_LNK;
 			}
 			free(entries[i]);
 		}
