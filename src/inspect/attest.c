@@ -24,6 +24,8 @@
 #include "inspect/attest_session.h"
 #include "inspect/inspect.h"
 
+/* A line of 65,536 groups is in it: setgroups(2). Of memory only what is touched is taken. */
+enum { STATUS_MAX = 1 << 20 };
 enum { ATTEST_ARENA = 512 << 20 }; /* address space; pages are taken as they are touched */
 #define SECRET_NAME "CARREL_ATTEST_SECRET"
 
@@ -38,7 +40,7 @@ struct attest {
 	const char *const *environ;
 	bool json, probe;
 	char launcher[2048];
-	char own_status[3072], status[3072];
+	char own_status[STATUS_MAX], status[STATUS_MAX];
 };
 
 static int usage(void)

@@ -10,14 +10,11 @@
 #include <string.h>
 
 #include "plan/path.h"
+#include "plan/tree_own.h"
 
 int emit_full(struct builder *b)
 {
-	int r = error_set(b->e, ERROR_LIMIT, "plan", ENOMEM, NULL,
-		"the policy names more paths than a plan can hold");
-
-	error_hint(b->e, "name directories instead of many single files");
-	return r;
+	return tree_full(b->e);
 }
 
 int emit_op(struct builder *b, struct op op)

@@ -162,6 +162,7 @@ struct facts {
 	/* What git's directories looked like, for the review at the end. */
 	const struct gitdir_rule *git_rules;
 	size_t git_rule_count;
+	size_t git_mounts; /* so many of them want a mount */
 	const struct note_fact
 		*notes; /* what of the repositories was not understood, or not granted */
 	size_t note_count;

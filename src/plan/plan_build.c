@@ -429,6 +429,18 @@ static int emit_files(struct builder *b)
 	return r;
 }
 
+/* Whose paths they are: the policy's, or those of the git repositories that were found in the workspace. */
+static void hint_full(const struct facts *facts, struct error *e)
+{
+	if (facts->git_mounts > PLAN_SLOT_MAX / 2)
+		error_hint(e,
+			"%zu of them are for git repositories in the workspace: name one of these, or a directory with "
+			"fewer, with --workspace; or take --workspace-mode ro",
+			facts->git_mounts);
+	else
+		error_hint(e, "name directories instead of many single files");
+}
+
 int plan_build(struct plan *ret, struct arena *arena, const struct policy *policy,
 	const struct facts *facts, const char *const *argv, const struct sock_filter *filter,
 	unsigned short filter_count, struct error *e)
@@ -467,5 +479,7 @@ int plan_build(struct plan *ret, struct arena *arena, const struct policy *polic
 		r = plan_process(ret, &b.tree, b.proc_slot, e);
 	ret->nodes = b.tree.nodes;
 	ret->node_count = b.tree.count;
+	if (r == -ENOMEM)
+		hint_full(facts, e);
 	return r;
 }

@@ -14,11 +14,10 @@
 
 int tree_full(struct error *e)
 {
-	int r = error_set(e, ERROR_LIMIT, "plan", ENOMEM, NULL,
-		"the policy names more paths than a plan can hold");
-
-	error_hint(e, "name directories instead of many single files");
-	return r;
+	(void)error_set(e, ERROR_LIMIT, "plan", 0, NULL,
+		"there are more paths to mount than the %d that a plan can hold",
+		PLAN_SLOT_MAX);
+	return -ENOMEM;
 }
 
 int tree_add(struct tree *t, struct node node, struct error *e)

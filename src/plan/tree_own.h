@@ -10,7 +10,7 @@
 /* Ranks: carrel's own furniture gives way to any rule; the session's own places never do. */
 enum { RANK_BUILT_IN = 0, RANK_RULES = 1, RANK_SESSION = 100 };
 
-/* tree_full - the error of a tree that holds no more. Returns -ENOMEM. */
+/* tree_full - the error of a tree that holds no more, but for the hint (plan_build()). Returns -ENOMEM. */
 int tree_full(struct error *e);
 
 /* tree_add - one node more. 0 or -ENOMEM with @e. */

@@ -140,6 +140,22 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
 	assert_nothing_left
 }
 
+@test "hundreds of groups before what is looked for in a process's status: it is ended all the same" {
+	need_root
+	local -a as=(setpriv --reuid 12345 --regid 12345 --groups "$(seq -s, 100000 100700)"
+		env XDG_RUNTIME_DIR="$T/run")
+
+	mkdir "$T/run"
+	chmod 0700 "$T/run"
+	chown -R 12345 "$T"
+	run --separate-stderr "${as[@]}" "$INTRUDER" refuse "$CARREL" run --degraded -- sh -c \
+		'setsid sleep 1000 >/dev/null 2>&1 & touch ready; exec ./intruder kill-parent'
+	assert_status 125
+	assert_matches "$stderr" 'init ended without'
+	[[ -e $WS/ready ]]
+	assert_nothing_left
+}
+
 @test "a child that was there before is not the session's" {
 	sleep 1000 3>&- 4>&- &
 	local other=$!

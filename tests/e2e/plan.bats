@@ -400,3 +400,21 @@ listing() {
 		assert_status 0
 	done
 }
+
+@test "more repositories than a plan can hold: the hint is true" {
+	local i
+
+	for ((i = 0; i < 260; i++)); do
+		mkdir -p "r$i/.git/objects" "r$i/.git/refs" "r$i/.git/hooks"
+		echo 'ref: refs/heads/main' >"r$i/.git/HEAD"
+		: >"r$i/.git/config"
+	done
+	carrel run -- true
+	assert_refused 'more paths to mount than the 768 that a plan can hold'
+	[[ $stderr =~ ([0-9]+)\ of\ them\ are\ for\ git\ repositories.*--workspace.*--workspace-mode\ ro ]]
+	((BASH_REMATCH[1] > 500))
+	carrel run --workspace r7 -- true
+	assert_status 0
+	carrel run --workspace-mode ro -- true
+	assert_status 0
+}

@@ -101,8 +101,18 @@ reported() {
 	"$CARREL" run --report fd:7 -- true 7>&1 >/dev/null | cat >"$R"
 	assert_valid_report "$R"
 	mkfifo "$T/fifo"
+	# Nobody reads it: refused at once, and with the hint's words it waits in the shell.
+	carrel run --report "$T/fifo" -- touch "$WS/ran"
+	assert_refused 'nobody reads the FIFO'
+	[[ ! -e $WS/ran ]]
 	cat "$T/fifo" >"$R" 3>&- &
-	carrel run --report "$T/fifo" -- true
+	carrel run --report fd:8 -- true 8>"$T/fifo"
+	wait $!
+	assert_valid_report "$R"
+	exec 8<>"$T/fifo" # a reader, before there is another
+	cat "$T/fifo" >"$R" 3>&- 8>&- &
+	carrel run --report "$T/fifo" -- true 8>&-
+	exec 8>&-
 	wait $!
 	assert_valid_report "$R"
 }

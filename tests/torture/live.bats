@@ -48,3 +48,8 @@ torture() {
 @test "a run whose outputs are cut: processes are killed" {
 	torture -k -- --output-budget 100000
 }
+
+@test "live session in a repository: the calls of its readers fail with EPERM, ENOMEM, EINTR, or they are killed" {
+	torture -l -g -e EPERM,ENOMEM,EINTR -o reader --
+	torture -l -g -k -o reader --
+}

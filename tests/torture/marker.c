@@ -4,7 +4,7 @@
  *
  * Runs in: a session, as the payload; and outside, as the control that shows every probe open.
  *
- *     marker HOST-DIRECTORY PROTECTED-NAME
+ *     marker HOST-DIRECTORY PROTECTED-NAME     of .git/hooks: a hook in it, and a link beside
  *     marker --witness      "ready", and at the end of its input "unharmed"
  *
  * One line for each probe, "NAME VALUE"; a value is 0 where the attempt succeeded, else its errno
@@ -136,8 +136,33 @@ static int seize_init(void)
 	return ptrace(PTRACE_SEIZE, 1, NULL, NULL) < 0 ? -1 : 0;
 }
 
+static void say_done(const char *name, int result)
+{
+	printf("%s %d\n", name, result < 0 ? errno : 0);
+}
+
+/*
+ * In a repository: what git would run, and links at names that it writes to. The hooks come in one step, so that
+ * what is printed does not depend on how soon they are taken away.
+ */
+static void leave_in_git(const char *host)
+{
+	char path[1024];
+
+	(void)snprintf(path, sizeof(path), "%s/file", host);
+	say_done("link", symlink(path, ".git/COMMIT_EDITMSG"));
+	say_done("log", symlink(path, ".git/logs/HEAD"));
+	say_done("sparse", symlink(path, ".git/info/sparse-checkout"));
+	int fd =
+		open(".git/rebase-merge/git-rebase-todo", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	say_done("todo", write(fd, "exec true\n", 10) == 10 ? close(fd) : -1);
+	say_done("hooks", mkdir(".git/made-by-the-command", 0700));
+	try_open("hook", ".git/made-by-the-command/pre-commit", O_CREAT | O_WRONLY);
+	say_done("armed", rename(".git/made-by-the-command", ".git/hooks"));
+}
+
 /* What the tools would leave: a file in the workspace, some in the scratch, a protected one. */
-static void leave_things(const char *protected_name)
+static void leave_things(const char *host, const char *protected_name)
 {
 	const char *scratch = getenv("CARREL_SCRATCH");
 
@@ -145,7 +170,9 @@ static void leave_things(const char *protected_name)
 	(void)unlink("made-by-the-command");
 	if (scratch && mkdir("/tmp/kept", 0) == 0)
 		try_below("scratch", scratch, "file", O_CREAT | O_WRONLY);
-	if (protected_name[0])
+	if (!strcmp(protected_name, ".git/hooks"))
+		leave_in_git(host);
+	else if (protected_name[0])
 		try_open("protected", protected_name, O_CREAT | O_WRONLY);
 }
 
@@ -185,7 +212,7 @@ int main(int argc, char **argv)
 	try_in_child("keyring", read_keys);
 	try_in_child("vsock", vsock);
 	try_in_child("ptrace-1", seize_init);
-	leave_things(argv[2]);
+	leave_things(argv[1], argv[2]);
 	puts("end");
 	return fflush(stdout) == 0 ? 0 : MARKER_STATUS_BROKEN;
 }

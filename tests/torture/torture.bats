@@ -9,6 +9,10 @@ setup() {
 	common_setup
 	# What the sessions' processes do is the driver's to say, for each point; it ends them all.
 	mkdir "$T/points"
+	# Of the readers' calls, which are much the same for each.
+	MOST=(-n 110)
+	FEWER=(-n 40)
+	[[ ! ${FULL_TESTS-} ]] || MOST=() FEWER=()
 }
 
 # torture OPTION... -- SETTING...: one series of points; its tables go to the log.
@@ -75,4 +79,15 @@ torture() {
 @test "each call of init fails with EPERM where an rlimit may have to count the tasks" {
 	torture -e EPERM -o init -- --pids 100
 	((BASH_REMATCH[1] > 150)) || fail 'too few points'
+}
+
+# A reader is a child that looks at what tools left in a repository. What it cannot look at must not be obeyed.
+@test "each call of the readers of a repository fails with EPERM, ENOMEM, EINTR, EMFILE, EIO" {
+	torture -g -e EPERM,ENOMEM,EINTR,EMFILE,EIO -o reader "${MOST[@]}" --
+	((BASH_REMATCH[1] >= 100)) || fail 'too few points'
+}
+
+@test "the readers of a repository are killed" {
+	torture -g -k -o reader "${FEWER[@]}" --
+	((BASH_REMATCH[1] >= 40)) || fail 'too few points'
 }

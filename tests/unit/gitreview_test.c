@@ -288,6 +288,26 @@ static void locked(void **state)
 	assert_int_equal(st.st_mode & 0700, 0700);
 }
 
+/* A directory that a link lies in, or a repository that the index names: root's git passes what a mode keeps from us. */
+static void locked_on_the_way(void **state)
+{
+	struct fixture *t = *state;
+
+	find(t, "w", getuid());
+	must(t,
+		"cd w/.git; mkdir -p info; ln -s /x info/sparse-checkout; ln -s /x objects/pack/multi-pack-index\n"
+		"chmod 0 info objects/pack");
+	assert_int_equal(review(t, "w", 0), 0);
+	assert_true(goes(t, "w/.git/info/sparse-checkout"));
+	assert_true(goes(t, "w/.git/objects/pack/multi-pack-index"));
+	must(t,
+		"cd w; mkdir d; git init -q d/sub; git -C d/sub commit -q --allow-empty -m x\n"
+		"git update-index --add --cacheinfo 160000,$(git -C d/sub rev-parse HEAD),d/sub; chmod 0 d");
+	assert_int_equal(review(t, "w", 0), 0);
+	/* Another user's git is kept from it as we are, until the mode is another again: then it is a session's. */
+	assert_int_equal(goes(t, "w/d/sub/.git"), getuid() == 0);
+}
+
 /* As root in another user's workspace, whose uid the tools have: what they lock is read all the same. */
 static void locked_foreign(void **state)
 {
@@ -343,6 +363,7 @@ int main(void)
 		TEST(many_lists),
 		TEST(devices),
 		TEST(locked),
+		TEST(locked_on_the_way),
 		TEST(locked_foreign),
 		TEST(stale_worktree),
 	};

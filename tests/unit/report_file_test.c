@@ -650,6 +650,30 @@ static void test_fifo(void **state)
 	assert_int_equal(unlink("fifo"), 0);
 }
 
+/* A tool may have made it: nothing waits for a reader that never comes, or never reads. */
+static void test_fifo_without_reader(void **state)
+{
+	struct report_file f = { 0 };
+	struct error e = { 0 };
+	char block[4096] = { 0 };
+
+	(void)state;
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	refused("fifo", ENXIO);
+	assert_int_equal(report_open("fifo", NULL, &f, &e), -ENXIO);
+	assert_non_null(strstr(e.hint, "fd:3 3>"));
+	autofd int reader = fd_open_at(AT_FDCWD, "fifo", O_RDONLY | O_NONBLOCK, 0);
+	assert_true(reader >= 0);
+	must_open("fifo", &f);
+	assert_true(f.patience_ms > 0);
+	f.patience_ms = 1;
+	while (write(f.fd, block, sizeof(block)) > 0)
+		;
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(write_report(&f, &e), -ETIMEDOUT);
+	assert_int_equal(unlink("fifo"), 0);
+}
+
 /* Opens a file without close-on-exec, as a caller's shell passes it on. */
 static int inherited(const char *name, int flags)
 {
@@ -810,6 +834,7 @@ int main(void)
 		TEST(test_full_disk),
 		TEST(test_without_tmpfile),
 		TEST(test_fifo),
+		TEST(test_fifo_without_reader),
 		TEST(test_descriptor),
 		TEST(test_stderr),
 		TEST(test_wrong_descriptors),

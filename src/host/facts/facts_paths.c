@@ -189,6 +189,8 @@ static int find_git(struct finder *f, struct policy *policy)
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		if (rules[i].kind == GITDIR_NOTE)
 			r = add_note(f, &rules[i]);
+		f->facts->git_mounts += rules[i].kind == GITDIR_WRITE ||
+			(rules[i].kind == GITDIR_PROTECT && rules[i].exists);
 		if (rules[i].kind != GITDIR_WRITE && rules[i].kind != GITDIR_PROTECT)
 			continue;
 		struct path_rule *rule = arena_alloc(a, sizeof(*rule));

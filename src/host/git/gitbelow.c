@@ -77,6 +77,7 @@ static void walk_list(
 		if (++seen > LISTED_MAX || w->truncated || f->full)
 			break;
 	}
+	gitfind_missed(f, result);
 	w->truncated |= result != 0;
 }
 
@@ -147,6 +148,7 @@ const char *gitfind_module_worktree(
 	autofd int fd = base < 0 ? base : gitpath_open(base, text, O_PATH | O_DIRECTORY, 0);
 	const char *path = fd < 0 ? NULL : gitfind_canonical(f, fd);
 
+	gitfind_missed(f, fd);
 	if (path && strcmp(path, f->workspace) == 0)
 		return path;
 	if (path && gitfind_beneath(path, f->workspace)) {
@@ -200,6 +202,7 @@ void gitfind_listed(struct finder *f, const char *worktree)
 		if (!f->config.cut && is_plain_path(f->config.value))
 			gitfind_worktree(f, gitfind_join(f, worktree, f->config.value));
 	}
+	gitfind_missed(f, result);
 	if (!gitfind_spend_config(f, f->config.total) || result != 0)
 		gitfind_note(f, file, "not read to its end");
 	if (gitfind_beneath(worktree, f->workspace))
@@ -292,6 +295,7 @@ void gitfind_above(struct finder *f)
 		}
 		int type = gitpath_type(AT_FDCWD, dot_git);
 
+		gitfind_missed(f, type);
 		if (type <= 0)
 			continue;
 		const char *text = dot_git;
@@ -305,6 +309,7 @@ void gitfind_above(struct finder *f)
 		autofd int fd =
 			base < 0 ? base : gitpath_open(base, text, O_PATH | O_DIRECTORY, 0);
 
+		gitfind_missed(f, fd);
 		f->above = fd < 0 ? NULL : gitfind_canonical(f, fd);
 		f->above_worktree = path;
 		if (f->above)

@@ -90,6 +90,7 @@ static void follow_gitfile(struct finder *f, const char *path)
 	autofd int fd = base < 0 ? base : gitpath_open(base, f->text, O_PATH | O_DIRECTORY, 0);
 	const char *target = fd < 0 ? NULL : gitfind_canonical(f, fd);
 
+	gitfind_missed(f, fd);
 	if (!target)
 		gitfind_note(f, dot_git, "names a git directory that cannot be opened");
 	else if (gitfind_beneath(target, f->workspace))
@@ -117,6 +118,7 @@ static void at_top(struct finder *f, const char *path, int type)
 	autofd int fd = gitpath_open(AT_FDCWD, dot_git, O_PATH | O_DIRECTORY, 0);
 	const char *target = fd < 0 ? NULL : gitfind_canonical(f, fd);
 
+	gitfind_missed(f, fd);
 	if (target && gitfind_beneath(target, f->workspace))
 		gitfind_item(f, target, ROLE_MAIN, path);
 	else
@@ -182,6 +184,7 @@ static void has_git(struct finder *f, const char *name, struct children *childre
 		return;
 	int type = gitpath_type(f->workspace_fd, f->path);
 
+	gitfind_missed(f, type);
 	if (type == 0)
 		return;
 	const char *path = gitfind_join(f, f->workspace, name);
@@ -220,6 +223,8 @@ static int scan_workspace(struct finder *f, struct git_names *names, struct chil
 			break;
 		}
 	}
+	if (result != -EBADF) /* only open_workspace() with O_PATH gives that */
+		gitfind_missed(f, result);
 	return result == 0 ? 0 : gitfind_ask(f->workspace_fd, names);
 }
 

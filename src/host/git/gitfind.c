@@ -96,20 +96,42 @@ void gitfind_item(struct finder *f, const char *path, enum git_role role, const 
 	items[f->item_count++] = (struct git_item){ path, role, worktree, false, false, false };
 }
 
-int gitfind_open(struct finder *f, const char *path)
+void gitfind_missed(struct finder *f, int result)
+{
+	static const int answers[] = { ENOENT, ENOTDIR, ELOOP, EACCES, EINVAL, EBADMSG, EFBIG,
+		E2BIG, ENAMETOOLONG, EXDEV };
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++)
+		if (result == -answers[i])
+			return;
+	if (result < 0 && f->since && !f->missed)
+		f->missed = result;
+}
+
+void gitfind_locked(struct finder *f, int place, const char *path)
 {
 	struct stat st;
+
+	if (place >= 0 && fstat(place, &st) < 0)
+		gitfind_missed(f, -errno);
+	else if (place >= 0 && st.st_uid == f->caller &&
+		gitfind_is_after(&st.st_ctim, f->since))
+		gitfind_rule(f, GITDIR_LOCKED, path, true, "cannot be listed");
+}
+
+int gitfind_open(struct finder *f, const char *path)
+{
 	int fd = gitpath_open(
 		AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
 
+	gitfind_missed(f, fd);
 	if (fd != -EACCES || !f->since)
 		return fd;
 	autofd int place = gitpath_open(
 		AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
 
-	if (place >= 0 && fstat(place, &st) == 0 && st.st_uid == f->caller &&
-		gitfind_is_after(&st.st_ctim, f->since))
-		gitfind_rule(f, GITDIR_LOCKED, path, true, "cannot be listed");
+	gitfind_missed(f, place);
+	gitfind_locked(f, place, path);
 	return -EACCES;
 }
 
@@ -151,8 +173,9 @@ int gitfind_parts(struct finder *f, int fd, const char *ret_names[GITFIND_PARTS_
 			continue;
 		if (++names_seen > PARTS_SEEN_MAX)
 			return -E2BIG;
-		if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-			!is_first_name(seen, count, &st))
+		if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+		if (!is_first_name(seen, count, &st))
 			continue;
 		if (count == GITFIND_PARTS_MAX)
 			return -E2BIG;
@@ -182,6 +205,7 @@ const char *gitfind_canonical(struct finder *f, int fd)
 {
 	ssize_t length = gitpath_of(fd, f->path, sizeof(f->path));
 
+	gitfind_missed(f, (int)length);
 	if (length < 0)
 		return NULL;
 	const char *path = arena_copy(f->arena, f->path, (size_t)length);
@@ -231,8 +255,10 @@ int gitfind_names(struct finder *f, int fd, struct git_names *ret_names)
 		if (++seen > LISTING_MAX)
 			break;
 	}
+	gitfind_missed(f, result);
 	if (result != 0)
 		result = gitfind_ask(fd, &n);
+	gitfind_missed(f, result);
 	if (result == 0)
 		*ret_names = n;
 	return result;
@@ -337,6 +363,7 @@ void gitfind_worktree(struct finder *f, const char *path)
 	/* The last component may be a link under O_NOFOLLOW; RESOLVE_NO_SYMLINKS refuses it. */
 	if (fd == -ELOOP)
 		fd = gitpath_open(AT_FDCWD, dot_git, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+	gitfind_missed(f, fd);
 	if (fd == -ENOENT || fd == -ENOTDIR)
 		gitfind_rule(f, GITDIR_PROTECT, dot_git, false, why);
 	else if (fd < 0 || fstat(fd, &st) < 0)
@@ -356,6 +383,7 @@ int gitfind_gitfile(struct finder *f, const char *path)
 		return -ENOMEM;
 	ssize_t length = gitpath_read(AT_FDCWD, dot_git, f->text, sizeof(f->text) - 1);
 
+	gitfind_missed(f, (int)length);
 	if (length < 0)
 		return (int)length;
 	while (length > 0 && (f->text[length - 1] == '\n' || f->text[length - 1] == '\r'))

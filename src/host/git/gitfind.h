@@ -76,6 +76,7 @@ struct finder {
 	uint64_t left;     /* bytes that may still be read */
 	size_t items_max;  /* git directories that are looked at */
 	bool full;         /* the arena is; nothing found counts any more */
+	int missed; /* of the review: why not all of it could be looked at, -errno; or 0 */
 	const struct timespec
 		*since; /* of the review: when the session started. Otherwise NULL */
 	const struct gitdir_rule *start; /* of the review: what was found then */
@@ -92,6 +93,19 @@ void gitfind_rule(struct finder *f, enum gitdir_kind kind, const char *path, boo
 	const char *why);
 void gitfind_note(struct finder *f, const char *path, const char *why);
 const char *gitfind_join(struct finder *f, const char *directory, const char *name);
+
+/*
+ * gitfind_missed - a look came to @result. In the review a call that failed for a reason that is no answer (an I/O
+ * error, no memory, no descriptor) has hidden something: then the parent goes by names alone. What is an answer, tools
+ * can bring about, and the caller knows what it means.
+ */
+void gitfind_missed(struct finder *f, int result);
+
+/*
+ * gitfind_locked - in the review: tell the parent of @path (O_PATH: @place), which may not be listed or passed, where
+ * the session made it so.
+ */
+void gitfind_locked(struct finder *f, int place, const char *path);
 
 /* gitfind_spend - @bytes are read. Whether that was still within the bounds of a start. */
 bool gitfind_spend(struct finder *f, uint64_t bytes);

@@ -169,6 +169,7 @@ static void read_config(struct finder *f, struct configured *found, const char *
 	(void)gitfind_spend_config(f, f->config.total); /* seen before the next directory */
 	if (result == 0 && seen == 1 && file == found->files[0] && !f->since)
 		found->shown = without(f, fd, f->config.total, start, end);
+	gitfind_missed(f, result);
 	if (result < 0)
 		gitfind_note(f, file, "not a configuration that git would accept");
 }

@@ -97,8 +97,9 @@ static bool is_object_info(const char *name, unsigned char type)
 static bool is_plain_objects(struct plain *p, int git)
 {
 	autofd int objects = open_directory(git, "objects");
+	int pack = objects < 0 ? objects : gitpath_type(objects, "pack");
 
-	return objects >= 0 && gitpath_type(objects, "pack") != DT_LNK &&
+	return pack >= 0 && pack != DT_LNK &&
 		(gitpath_type(objects, "info") == 0 ||
 			are_all(p, objects, "info", is_object_info));
 }

@@ -129,8 +129,10 @@ static void review_gitlink(
 		return;
 	autofd int fd = gitpath_open(f->workspace_fd, path + f->workspace_length + 1,
 		O_PATH | O_DIRECTORY, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-	int type = fd < 0 ? 0 : gitpath_type(fd, ".git");
+	/* What a mode keeps from this child it does not keep from root's git. */
+	int type = fd == -EACCES && f->caller == 0 ? fd : fd < 0 ? 0 : gitpath_type(fd, ".git");
 
+	gitfind_missed(f, fd);
 	if (type == 0 || was_held(r, path, ".git") || was_held(r, dot_git, "config"))
 		return;
 	if (type != DT_DIR) {
@@ -140,6 +142,7 @@ static void review_gitlink(
 	autofd int git = gitpath_open(fd, ".git", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
 
 	/* Without a configuration it is still a repository, with an index of its own. */
+	gitfind_missed(f, git);
 	gitfind_item(f, dot_git, ROLE_MAIN, path);
 	for (size_t i = 0; git >= 0 && i < sizeof(obeyed) / sizeof(*obeyed); i++)
 		if (gitpath_type(git, obeyed[i]) != 0)
@@ -180,6 +183,7 @@ static void review_index(
 	/* What its owner may not read now, git may: as root, or when the mode is another again. */
 	bool locked = fd == -EACCES && review_is_new_at(r, dirfd, name);
 
+	gitfind_missed(r->f, fd);
 	if (locked ||
 		(fd >= 0 &&
 			review_gitlinks(r, fd, item->sha256 ? 32 : 20, item->worktree, false) <
@@ -213,6 +217,7 @@ static void review_above(struct review *r)
 	for (size_t i = 0; file && i < sizeof(sizes) / sizeof(*sizes); i++) {
 		autofd int fd = plainfile_open(AT_FDCWD, file, 0, false);
 
+		gitfind_missed(f, fd);
 		if (fd < 0 || review_gitlinks(r, fd, sizes[i], f->above_worktree, true) == 0)
 			return;
 	}
@@ -237,6 +242,7 @@ static void review_known(struct review *r)
 	struct finder *f = r->f;
 
 	r->known = arena_array(f->arena, r->start_count, sizeof(*r->known));
+	f->full |= !r->known && r->start_count > 0;
 	for (size_t i = 0; r->known && i < r->start_count; i++) {
 		const struct gitdir_rule *rule = &r->start[i];
 		const char *file = strrchr(rule->path, '/');
@@ -248,8 +254,11 @@ static void review_known(struct review *r)
 			arena_copy(f->arena, rule->path, (size_t)(file - rule->path));
 		autofd int fd = path ? gitfind_open(f, path) : -ENOMEM;
 
+		int head = fd < 0 ? fd : gitpath_type(fd, "HEAD");
+
+		gitfind_missed(f, head);
 		/* Else it is what some configuration includes. */
-		if (fd < 0 || gitpath_type(fd, "HEAD") <= 0 || is_known(r, path))
+		if (head <= 0 || is_known(r, path))
 			continue;
 		r->known[r->known_count++] = path;
 		review_links(r, fd, path);
@@ -266,14 +275,20 @@ static void hold(struct finder *f, const char *directory)
 
 	if (length > tail && strcmp(directory + length - tail, dot_git) == 0) {
 		const char *worktree = arena_copy(f->arena, directory, length - tail);
+		int type = gitpath_type(AT_FDCWD, directory);
 
+		gitfind_missed(f, type);
 		if (!worktree)
 			f->full = true;
-		else if (gitpath_type(AT_FDCWD, directory) == DT_DIR)
+		else if (type == DT_DIR)
 			gitfind_item(f, directory, ROLE_MAIN, worktree);
-	} else if (head && gitpath_type(AT_FDCWD, head) > 0) {
+	} else if (head) {
+		int type = gitpath_type(AT_FDCWD, head);
+
+		gitfind_missed(f, type);
 		/* Its gitfile may lie behind any number of entries; its config names the work tree. */
-		gitfind_item(f, directory, ROLE_MODULE, NULL);
+		if (type > 0)
+			gitfind_item(f, directory, ROLE_MODULE, NULL);
 	}
 }
 
@@ -407,6 +422,7 @@ int review_all(struct arena *a, const char *workspace, uid_t caller, struct time
 	}
 	*ret_rules = f->rules;
 	*ret_count = f->rule_count;
-	return f->full ? error_set(e, ERROR_LIMIT, "close", ENOMEM, workspace, "out of arena")
-		       : 0;
+	if (f->full)
+		return error_set(e, ERROR_LIMIT, "close", ENOMEM, workspace, "out of arena");
+	return f->missed;
 }

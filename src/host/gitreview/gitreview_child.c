@@ -58,6 +58,8 @@ static int wall(const struct look *l)
 	f->workspace_length = strlen(l->workspace);
 	f->since = &l->since;
 	gitfind_above(f);
+	if (f->missed < 0)
+		return f->missed;
 	for (size_t i = 0; i < l->root_count; i++)
 		places[count++] = gitpath_open(
 			AT_FDCWD, l->roots[i], O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
@@ -69,6 +71,10 @@ static int wall(const struct look *l)
 	for (size_t i = 0; i < count; i++)
 		if (places[i] >= 0)
 			places[open++] = places[i];
+		else
+			gitfind_missed(f, places[i]);
+	if (f->missed < 0)
+		return f->missed;
 	r = confined_only_below(places, open);
 	for (size_t i = 0; i < open; i++)
 		(void)close(places[i]);

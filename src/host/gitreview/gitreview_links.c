@@ -43,13 +43,11 @@ struct review_level {
 static void open_level(
 	struct review *r, struct review_level *level, int dirfd, const char *name, bool is_new)
 {
-	struct stat st;
-
 	level->list.at = level->list.length = 0;
 	level->fd = level->list.fd = gitpath_open(
 		dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
-	level->is_new = is_new || level->fd == -ENOENT ||
-		(fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && review_is_new(r, &st));
+	gitfind_missed(r->f, level->fd);
+	level->is_new = is_new || level->fd == -ENOENT || review_is_new_at(r, dirfd, name);
 }
 
 /* one_entry - @name in the level @depth, whose path is in f->path. The depth to go on at. */
@@ -124,9 +122,7 @@ static void walk(struct review *r, int dirfd, const char *path, const char *top)
 			continue;
 		}
 		f->path[level->length] = '\0';
-		if (result < 0)
-			gitfind_note(f, arena_copy(f->arena, f->path, level->length),
-				"not looked at to its end");
+		gitfind_missed(f, result);
 		fd_close(&level->fd);
 		if (depth-- == 0)
 			return;
@@ -140,13 +136,17 @@ static void look_at_name(struct review *r, int dirfd, const char *path, size_t i
 	autofd int fd = gitpath_open(
 		dirfd, names[i].directory, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
 
-	if (fd < 0 || gitpath_type(fd, names[i].name) != DT_LNK)
-		return;
-	if (!review_is_new_at(r, fd, names[i].name) &&
-		!(names[i].moved && fstat(fd, &st) == 0 && review_is_new(r, &st)))
-		return;
+	int type = fd < 0 ? fd : gitpath_type(fd, names[i].name);
 	const char *directory = gitfind_join(f, path, names[i].directory);
 
+	gitfind_missed(f, type);
+	if (type == -EACCES)
+		gitfind_locked(f, fd, directory);
+	if (type != DT_LNK)
+		return;
+	if (!review_is_new_at(r, fd, names[i].name) &&
+		!(names[i].moved && (fstat(fd, &st) < 0 || review_is_new(r, &st))))
+		return;
 	if (directory)
 		review_quarantine(r, gitfind_join(f, directory, names[i].name), link_why);
 }
@@ -164,8 +164,7 @@ static void own_entries(struct review *r, int fd, const char *path)
 	while (!f->full && (result = gitpath_next(&f->list, &name, &type)) > 0)
 		if (type == DT_LNK && review_is_new_at(r, fd, name))
 			review_quarantine(r, gitfind_join(f, path, name), link_why);
-	if (result < 0)
-		gitfind_note(f, path, "not looked at to its end");
+	gitfind_missed(f, result);
 }
 
 void review_links(struct review *r, int fd, const char *path)

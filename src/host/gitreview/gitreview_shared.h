@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -37,17 +38,21 @@ static inline bool review_is_new(const struct review *r, const struct stat *st)
 	return gitfind_is_after(&st->st_ctim, &r->since);
 }
 
+/* review_is_new_at - what is not there is not new; what is not told may be. */
 static inline bool review_is_new_at(const struct review *r, int dirfd, const char *name)
 {
 	struct stat st;
 
-	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && review_is_new(r, &st);
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno != ENOENT && errno != ENOTDIR;
+	return review_is_new(r, &st);
 }
 
 /*
  * review_all - in the child: the rules of gitreview(), GITDIR_LOCKED ones among them.
  * @since: a tick of the kernel's earlier than there.
- * Returns 0 or -errno; what was found by then is returned, too.
+ * Returns 0; or -errno, also where one look failed for a reason that is no answer (gitfind_missed()); what was found by
+ * then is returned, too.
  */
 MUST_CHECK int review_all(struct arena *a, const char *workspace, uid_t caller,
 	struct timespec since, const struct gitdir_rule *start, size_t start_count,

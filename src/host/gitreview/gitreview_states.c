@@ -139,8 +139,10 @@ static void review_state(struct review *r, int dirfd, const char *path, const ch
 	struct stat st;
 	autofd int fd = gitpath_open(dirfd, directory, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
 
-	if (fd < 0 || fstat(fd, &st) < 0 || gitpath_type(fd, name) == 0 ||
-		(!review_is_new(r, &st) && !review_is_new_at(r, fd, name)))
+	gitfind_missed(f, fd);
+	if (fd < 0 || gitpath_type(fd, name) == 0 ||
+		(fstat(fd, &st) == 0 && !review_is_new(r, &st) &&
+			!review_is_new_at(r, fd, name)))
 		return;
 	if (s ? is_tame_file(r, fd, s) : is_tame_opts(r, fd))
 		return;

@@ -216,18 +216,19 @@ static bool await_end(int pidfd, int64_t until_ns)
 	}
 }
 
-/* 0: it ended as one that has done its work. */
+/*
+ * 0: it ended as one that has done its work. It has ended, and is there to be waited for at once; but where we are
+ * traced, by strace(1) for one, only when the tracer has seen it: WNOHANG would find no child then.
+ */
 static int reap(int pidfd)
 {
 	siginfo_t info = { 0 };
 	int r;
 
 	do
-		r = waitid((idtype_t)P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG | __WALL);
+		r = waitid((idtype_t)P_PIDFD, (id_t)pidfd, &info, WEXITED | __WALL);
 	while (r < 0 && errno == EINTR);
-	return r < 0 || info.si_pid == 0 || info.si_code != CLD_EXITED || info.si_status != 0
-		? -ECHILD
-		: 0;
+	return r < 0 || info.si_code != CLD_EXITED || info.si_status != 0 ? -ECHILD : 0;
 }
 
 static int await_answer(int pidfd, int64_t deadline_ns)

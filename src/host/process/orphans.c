@@ -8,20 +8,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "box/sys.h"
+#include "host/process/process_status.h"
 #include "host/tree/beneath.h"
 
 enum {
-	STATUS_BYTES = 3072,
 	LIST_BYTES = 1024, /* few entries at once: what is listed should still be there */
 	DEPTH_MAX = 1 << 16,
 	FREEZE_MAX = 64, /* passes */
@@ -33,49 +32,23 @@ struct relative {
 	unsigned filters;
 };
 
-/* What follows @key at the start of a line of /proc/PID/status; "" where there is no such line. */
-static const char *find_value(const char *text, const char *key)
-{
-	size_t length = strlen(key);
-
-	for (; text; text = strchr(text, '\n')) {
-		text += *text == '\n';
-		if (strncmp(text, key, length) != 0)
-			continue;
-		for (text += length; *text == ' ' || *text == '\t'; text++)
-			;
-		return text;
-	}
-	return "";
-}
-
-static unsigned long find_number(const char *text, const char *key)
-{
-	unsigned long n = 0;
-
-	for (const char *at = find_value(text, key); *at >= '0' && *at <= '9'; at++)
-		n = n * 10 + (unsigned long)(*at - '0');
-	return n;
-}
-
-/* A newline in the name of a process is shown as an escape: a line is the kernel's. See: proc(5). */
+/* -ENODATA where not all of it is told: such a one cannot be judged. */
 static int look_at(pid_t pid, struct relative *ret)
 {
-	char path[64], text[STATUS_BYTES];
+	struct process_status line[] = { { .key = "State:" }, { .key = "PPid:" },
+		{ .key = "Seccomp_filters:" } };
+	int r = process_status_read(pid, line, sizeof(line) / sizeof(*line));
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	/* The whole of it comes at once where it fits: proc(5), seq_file. */
-	ssize_t size = read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	if (size <= 0)
-		return -ESRCH;
-	text[size] = '\0';
-	ret->state = *find_value(text, "State:");
-	ret->parent = (pid_t)find_number(text, "PPid:");
-	ret->filters = (unsigned)find_number(text, "Seccomp_filters:");
+	if (r < 0)
+		return r;
+	long parent = process_status_number(line[1].value, INT_MAX);
+	long filters = process_status_number(line[2].value, INT_MAX);
+
+	if (parent < 0 || filters < 0)
+		return -ENODATA;
+	*ret = (struct relative){
+		.parent = (pid_t)parent, .state = line[0].value[0], .filters = (unsigned)filters
+	};
 	return 0;
 }
 

@@ -20,6 +20,7 @@
 
 #define NAME_FORMAT ".carrel-report-%016llx"
 #define PROC_FD_SIZE 40
+#define PATIENCE_MS 10000
 
 static int refuse(struct error *e, int errnum, const char *target, const char *what)
 {
@@ -100,12 +101,24 @@ static int open_descriptor(
 	if (fd < 0)
 		return refuse(e, errno, target, "cannot keep the report's descriptor");
 	*ret = (struct report_file){ REPORT_FILE_STREAM, .fd = fd, .dirfd = -1,
-		.target = target };
+		.patience_ms = -1, .target = target };
 	return 0;
 }
 
 /* --- a path ----------------------------------------------------------------------------------- */
 
+static int refuse_unread(const struct report_file *f, struct error *e)
+{
+	int r = refuse(e, ENXIO, f->target, "nobody reads the FIFO that is the report");
+
+	error_hint(e, "begin to read it first, or let the shell wait: --report fd:3 3>FIFO");
+	return r;
+}
+
+/*
+ * Where no plan says what tools can write they may have made the FIFO, and may be its reader: neither the start nor the end waits for it without a bound.
+ * O_NONBLOCK: ENXIO where nobody reads, fifo(7).
+ */
 static int open_stream(struct report_file *f, struct error *e)
 {
 	struct stat st;
@@ -114,8 +127,11 @@ static int open_stream(struct report_file *f, struct error *e)
 		return faccessat(f->dirfd, f->name, W_OK, AT_EACCESS) < 0
 			? refuse(e, errno, f->target, "cannot open the report")
 			: 0;
-	autofd int fd = fd_open_at(f->dirfd, f->name, O_WRONLY | O_NOCTTY | O_NOFOLLOW, 0);
+	autofd int fd =
+		fd_open_at(f->dirfd, f->name, O_WRONLY | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0);
 
+	if (fd == -ENXIO)
+		return refuse_unread(f, e);
 	if (fd < 0)
 		return refuse(e, -fd, f->target, "cannot open the report");
 	/* Between fstatat and openat something else may have come: never write into that. */
@@ -123,6 +139,7 @@ static int open_stream(struct report_file *f, struct error *e)
 		return refuse(
 			e, EINVAL, f->target, "the report was replaced while it was opened");
 	f->kind = REPORT_FILE_STREAM;
+	f->patience_ms = PATIENCE_MS;
 	f->fd = take_fd(&fd);
 	return 0;
 }
@@ -328,14 +345,15 @@ int report_file_begin(struct report_file *f)
 	return f->fd < 0 ? f->fd : 0;
 }
 
-/* Waits until @fd takes more. 0 or -errno. */
-static int wait_writable(int fd)
+/* Waits until the stream takes more; no longer than it is worth. 0 or -errno. */
+static int wait_writable(const struct report_file *f)
 {
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	struct pollfd p = { .fd = f->fd, .events = POLLOUT };
+	int r = poll(&p, 1, f->patience_ms);
 
-	if (poll(&p, 1, -1) < 0 && errno != EINTR)
-		return -errno;
-	return 0;
+	if (r < 0)
+		return errno == EINTR ? 0 : -errno;
+	return r == 0 ? -ETIMEDOUT : 0;
 }
 
 int report_file_write(void *context, const void *data, size_t size)
@@ -348,7 +366,7 @@ int report_file_write(void *context, const void *data, size_t size)
 		int r = n > 0 ? 0 : n == 0 ? -EIO : -errno;
 
 		if (r == -EAGAIN)
-			r = wait_writable(f->fd);
+			r = wait_writable(f);
 		if (r < 0 && r != -EINTR)
 			return r;
 		if (n > 0) {

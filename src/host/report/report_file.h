@@ -25,10 +25,11 @@ enum report_file_kind {
 
 struct report_file {
 	enum report_file_kind kind;
-	bool dry;           /* nothing is opened or made: report_check() */
-	bool of_tools;      /* what is beside it tools may have made */
-	int fd;             /* what is written to; -1 for NAMED until report_file_begin() */
-	int dirfd;          /* O_PATH; -1 for STREAM */
+	bool dry;      /* nothing is opened or made: report_check() */
+	bool of_tools; /* what is beside it tools may have made */
+	int fd;        /* what is written to; -1 for NAMED until report_file_begin() */
+	int dirfd;     /* O_PATH; -1 for STREAM */
+	int patience_ms; /* of a STREAM that takes nothing more; -1: for ever, as it is the caller's own */
 	const char *target; /* as it was asked for; borrowed */
 	char name[256];     /* the last component of target */
 	char temp[32];      /* a name that exists beside it now; empty where there is none */
@@ -42,13 +43,13 @@ struct report_file {
  *
  * A path that does not exist or is a regular file is written to an unnamed file in the same
  * directory and put in place at the end, with the permissions an ordinary new file gets (0666 less
- * the umask). A FIFO or a character device is opened and written directly; a FIFO without a reader
- * blocks, so call this before signals are blocked. fd:N is made close-on-exec and belongs to
+ * the umask). A FIFO or a character device is opened and written directly, and neither
+ * opening nor writing waits for ever: a FIFO that nobody reads is refused. fd:N is made close-on-exec and belongs to
  * @ret from here on (fd:2 is duplicated). Descriptors with close-on-exec set were not given by
  * the caller and are refused: call this before inherited descriptors are closed.
  *
  * Returns 0, or -errno with @e (ERROR_REPORT): EINVAL (empty, fd:0, fd:1, not a number, a block
- * device or a socket), EBADF (not open for writing), EISDIR, ELOOP (a symbolic link), EACCES, ...
+ * device or a socket), ENXIO (a FIFO without a reader), EBADF (not open for writing), EISDIR, ELOOP (a symbolic link), EACCES, ...
  * See: open(2) O_TMPFILE, path_resolution(7).
  */
 MUST_CHECK int report_open(const char *target, const struct toolplace *place,
@@ -70,7 +71,7 @@ MUST_CHECK int report_file_begin(struct report_file *f);
 
 /*
  * report_file_write - a `write` for json_init(), @context is the struct report_file. Waits where a
- * non-blocking stream is full. 0 or -errno (EPIPE, ENOSPC, ...; the caller blocks SIGPIPE, SIGXFSZ).
+ * non-blocking stream is full, patience_ms at most each time. 0 or -errno (EPIPE, ENOSPC, ETIMEDOUT, ...; the caller blocks SIGPIPE, SIGXFSZ).
  */
 int report_file_write(void *context, const void *data, size_t size);
 

@@ -17,7 +17,7 @@
 enum { SETTINGS_MAX = 16 };
 
 struct scenario {
-	const char *carrel, *root, *base, *host, *hidden, *report, *marker;
+	const char *carrel, *root, *base, *host, *hidden, *report, *marker, *protected_name;
 	char *const *settings;
 	char id[64];
 	FILE *notes;
@@ -117,7 +117,7 @@ static void execute(struct scenario *s)
 	const char *const witness[] = { s->carrel, "exec", "-s", s->id, "--", s->marker,
 		"--witness", NULL };
 	const char *const marker[] = { s->carrel, "exec", "-s", s->id, "--", s->marker, s->host,
-		"", NULL };
+		s->protected_name, NULL };
 	char text[64];
 	int in[2], out[2];
 
@@ -163,7 +163,7 @@ int live_scenario(int argc, char **argv)
 {
 	char path[512];
 
-	if (argc < 7)
+	if (argc < 8)
 		return 2;
 	struct scenario s = { .carrel = argv[0],
 		.root = argv[1],
@@ -172,7 +172,8 @@ int live_scenario(int argc, char **argv)
 		.hidden = argv[4],
 		.report = argv[5],
 		.marker = argv[6],
-		.settings = argv + 7 };
+		.protected_name = argv[7],
+		.settings = argv + 8 };
 	(void)snprintf(path, sizeof(path), "%.400s/notes", s.root);
 	s.notes = fopen(path, "we");
 	if (!s.notes)

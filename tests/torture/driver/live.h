@@ -12,7 +12,7 @@
 
 #include "verdict.h"
 
-/* live_scenario - @argv: CARREL ROOT BASE HOST HIDDEN REPORT MARKER [SETTING...]. Its exit status. */
+/* live_scenario - @argv: CARREL ROOT BASE HOST HIDDEN REPORT MARKER PROTECTED-NAME [SETTING...]. Its exit status. */
 int live_scenario(int argc, char **argv);
 
 /* As verdict_good() and verdict(), of verdict.h. */

@@ -182,7 +182,7 @@ static bool check_others(struct live *l)
 
 	if (l->hit &&
 		(l->hit->kind == KIND_SUPERVISOR || l->hit->kind == KIND_INIT ||
-			l->hit->kind == KIND_HELPER))
+			l->hit->kind == KIND_HELPER || l->hit->kind == KIND_READER))
 		return true;
 	if (l->witness != ABSENT && !unharmed && !hit_is_of(l, l->commands[1], "0.2"))
 		return bad(l, "another execution was harmed");
@@ -190,6 +190,20 @@ static bool check_others(struct live *l)
 		return bad(
 			l, "the marker was harmed by what befell another: status %d", l->exec);
 	return true;
+}
+
+/* The supervisor that quarantines: where it, or a client, was hit gc comes after it, and the next start. */
+static bool check_git(struct live *l)
+{
+	bool reads = is_hit(l, KIND_READER) || is_hit(l, KIND_HELPER);
+	bool standing = l->hit && !reads && (l->exec != 0 || l->end != 0);
+
+	if (!l->w->git)
+		return true;
+	if (!verdict_git(l->left, l->good, standing, l->why, l->size))
+		return false;
+	return l->exec != 0 || l->end != 0 || l->left->quarantined ||
+		bad(l, "what the command left is neither there nor in quarantine");
 }
 
 static bool check_left(struct live *l)
@@ -203,6 +217,8 @@ static bool check_left(struct live *l)
 		return bad(l, "a mount is left");
 	if (strcmp(l->left->workspace, l->good->workspace) != 0 && l->exec == 0)
 		return bad(l, "the workspace is not as it was: %.200s", l->left->workspace);
+	if (!check_git(l))
+		return false;
 	if (strstr(l->left->notes, "stray ") && !shot(l) && !is_hit(l, KIND_CLIENT))
 		return bad(l, "the start failed, and its session lives");
 	if (well && strstr(l->left->notes, "left "))

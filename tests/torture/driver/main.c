@@ -2,12 +2,13 @@
  * main.c - the torture driver: every system call of a launch failed in turn, every process killed at
  * each of its calls.
  *
- *     inject [-j WORKERS] [-e ERRNO[,ERRNO...]|-k] [-o ROLE] [-p PATH:INDEX] [-a NAME] [-l] [-n COUNT] \
+ *     inject [-j WORKERS] [-e ERRNO[,ERRNO...]|-k] [-o ROLE] [-p PATH:INDEX] [-a NAME|-g] [-l] [-n COUNT] \
  *         DIRECTORY CARREL MARKER [SETTING...]
  *
  *     -e  errors to fail calls with, by name (EPERM,ENOMEM,EINTR); -k  kill instead
- *     -o  only in launcher, helper, init or payload     -p  only this one point, and show all of it
+ *     -o  only in launcher, helper, reader, init or payload     -p  only this one point, and show all of it
  *     -a  a protected name that the command makes: what must end in quarantine
+ *     -g  a repository in the workspace, in which the command leaves hooks and links: the same
  *     -l  a live session instead of a run: start, two executions, end (live.h)
  *     -n  no more than so many points, evenly spread
  *
@@ -47,15 +48,15 @@ enum {
 	SKIPPED = 77
 };
 
-static const char *const kind_names[KIND_COUNT] = { "launcher", "helper", "init", "payload",
-	"client", "supervisor", "keeper" };
+static const char *const kind_names[KIND_COUNT] = { "launcher", "helper", "reader", "init",
+	"payload", "client", "supervisor", "keeper" };
 static const char *const outcome_names[OUTCOME_COUNT] = { "as without", "refused", "told",
 	"crashed", "killed", "unreached", "VIOLATION" };
 
 struct options {
 	int errors[ERRORS_MAX];
 	unsigned error_count, workers, most;
-	bool kill, live;
+	bool kill, live, git;
 	const char *only_role, *only_point, *protected_name;
 	const char *root, *carrel, *marker;
 	const char *const *settings;
@@ -117,7 +118,7 @@ static int worker_make(struct worker *k, const struct options *o, const char *na
 
 	*k = (struct worker){ .o = o };
 	int r = world_make(&k->world, o->root, name, o->carrel, o->marker, o->protected_name,
-		o->live, o->settings);
+		o->git, o->live, o->settings);
 	if (r < 0)
 		return r;
 	k->left = need(calloc(1, sizeof(*k->left)));
@@ -125,6 +126,7 @@ static int worker_make(struct worker *k, const struct options *o, const char *na
 	k->good.view = need(calloc(1, TRACE_VIEW));
 	k->good.output = need(calloc(1, WORLD_TEXT));
 	k->good.workspace = need(calloc(1, WORLD_TEXT));
+	k->good.git = need(calloc(1, WORLD_TEXT));
 	if (sigemptyset(&child) < 0 || sigaddset(&child, SIGCHLD) < 0 ||
 		sigprocmask(SIG_BLOCK, &child, NULL) < 0 ||
 		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
@@ -190,6 +192,7 @@ static int make_reference(struct worker *k)
 	(void)snprintf(k->good.view, TRACE_VIEW, "%s", k->result.view);
 	(void)snprintf(k->good.output, WORLD_TEXT, "%s", k->left->output);
 	(void)snprintf(k->good.workspace, WORLD_TEXT, "%s", k->left->workspace);
+	(void)snprintf(k->good.git, WORLD_TEXT, "%s", k->left->git);
 	return world_clean(&k->world);
 }
 
@@ -274,9 +277,9 @@ static void tell(const struct worker *k, const struct plan_point *p, const char 
 static void show_all(const struct worker *k)
 {
 	printf("--- notes\n%s--- state\n%s", k->left->notes, k->left->state);
-	printf("--- stderr\n%s--- stdout\n%s--- report\n%s--- base\n%s--- workspace\n%s",
+	printf("--- stderr\n%s--- stdout\n%s--- report\n%s--- base\n%s--- workspace\n%s--- git\n%s",
 		k->left->messages, k->left->output, k->left->report, k->left->base,
-		k->left->workspace);
+		k->left->workspace, k->left->git);
 	for (unsigned i = 0; i < k->result.process_count; i++)
 		printf("--- process %s: %s, %u calls, wait status %#x\n",
 			k->result.processes[i].path, kind_names[k->result.processes[i].kind],
@@ -393,7 +396,7 @@ static bool read_options(struct options *o, int argc, char **argv)
 	int c;
 
 	*o = (struct options){ .workers = 2, .protected_name = "" };
-	while ((c = getopt(argc, argv, "+j:e:ko:p:a:ln:")) >= 0) {
+	while ((c = getopt(argc, argv, "+j:e:ko:p:a:gln:")) >= 0) {
 		if (c == 'j')
 			o->workers = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c == 'e' && !read_errors(o, optarg))
@@ -410,10 +413,13 @@ static bool read_options(struct options *o, int argc, char **argv)
 			o->most = (unsigned)strtoul(optarg, NULL, 10);
 		o->kill = o->kill || c == 'k';
 		o->live = o->live || c == 'l';
+		o->git = o->git || c == 'g';
 	}
 	if (argc - optind < 3 || !o->workers || o->workers > WORKERS_MAX ||
-		o->kill == (o->error_count > 0))
+		o->kill == (o->error_count > 0) || (o->git && o->protected_name[0]))
 		return false;
+	if (o->git)
+		o->protected_name = WORLD_HOOKS;
 	o->root = argv[optind];
 	o->carrel = argv[optind + 1];
 	o->marker = argv[optind + 2];
@@ -431,7 +437,7 @@ int main(int argc, char **argv)
 		return live_scenario(argc - 2, argv + 2);
 	if (!read_options(&o, argc, argv)) {
 		(void)fputs(
-			"usage: inject [-j N] -e ERRNO,...|-k [-o ROLE] [-p PATH:INDEX] [-a NAME] [-l] [-n COUNT] "
+			"usage: inject [-j N] -e ERRNO,...|-k [-o ROLE] [-p PATH:INDEX] [-a NAME|-g] [-l] [-n COUNT] "
 			"DIRECTORY CARREL MARKER [SETTING...]\n",
 			stderr);
 		return CANNOT;

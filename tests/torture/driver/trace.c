@@ -157,6 +157,8 @@ static bool at_entry(
 		p->calls[p->count++] = (uint16_t)number;
 	else
 		t->result->overflow = true;
+	if (number == SYS_seccomp && p->kind == KIND_HELPER)
+		p->kind = KIND_READER;
 	if (!is_point(t, p, index))
 		return true;
 	t->counting = false;
@@ -211,6 +213,7 @@ static enum trace_kind kind_of(
 	case KIND_KEEPER:
 		return KIND_PAYLOAD;
 	case KIND_HELPER:
+	case KIND_READER:
 	case KIND_PAYLOAD:
 	case KIND_SUPERVISOR:
 	case KIND_COUNT:

@@ -21,6 +21,7 @@ enum { TRACE_PATH = 16, TRACE_PROCESSES = 48, TRACE_CALLS = 2048, TRACE_VIEW = 1
 enum trace_kind {
 	KIND_LAUNCHER, /* of a live session: the driver's own process that starts the clients */
 	KIND_HELPER,
+	KIND_READER, /* a helper that confines itself, to look at what tools made */
 	KIND_INIT,
 	KIND_PAYLOAD,
 	KIND_CLIENT, /* these are in live sessions only */

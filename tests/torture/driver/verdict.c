@@ -225,6 +225,66 @@ static bool check_base(struct judgement *j)
 	return !j->left->base[0] || bad(j, "left behind by gc: %.200s", j->left->base);
 }
 
+static bool has_line(const char *text, const char *line, size_t length)
+{
+	for (; *text; text += strcspn(text, "\n") + 1)
+		if (strcspn(text, "\n") == length && !strncmp(text, line, length))
+			return true;
+	return false;
+}
+
+/* The first line of @text that @other has not; NULL where it has all of them. */
+static const char *lacks(const char *other, const char *text, size_t *ret_length)
+{
+	for (; *text; text += *ret_length + 1) {
+		*ret_length = strcspn(text, "\n");
+		if (!has_line(other, text, *ret_length))
+			return text;
+	}
+	return NULL;
+}
+
+bool verdict_git(const struct world_left *left, const struct reference *good, bool standing,
+	char *ret_why, size_t size)
+{
+	size_t length = 0;
+	const char *line = standing ? NULL : lacks(good->git, left->git, &length);
+
+	if (line) {
+		(void)snprintf(ret_why, size, "git would obey .git/%.*s", (int)length, line);
+		return false;
+	}
+	for (const char *rest = good->git; (line = lacks(left->git, rest, &length));
+		rest = line + length + 1) {
+		char gone[64];
+
+		(void)snprintf(
+			gone, sizeof(gone), "/.git/%.*s\"", (int)strcspn(line, "/\n"), line);
+		if (strstr(left->report, gone))
+			continue;
+		(void)snprintf(ret_why, size, "gone is .git/%.*s", (int)length, line);
+		return false;
+	}
+	return true;
+}
+
+static bool check_git(struct judgement *j)
+{
+	/* That a child of its own could not look is no reason for the launcher to let it stand. */
+	bool reads = j->hit == KIND_READER || j->hit == KIND_HELPER;
+	bool standing = j->r->command_started && j->status != 0 && !reads;
+
+	size_t length;
+
+	if (!j->w->git)
+		return true;
+	if (!verdict_git(j->left, j->good, standing, j->why, j->size))
+		return false;
+	return !command_succeeded(j) || j->left->quarantined ||
+		lacks(j->good->git, j->left->git, &length) ||
+		bad(j, "what the command left is neither there nor in quarantine");
+}
+
 static bool check_workspace(struct judgement *j)
 {
 	char expected[WORLD_TEXT];
@@ -232,7 +292,7 @@ static bool check_workspace(struct judgement *j)
 
 	if (!strcmp(j->left->workspace, j->good->workspace)) {
 		/* What a command left at a protected path is the user's to see, not to lose. */
-		if (name[0] && command_succeeded(j) && !j->left->quarantined)
+		if (name[0] && !j->w->git && command_succeeded(j) && !j->left->quarantined)
 			return bad(j,
 				"what lay at the protected path is neither there nor in quarantine");
 		return true;
@@ -243,7 +303,8 @@ static bool check_workspace(struct judgement *j)
 		j->status != 0)
 		return true;
 	/* A command that began, and was killed with its session before it had cleared up its own file. */
-	(void)snprintf(expected, sizeof(expected), WORLD_MADE "\n%s", j->good->workspace);
+	(void)snprintf(expected, sizeof(expected), "%s" WORLD_MADE "\n%s",
+		j->w->git ? ".git/\n" : "", j->good->workspace + (j->w->git ? 6 : 0));
 	if (!strcmp(j->left->workspace, expected) && j->r->command_started &&
 		(j->launcher_shot || j->status == STATUS_CARREL))
 		return true;
@@ -261,7 +322,7 @@ static bool check_left(struct judgement *j)
 		strcmp(j->left->reports, "report.json\n") != 0 &&
 		!(j->launcher_shot && strstr(j->left->reports, ".carrel-report-")))
 		return bad(j, "left beside the report: %.200s", j->left->reports);
-	return check_workspace(j) && check_base(j);
+	return check_git(j) && check_workspace(j) && check_base(j);
 }
 
 /* -------------------------------------------------------------------------------------------- */
@@ -319,6 +380,8 @@ const char *verdict_good(const struct trace_result *r, const struct world_left *
 	static const char *const seen[] = { "begin\n", "status 0\n",
 		"secret-in-environment no\n", "interface lo\n", "workspace 0\n", "scratch 0\n",
 		"end\n" };
+	static const char *const obeyed[] = { "COMMIT_EDITMSG", "logs/HEAD", "sparse-checkout",
+		"git-rebase-todo", "hooks" };
 	static const char *const open_probes[] = { "root-write 0\n", "shadow READ\n",
 		"hidden READ\n", "read-only 0\n", "proc-1-environ READ\n", "user-namespace 0\n",
 		"network-namespace 0\n", "keyring 0\n", "vsock 0\n", "ptrace-1 0\n" };
@@ -337,6 +400,9 @@ const char *verdict_good(const struct trace_result *r, const struct world_left *
 	for (size_t i = 0; i < sizeof(open_probes) / sizeof(open_probes[0]); i++)
 		if (strstr(left->output, open_probes[i]))
 			return open_probes[i];
+	for (size_t i = 0; i < sizeof(obeyed) / sizeof(obeyed[0]); i++)
+		if (strstr(left->git, obeyed[i]))
+			return "a repository that obeys nobody";
 	/* That of a live session is about no execution. */
 	bool started = left->notes[0] || strstr(left->report, "\"started\":\"yes\"");
 	if (!left->report[0] || !started || left->base[0] || left->mounted)

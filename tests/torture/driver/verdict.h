@@ -24,6 +24,7 @@ struct reference {
 	char *view;   /* TRACE_VIEW bytes */
 	char *output; /* WORLD_TEXT bytes */
 	char *workspace;
+	char *git;
 };
 
 /*
@@ -38,6 +39,14 @@ const char *verdict_good(const struct trace_result *r, const struct world_left *
  */
 bool verdict_may_pass_over(
 	const struct trace_process *hit, const struct trace_point *point, uint64_t argument);
+
+/*
+ * verdict_git - in a repository: nothing that the command left stands in it, and nothing that was there before is gone
+ * but what can only be cleared by being read, which then is in the report's quarantine as a whole. @standing: what was left may
+ * still stand, as nobody lived who could move it, or he said that he could not. Whether all is well; else @ret_why.
+ */
+bool verdict_git(const struct world_left *left, const struct reference *good, bool standing,
+	char *ret_why, size_t size);
 
 /*
  * verdict - judge one run. May run gc. @ret_why: filled in for a violation.

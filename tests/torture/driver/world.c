@@ -67,18 +67,50 @@ static int make_directories(struct world *w)
 	return r;
 }
 
+/* With all that git wants to find, and no hooks: the command makes those. */
+static int make_repository(const struct world *w)
+{
+	static const char index[32] = "DIRC\0\0\0\2"; /* no entry, and no checksum */
+	static const struct {
+		const char *name, *text;
+		size_t size;
+	} files[] = { { "HEAD", "ref: refs/heads/main\n", 21 },
+		{ "config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n", 50 },
+		{ "index", index, sizeof(index) } };
+	static const char *const directories[] = { "", "/objects", "/refs", "/info", "/logs",
+		"/rebase-merge" };
+	char path[WORLD_PATH + 64];
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/.git%s", w->workspace, directories[i]);
+		if (mkdir(path, 0755) < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/.git/%s", w->workspace, files[i].name);
+		int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		if (fd < 0)
+			return -errno;
+		ssize_t n = write(fd, files[i].text, files[i].size);
+		(void)close(fd);
+		if (n != (ssize_t)files[i].size)
+			return -EIO;
+	}
+	return 0;
+}
+
 static void make_command_line(struct world *w, const char *const *settings)
 {
 	static const char *const run_words[] = { "run", "--report", NULL, "--scratch-base",
 		NULL, "--read", NULL, "--hide", NULL };
 	static const char *const live_words[] = { "--scenario", NULL, NULL, NULL, NULL, NULL,
-		NULL, NULL };
+		NULL, NULL, NULL };
 	const char *const run_values[] = { w->report, w->base, w->host, w->hidden };
 	const char *const live_values[] = { w->carrel, w->root, w->base, w->host, w->hidden,
-		w->report, w->marker };
+		w->report, w->marker, w->protected_name };
 	const char *const *words = w->live ? live_words : run_words;
 	const char *const *values = w->live ? live_values : run_values;
-	const size_t count = w->live ? 8 : 9;
+	const size_t count = 9;
 	size_t n = 0, value = 0;
 
 	(void)snprintf(w->hidden, sizeof(w->hidden), "%.400s/secret", w->host);
@@ -106,9 +138,12 @@ static void make_command_line(struct world *w, const char *const *settings)
 }
 
 int world_make(struct world *w, const char *root, const char *name, const char *carrel,
-	const char *marker, const char *protected_name, bool live, const char *const *settings)
+	const char *marker, const char *protected_name, bool git, bool live,
+	const char *const *settings)
 {
-	*w = (struct world){ .carrel = carrel, .protected_name = protected_name, .live = live };
+	*w = (struct world){
+		.carrel = carrel, .protected_name = protected_name, .git = git, .live = live
+	};
 	(void)snprintf(w->root, sizeof(w->root), "%.300s/%s", root, name);
 	(void)snprintf(w->workspace, sizeof(w->workspace), "%.400s/workspace", w->root);
 	(void)snprintf(w->base, sizeof(w->base), "%.400s/base", w->root);
@@ -117,6 +152,8 @@ int world_make(struct world *w, const char *root, const char *name, const char *
 	(void)snprintf(w->report, sizeof(w->report), "%.400s/report/report.json", w->root);
 	(void)snprintf(w->marker, sizeof(w->marker), "%.400s/host/marker", w->root);
 	int r = make_directories(w);
+	if (r >= 0 && git)
+		r = make_repository(w);
 	char runtime[WORLD_PATH];
 
 	(void)snprintf(runtime, sizeof(runtime), "%.400s/run", w->root);
@@ -189,6 +226,27 @@ static void list(const char *path, bool without_quarantine, char *ret_text, size
 		(void)snprintf(ret_text, size, "cannot be read: errno %d\n", errno);
 }
 
+/* Its .git, and what is in the directories where the command leaves something. */
+static void list_repository(const struct world *w, char *ret_text, size_t size)
+{
+	static const char *const names[] = { "", "logs/", "info/", "rebase-merge/" };
+	char path[WORLD_PATH + 32], text[1024];
+
+	ret_text[0] = '\0';
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/.git/%s", w->workspace, names[i]);
+		if (access(path, F_OK) < 0)
+			continue;
+		list(path, true, text, sizeof(text));
+		for (const char *at = text; *at; at += strcspn(at, "\n") + 1) {
+			size_t used = strlen(ret_text);
+
+			(void)snprintf(ret_text + used, size - used, "%s%.*s\n", names[i],
+				(int)strcspn(at, "\n"), at);
+		}
+	}
+}
+
 static void read_text(const char *path, char *ret_text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -197,6 +255,50 @@ static void read_text(const char *path, char *ret_text, size_t size)
 	ret_text[n < 0 ? 0 : n] = '\0';
 	if (fd >= 0)
 		(void)close(fd);
+}
+
+/* Whether something of that name is in the quarantine directory @path. */
+static bool holds(const char *path, const char *name)
+{
+	struct dirent **entries = NULL;
+	bool found = false;
+	int n = scandir(path, &entries, NULL, by_name);
+
+	for (int i = 0; i < n; i++) {
+		found = found || strstr(entries[i]->d_name, name);
+		free(entries[i]);
+	}
+	free(entries);
+	return found;
+}
+
+/* That of a repository lies in its .git what was taken at once, in the workspace what was at the end. */
+static bool find_both_quarantined(const struct world *w)
+{
+	bool hooks = false, link = false;
+
+	for (int in_git = 0; in_git < 2; in_git++) {
+		char directory[WORLD_PATH + 8], path[WORLD_PATH + 512];
+		struct dirent **entries = NULL;
+
+		(void)snprintf(directory, sizeof(directory), "%s%s", w->workspace,
+			in_git ? "/.git" : "");
+		int n = scandir(directory, &entries, NULL, by_name);
+		for (int i = 0; i < n; i++) {
+			(void)snprintf(
+				path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
+			if (is_quarantine(entries[i]->d_name)) {
+				/* Or renamed where it was, since no directory could be made. */
+				hooks = hooks || holds(path, "hooks") ||
+					holds(path, "pre-commit");
+				link = link || holds(path, "COMMIT_EDITMSG") ||
+					entries[i]->d_type == DT_LNK;
+			}
+			free(entries[i]);
+		}
+		free(entries);
+	}
+	return hooks && link;
 }
 
 /* Whether the protected name lies in a quarantine directory, or was renamed; with @remove it does not any more. */
@@ -258,10 +360,13 @@ void world_look(const struct world *w, struct world_left *left)
 	(void)snprintf(report_dir, sizeof(report_dir), "%.400s/report", w->root);
 	list(report_dir, false, left->reports, sizeof(left->reports));
 	list(w->workspace, true, left->workspace, sizeof(left->workspace));
+	if (w->git)
+		list_repository(w, left->git, sizeof(left->git));
 	list(w->base, true, left->base, sizeof(left->base));
 	read_text(w->report, left->report, sizeof(left->report));
 	look_at_live(w, left);
-	left->quarantined = w->protected_name[0] && find_quarantined(w, false);
+	left->quarantined = w->git ? find_both_quarantined(w)
+				   : w->protected_name[0] && find_quarantined(w, false);
 	left->mounted = find_mount(w);
 }
 
@@ -283,9 +388,10 @@ int world_clean(const struct world *w)
 	char state[WORLD_PATH], made[WORLD_PATH + 64];
 	const char *const remove[] = { "/bin/rm", "-rf", "--", w->base, protected_path, state,
 		NULL };
+	const char *name = w->protected_name[0] ? w->protected_name : "nothing-of-this-name";
 
 	(void)snprintf(protected_path, sizeof(protected_path), "%s/%s", w->workspace,
-		w->protected_name[0] ? w->protected_name : "nothing-of-this-name");
+		w->git ? ".git" : name);
 	(void)snprintf(state, sizeof(state), "%.400s/run/carrel", w->root);
 	/* Of a command that was killed before it could: the next may be killed before it begins. */
 	(void)snprintf(made, sizeof(made), "%s/" WORLD_MADE, w->workspace);
@@ -296,5 +402,7 @@ int world_clean(const struct world *w)
 		(rmdir(state) < 0 && errno != ENOENT))
 		if (run_plain(w, remove) != 0)
 			return -EIO;
-	return mkdir(w->base, 0755) < 0 && errno != EEXIST ? -errno : 0;
+	if (mkdir(w->base, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return w->git ? make_repository(w) : 0;
 }

@@ -13,6 +13,7 @@ enum { WORLD_PATH = 512, WORLD_TEXT = 16 * 1024, WORLD_ARGS = 48 };
 
 struct world {
 	const char *carrel, *protected_name;
+	bool git;  /* the workspace is a repository */
 	bool live; /* the runs are of a live session (live.h) */
 	char root[WORLD_PATH], workspace[WORLD_PATH], base[WORLD_PATH], host[WORLD_PATH],
 		home[WORLD_PATH], marker[WORLD_PATH], hidden[WORLD_PATH];
@@ -23,26 +24,31 @@ struct world {
 
 #define WORLD_MADE "made-by-the-command" /* in the workspace, by the marker, for a moment */
 
+#define WORLD_HOOKS \
+	".git/hooks" /* in a repository, the protected name: the marker makes a hook in it, and a link */
+
 /* What one run left, beside its status. Texts are NUL-terminated and cut. */
 struct world_left {
 	char output[WORLD_TEXT];    /* the command's */
 	char messages[WORLD_TEXT];  /* stderr */
 	char report[WORLD_TEXT];    /* empty: there is none */
 	char workspace[WORLD_TEXT]; /* quarantine aside */
+	char git[WORLD_TEXT];       /* its .git, quarantine aside; empty: no repository */
 	char reports[WORLD_TEXT];   /* listing of the report's directory */
 	char base[WORLD_TEXT];      /* listing of the scratch base */
 	char notes[WORLD_TEXT];     /* of a live session: how its clients ended (live.h) */
 	char state[WORLD_TEXT];     /* and the listing of its state directory */
-	bool quarantined;           /* the protected name lies in quarantine */
-	bool mounted;               /* our mount table has one of ours */
+	bool quarantined; /* the protected name lies in quarantine; of a repository: hooks and link */
+	bool mounted; /* our mount table has one of ours */
 };
 
 /*
  * world_make - directories below @root/@name and the command line of the runs.
- * @settings: further settings for `carrel run`, ended by NULL. 0 or -errno.
+ * @git: the workspace is a repository. @settings: further settings for `carrel run`, ended by NULL. 0 or -errno.
  */
 int world_make(struct world *w, const char *root, const char *name, const char *carrel,
-	const char *marker, const char *protected_name, bool live, const char *const *settings);
+	const char *marker, const char *protected_name, bool git, bool live,
+	const char *const *settings);
 
 /* world_look - fill in everything but output and messages. */
 void world_look(const struct world *w, struct world_left *left);
