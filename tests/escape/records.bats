@@ -206,7 +206,9 @@ forge_place() {
 		}
 		rm -r "$place"
 	done
-	rm -rf /tmp/.carrel-quarantine-*/"carrel-$EUID.quarantined"
+	for place in /tmp/.carrel-quarantine-*/"carrel-$EUID.quarantined"; do
+		[[ ! -O $place ]] || rm -r "${place%/*}"
+	done
 	find "$HOME" -name '.carrel-quarantine-*' -prune -exec rm -r {} +
 }
 
