@@ -917,6 +917,39 @@ static void config_reader(void **state)
 }
 
 /* Names and values that do not fit are marked, and spoil neither the next entry nor the memory. */
+static bool is_noted(const struct fixture *t, const char *why)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (t->rules[i].kind == GITDIR_NOTE && !strcmp(t->rules[i].why, why))
+			return true;
+	return false;
+}
+
+/* A git directory with a split index is listed for its parts: of any number of names only so many. */
+static void crowd_beside_a_split_index(void **state)
+{
+	static const char why[] = "has more parts of an index than are looked at";
+	struct fixture *t = *state;
+	char from[128], to[160];
+
+	/* With so many names of one part some are among the first. */
+	must(t,
+		"git init -q w; cd w; git commit -q --allow-empty -m x; echo x >f; git add f\n"
+		"git update-index --split-index; cp .git/index .git/sharedindex.0");
+	(void)snprintf(from, sizeof(from), "%s/w/.git/sharedindex.0", t->root);
+	for (int i = 1; i < 33500; i++) {
+		(void)snprintf(to, sizeof(to), "%s/w/.git/%s%d", t->root,
+			i < 4000 ? "sharedindex." : "other-", i);
+		assert_int_equal(link(from, to), 0);
+		if (i == 3999) {
+			find(t, "w");
+			assert_false(is_noted(t, why)); /* the control arm */
+		}
+	}
+	find(t, "w");
+	assert_true(is_noted(t, why));
+}
+
 static void config_long(void **state)
 {
 	struct fixture *t = *state;
@@ -1496,6 +1529,7 @@ int main(void)
 		cmocka_unit_test(times_in_whole_seconds),
 		TEST(index_reader),
 		TEST(config_reader),
+		TEST(crowd_beside_a_split_index),
 		TEST(config_long),
 	};
 

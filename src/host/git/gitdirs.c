@@ -24,6 +24,7 @@
 #define GITLINKS_MAX 512
 #define LISTED_ALL_MAX 8192         /* submodules that all .gitmodules list */
 #define ITEMS_MAX 4096              /* git directories */
+#define NAMES_MAX 32768             /* of git directories with a split index */
 #define READ_MAX_BYTES (1ULL << 30) /* of indexes; a configuration counts 16 times */
 
 /*
@@ -301,6 +302,7 @@ int gitfind_all(
 	/* In the review time is the bound: what it did not come to goes unread. */
 	f->left = f->since ? UINT64_MAX : READ_MAX_BYTES;
 	f->items_max = f->since ? SIZE_MAX : ITEMS_MAX;
+	f->names = f->since ? UINT64_MAX : NAMES_MAX;
 	f->workspace_fd = open_workspace(f, workspace);
 	if (f->workspace_fd < 0)
 		return error_set(e, ERROR_WORKSPACE, "facts", -f->workspace_fd, workspace,

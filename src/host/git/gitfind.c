@@ -169,6 +169,9 @@ int gitfind_parts(struct finder *f, int fd, const char *ret_names[GITFIND_PARTS_
 	f->list.fd = fd;
 	f->list.at = f->list.length = 0;
 	while (result > 0 && (result = gitpath_next(&f->list, &name, &type)) > 0) {
+		if (f->names == 0)
+			return -E2BIG;
+		f->names--;
 		if (strncmp(name, "sharedindex.", 12) != 0 || type != DT_REG)
 			continue;
 		if (++names_seen > PARTS_SEEN_MAX)

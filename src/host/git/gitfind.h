@@ -74,6 +74,7 @@ struct finder {
 	unsigned gitlinks; /* entries of indexes that may still be looked at */
 	unsigned listed;   /* submodules of .gitmodules, the same */
 	uint64_t left;     /* bytes that may still be read */
+	uint64_t names;    /* names that may still be listed in search of parts of indexes */
 	size_t items_max;  /* git directories that are looked at */
 	bool full;         /* the arena is; nothing found counts any more */
 	int missed; /* of the review: why not all of it could be looked at, -errno; or 0 */
@@ -121,7 +122,8 @@ static inline bool gitfind_spend_config(struct finder *f, uint64_t bytes)
 /*
  * gitfind_parts - the files sharedindex.* in the git directory @fd (at any place of its listing), each file
  * once, whatever number of names it has. Their names are in the arena.
- * Returns their number; -E2BIG where there are more than GITFIND_PARTS_MAX, or far more names than git leaves.
+ * Returns their number; -E2BIG where there are more than GITFIND_PARTS_MAX, or far more names than git leaves, of these
+ * or of any, in all such directories of a start together.
  */
 MUST_CHECK int gitfind_parts(
 	struct finder *f, int fd, const char *ret_names[GITFIND_PARTS_MAX]);

@@ -221,8 +221,10 @@ static unsigned add_points(
 		for (unsigned c = 0; c < p->count; c++) {
 			unsigned call = p->calls[c], count = o->kill ? 1 : o->error_count;
 			/* By the manual pages these never return, or always succeed. */
-			bool cannot_fail =
-				call == SYS_exit || call == SYS_exit_group || call == SYS_umask;
+			bool cannot_fail = call == SYS_exit || call == SYS_exit_group ||
+				call == SYS_umask || call == SYS_getuid ||
+				call == SYS_geteuid || call == SYS_getgid ||
+				call == SYS_getegid;
 
 			if (!wanted(o, p, c) || p->beyond || (cannot_fail && !o->kill))
 				continue;
