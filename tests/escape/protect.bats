@@ -126,6 +126,8 @@ appears() {
 	appears .helix/languages.toml 'mkdir .helix && echo evil >.helix/languages.toml'
 	appears .agents/skills/x 'mkdir -p .agents/skills && echo evil >.agents/skills/x'
 	appears .config/fish/config.fish 'mkdir -p .config/fish && echo evil >.config/fish/config.fish'
+	appears .hg/sharedpath 'mkdir .hg && echo /tmp/evil >.hg/sharedpath'
+	appears .jj/repo/config.toml 'mkdir -p .jj/repo && echo evil >.jj/repo/config.toml'
 	[[ -d $WS/.config ]]
 }
 
