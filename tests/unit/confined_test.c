@@ -30,6 +30,7 @@
 #include "base/fd.h"
 #include "host/gitreview/gitreview_shared.h"
 #include "host/process/confined.h"
+#include "host/tree/remove.h"
 #include "host/tree/plainfile.h"
 
 struct place {
@@ -65,11 +66,15 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct place *p = *state;
+	struct remove_result gone;
+	struct error e = { 0 };
 
 	(void)close(p->inside);
 	(void)close(p->other);
+	autofd int tmp = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = remove_tree(tmp, strrchr(p->root, '/') + 1, &gone, &e);
 	free(p);
-	return 0;
+	return r;
 }
 
 static int run(struct place *p, int (*work)(void *, struct answer *), int64_t ms, char *answer,
