@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "plan/path.h"
-#include "plan/tree_own.h"
+#include "plan/tree_node.h"
 
 int emit_full(struct builder *b)
 {
