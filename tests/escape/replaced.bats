@@ -33,6 +33,7 @@ teardown() {
 		until [ -e second ]; do sleep 0.02; done' 2>/dev/null &
 	first=$!
 	wait_for test -e first
+	wait_for test ! -e .vscode # or it goes while the second one begins, which then does not
 	"$CARREL" run -- sh -c ': >second
 		until [ -e ended ]; do sleep 0.02; done
 		mkdir made && echo evil >made/tasks.json && mv made .vscode && echo written' >"$T/out" &

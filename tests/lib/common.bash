@@ -211,7 +211,7 @@ left() {
 	local pid entry
 
 	for pid in $(marked); do
-		is_bats "$pid" || printf 'process %s: %s\n' "$pid" \
+		is_bats "$pid" || is_ending "$pid" || printf 'process %s: %s\n' "$pid" \
 			"$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
 	done
 	for entry in "$BASE"/carrel-* "$BASE"/.carrel*; do
@@ -220,6 +220,18 @@ left() {
 	for entry in "$HOME"/.local/state/carrel/sessions/*; do
 		[[ ! -d $entry || -e $entry/keep ]] || printf 'record %s\n' "$entry"
 	done
+}
+
+# is_ending PID: it has given its memory back, and its command line with it, and is gone in a moment.
+is_ending() {
+	local end=$((SECONDS + PATIENCE))
+
+	while [[ -e /proc/$1 && -z $(tr -d '\0' 2>/dev/null <"/proc/$1/cmdline") ]]; do
+		grep -q '^State:[[:space:]]*[ZX]' "/proc/$1/status" 2>/dev/null && return 0
+		((SECONDS < end)) || return 1
+		sleep 0.01
+	done
+	[[ ! -e /proc/$1 ]]
 }
 
 # is_bats PID: a shell of the test runner itself, forked for a substitution.
