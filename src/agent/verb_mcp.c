@@ -144,22 +144,17 @@ static void signal_came(struct watch *w, uint32_t events)
 /* After a turn: write, and wait for what is the case now. */
 static int settle(struct mcp *m)
 {
-	bool was_busy = is_busy(m);
-	int r = output_flush(&m->output);
+	int r;
 
-	if (r < 0 && r != -EAGAIN) {
-		m->gone = true;
-		return 0;
-	}
-	if (was_busy && !is_busy(m))
-		handle_lines(
-			m); /* what waited in our buffer comes before what is still outside */
-	if (output_pending(&m->output) > 0 && r == 0)
+	/* What waits in our buffer comes before what is still outside, for which we may wait in vain. */
+	do {
 		r = output_flush(&m->output);
-	if (r < 0 && r != -EAGAIN) {
-		m->gone = true;
-		return 0;
-	}
+		if (r < 0 && r != -EAGAIN) {
+			m->gone = true;
+			return 0;
+		}
+		handle_lines(m);
+	} while (r == 0 && output_pending(&m->output) > 0 && !m->gone);
 	r = loop_watch(&m->loop, &m->out, r == -EAGAIN ? EPOLLOUT : 0);
 	if (r == 0 && is_busy(m))
 		loop_forget(&m->loop, &m->in);
