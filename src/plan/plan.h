@@ -43,7 +43,8 @@ struct path_fact {
 	ino_t ino;
 	/* Hide and protect: `path` is where another mount shows what is at this one. NULL: it is what was named. */
 	const char *same_as;
-	const char *shown; /* protect: show this text in its place; NULL: the thing itself */
+	const char
+		*shown; /* protect, read: show this text in its place; NULL: the thing itself */
 	size_t parent_exists; /* absent protect: length of the leading part of `path` that exists */
 };
 

@@ -97,7 +97,7 @@ static int place_bind(struct builder *b, struct node *n, unsigned flags)
 	return r < 0 ? r : emit_attach(b, n, slot);
 }
 
-/* A protected file of which something else is shown than what is in it. */
+/* A file of which something else is shown than what is in it. */
 static int place_text(struct builder *b, struct node *n)
 {
 	const char *name = arena_format(b->plan->arena, "text%u", b->shells++);
@@ -252,7 +252,7 @@ static bool is_redundant(const struct node *n, const struct node *up)
 {
 	switch (n->kind) {
 	case NODE_BIND:
-		return up->shows_host && up->kind != NODE_OVERLAY && n->exists &&
+		return up->shows_host && up->kind != NODE_OVERLAY && n->exists && !n->shown &&
 			emit_is_part(n, up) && n->writable == up->writable &&
 			n->idmapped == up->idmapped && (!n->idmapped || n->idmap == up->idmap);
 	case NODE_PROTECT:
@@ -291,9 +291,9 @@ static int place_node(struct builder *b, struct node *n)
 
 		return r < 0 || strcmp(n->path, "/dev") != 0 ? r : furnish_dev_links(b, n);
 	}
+	case NODE_BIND:
 	case NODE_PROTECT:
 		return n->shown ? place_text(b, n) : place_bind(b, n, 0);
-	case NODE_BIND:
 	case NODE_PIN:
 		return place_bind(b, n, 0);
 	case NODE_HIDE:

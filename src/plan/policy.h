@@ -113,6 +113,9 @@ struct promote_rule {
 	struct source source;
 };
 
+/* In the place of a workspace's path: the work tree of git that holds the cwd. */
+#define WORKSPACE_GIT "git"
+
 enum workspace_mode { WORKSPACE_DIRECT, WORKSPACE_RO, WORKSPACE_OVERLAY };
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
 enum net_mode { NET_NONE, NET_HOST };
@@ -125,7 +128,7 @@ struct policy_work {
 struct policy {
 	struct text_value profile;
 
-	struct text_value workspace; /* default: the cwd */
+	struct text_value workspace; /* default: the cwd; or WORKSPACE_GIT */
 	enum workspace_mode workspace_mode;
 	struct source workspace_mode_source;
 	struct path_rule *paths; /* weakest layer first; inside a layer in line order */
@@ -137,7 +140,7 @@ struct policy {
 	size_t scratch_env_count;
 	struct flag_value keep;
 	struct number_value keep_for_ms;
-	struct promote_rule *promotes; /* after success, in this order */
+	struct promote_rule *promotes;         /* after success, in this order */
 	size_t promote_count;
 	struct promote_rule *promote_tos; /* where artifacts may go, beside the workspace */
 	size_t promote_to_count;

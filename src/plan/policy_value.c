@@ -388,6 +388,11 @@ int policy_add_value(struct policy_place *at, const struct setting *s, const cha
 
 	switch (s->kind) {
 	case KIND_PATH_EARLY:
+		/* A word, no path: which work tree it is the machine says. */
+		r = s->id == SETTING_WORKSPACE && !strcmp(word, WORKSPACE_GIT)
+			? keep_text(at, word, &l)
+			: template_path(at, word, false, NULL, &l.text);
+		break;
 	case KIND_PATH_LATE:
 	case KIND_POLICY_FILE:
 	case KIND_DIRS:

@@ -44,8 +44,8 @@ const char *const settings_walls[] = {
 const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_WORKSPACE] = {
 	SETTING(WORKSPACE, "workspace", FILES, PATH_EARLY, LAST, FIXED), AT(workspace),
-	.placeholder = "DIR",
-	.help = "the project, writable; default: the current directory",
+	.placeholder = "DIR|git",
+	.help = "the project, writable: the current directory; git: its work tree",
 },
 [SETTING_WORKSPACE_MODE] = {
 	SETTING(WORKSPACE_MODE, "workspace-mode", FILES, ENUM, LAST, RANK),

@@ -19,7 +19,7 @@ static struct node node_from_rule(const struct path_fact *f)
 
 	switch (f->rule->kind) {
 	case PATH_READ:
-		n.why = "readable";
+		n.why = f->shown ? "who the user is to git, and nothing else" : "readable";
 		if (!strcmp(f->path, "/"))
 			n.kind = NODE_HOST_ROOT;
 		break;

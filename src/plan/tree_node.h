@@ -31,7 +31,7 @@ struct node {
 	enum node_kind kind;
 	const char *path;   /* where it is seen */
 	const char *source; /* what is shown; the target of a link */
-	const char *shown;  /* protect: a text to show in its place, or NULL */
+	const char *shown;  /* bind, protect: a text to show in its place, or NULL */
 	bool writable;
 	bool is_dir;
 	bool is_link;        /* protect: the thing itself is a symbolic link */

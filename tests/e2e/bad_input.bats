@@ -96,6 +96,17 @@ refused() {
 	refused 'refused as a workspace'
 }
 
+@test "workspace git beside a directory of that name: which one is asked" {
+	mkdir git
+	carrel run --workspace git -- true
+	assert_status 125
+	assert_matches "$stderr" 'there is a directory of that name: git'
+	assert_matches "$stderr" 'hint: write ./git for the directory'
+	carrel run --workspace ./git -- sh -c 'echo $CARREL_WORKSPACE'
+	assert_status 0
+	assert_output "$WS/git"
+}
+
 @test "a directory above the home is refused as well" {
 	refused 'refused as a workspace' --workspace "$T"
 }

@@ -21,6 +21,7 @@
 #include "host/facts/home.h"
 #include "host/facts/identity.h"
 #include "host/facts/resolve.h"
+#include "host/git/gittop.h"
 #include "plan/path.h"
 
 const char *facts_env(const char *const *environment, const char *name)
@@ -100,20 +101,73 @@ static bool is_system_directory(const char *path)
 	return false;
 }
 
+static bool is_refused(const struct facts *f, const char *path)
+{
+	return is_system_directory(path) || (f->home && path_below(path, f->home));
+}
+
+static int fail_work_tree(int r, const char *on, struct error *e)
+{
+	r = error_set(e, ERROR_WORKSPACE, "facts", r == -EPERM ? 0 : -r, on,
+		r == -EPERM ? "the git work tree belongs to somebody else"
+			    : "cannot look for the git work tree");
+	error_hint(e, "name the directory with --workspace");
+	return r;
+}
+
+int facts_work_tree(const struct facts *f, struct arena *a, const char **ret, struct error *e)
+{
+	const char *top = NULL;
+	int r = f->cwd ? gittop_find(a, f->cwd, f->uid, &top) : 0;
+
+	*ret = f->cwd;
+	/* A home that is a repository is not what somebody means in one of its directories. */
+	if (r == 0 || (top && is_refused(f, top)))
+		return 0;
+	if (r < 0)
+		return fail_work_tree(r, top ? top : f->cwd, e);
+	*ret = top;
+	return 0;
+}
+
+/* What was asked for: a path, or the word for a work tree. Before there was that word it named a directory. */
+static int choose_workspace(const struct facts *f, struct arena *a, const struct policy *policy,
+	const char **ret, struct error *e)
+{
+	const struct text_value *v = &policy->workspace;
+	struct stat st;
+
+	*ret = v->value ? v->value : f->cwd;
+	if (!v->value || strcmp(v->value, WORKSPACE_GIT) != 0)
+		return 0;
+	if (v->source.layer == LAYER_COMMAND && stat(WORKSPACE_GIT, &st) == 0 &&
+		S_ISDIR(st.st_mode)) {
+		int r = error_set(e, ERROR_WORKSPACE, "facts", 0, WORKSPACE_GIT,
+			"the workspace is a word here, and there is a directory of that name");
+		error_hint(e, "write ./git for the directory, or name the work tree's path");
+		return r;
+	}
+	return facts_work_tree(f, a, ret, e);
+}
+
 static int find_workspace(
 	struct facts *f, struct resolver *res, const struct policy *policy, struct error *e)
 {
-	const char *asked = policy->workspace.value ? policy->workspace.value : f->cwd;
+	const char *asked;
 	struct resolved found;
+	int r = choose_workspace(f, res->arena, policy, &asked, e);
+
+	if (r < 0)
+		return r;
 
 	if (!asked) {
-		int r = error_set(e, ERROR_WORKSPACE, "facts", ENOENT, NULL,
+		r = error_set(e, ERROR_WORKSPACE, "facts", ENOENT, NULL,
 			"the working directory is gone, and no workspace is named");
 		error_hint(
 			e, "change to a directory that exists, or name one with --workspace");
 		return r;
 	}
-	int r = resolve_path(res, asked, 0, &found);
+	r = resolve_path(res, asked, 0, &found);
 	if (r < 0)
 		return error_set(
 			e, ERROR_WORKSPACE, "facts", -r, asked, "cannot look at the workspace");
@@ -123,7 +177,7 @@ static int find_workspace(
 	if (!S_ISDIR(found.st.st_mode))
 		return error_set(e, ERROR_WORKSPACE, "facts", ENOTDIR, asked,
 			"the workspace is not a directory");
-	if (is_system_directory(found.path) || (f->home && path_below(found.path, f->home)))
+	if (is_refused(f, found.path))
 		return workspace_refused(found.path, e);
 	if (policy->workspace_mode == WORKSPACE_DIRECT &&
 		faccessat(AT_FDCWD, found.path, W_OK | X_OK, AT_EACCESS) < 0) {

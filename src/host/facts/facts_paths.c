@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "host/facts/facts_cover.h"
+#include "host/facts/facts_gituser.h"
 #include "host/facts/facts_mounts.h"
 #include "host/facts/match.h"
 #include "host/facts/resolve.h"
@@ -325,6 +326,8 @@ int facts_paths(struct facts *facts, struct arena *a, struct policy *policy, str
 		r = facts_mounts(facts, a, policy, e);
 	if (r >= 0)
 		r = find_links(&f);
+	if (r >= 0 && facts->privileged && facts_gituser(facts, &f.res) < 0)
+		r = no_memory(&f);
 	if (r >= 0 && facts->privileged)
 		r = find_closed(&f);
 	if (r >= 0 && facts_seats(facts, a) < 0)

@@ -105,7 +105,8 @@ static int check_loaded(
 static int place_workspace(
 	struct prepared *p, const struct policy_resolver *res, struct error *e)
 {
-	const char *asked = p->policy.workspace.value ? p->policy.workspace.value : res->cwd;
+	const char *value = p->policy.workspace.value;
+	const char *asked = value && strcmp(value, WORKSPACE_GIT) != 0 ? value : res->cwd;
 	const char *home = res->names->home;
 
 	p->facts.workspace = asked ? arena_copy(&p->arena, asked, strlen(asked)) : NULL;

@@ -22,6 +22,7 @@
 #include "host/launch/finish.h"
 #include "host/launch/launch.h"
 #include "host/launch/limits.h"
+#include "host/launch/notes.h"
 #include "host/launch/prepare.h"
 #include "host/launch/supervise.h"
 #include "host/machine/explain.h"
@@ -264,6 +265,8 @@ static int finish(struct run *run, int status)
 		sweeper_start(run->p->records, "");
 	if (run->error.code != ERROR_NONE)
 		say_error(&run->error);
+	else if (status != 0 && run->outcome.started == STARTED_YES && !run->outcome.timed_out)
+		notes_work_tree(run->p, run->p->argv);
 	/* While the kernel takes init down, whose end is waited for last. */
 	prepare_free(run->p);
 	launch_kill(&run->launch);

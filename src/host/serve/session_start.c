@@ -27,6 +27,7 @@
 #include "host/launch/finish.h"
 #include "host/launch/launch.h"
 #include "host/launch/limits.h"
+#include "host/launch/notes.h"
 #include "host/launch/prepare.h"
 #include "host/process/signals.h"
 #include "host/promote/promote_guard.h"
@@ -133,6 +134,7 @@ static void say_ready(void *context)
 	int r = s->flags[FLAG_JSON].given ? print_json(f) : print_text(f);
 
 	(void)r; /* the session is there, whether somebody reads about it or not */
+	notes_work_tree(s->p, NULL);
 	sweeper_start(s->p->records, session_id(f->session_name));
 	if (s->said < 0)
 		return;
@@ -412,13 +414,14 @@ static int supervise_in_this_process(
 
 /* --- background ------------------------------------------------------------------------------ */
 
-static void say_lost(const char *what, int errnum)
+static int say_failed(enum error_code code, const char *what, int errnum)
 {
 	struct error e = { 0 };
-	int r = error_set(&e, ERROR_PROTOCOL, "launch", errnum, NULL, "%s", what);
+	int r = error_set(&e, code, "launch", errnum, NULL, "%s", what);
 
 	(void)r; /* told here */
 	say_error(&e);
+	return STATUS_CARREL;
 }
 
 /* What went wrong in the supervisor it has said on stderr, unless it was killed, or ended well. */
@@ -434,19 +437,11 @@ static int wait_for_word(int fd, pid_t pid)
 	if (n == 1)
 		return status;
 	if (n < 0)
-		say_lost("whether the session began cannot be learnt", errno);
-	else if (waitpid(pid, &end, 0) != pid || !WIFEXITED(end) || WEXITSTATUS(end) == 0)
-		say_lost("the session ended before it was told that it had begun", 0);
-	return STATUS_CARREL;
-}
-
-static int say_cannot(const char *what, int number)
-{
-	struct error e = { 0 };
-	int r = error_set(&e, ERROR_LIMIT, "launch", number, NULL, "%s", what);
-
-	(void)r; /* told here */
-	say_error(&e);
+		return say_failed(
+			ERROR_PROTOCOL, "whether the session began cannot be learnt", errno);
+	if (waitpid(pid, &end, 0) != pid || !WIFEXITED(end) || WEXITSTATUS(end) == 0)
+		return say_failed(ERROR_PROTOCOL,
+			"the session ended before it was told that it had begun", 0);
 	return STATUS_CARREL;
 }
 
@@ -456,7 +451,7 @@ static int in_background(
 	int said[2];
 
 	if (pipe2(said, O_CLOEXEC) < 0)
-		return say_cannot("cannot begin", errno);
+		return say_failed(ERROR_LIMIT, "cannot begin", errno);
 	pid_t pid = fork();
 	if (pid == 0) {
 		(void)close(said[0]);
@@ -464,7 +459,8 @@ static int in_background(
 		_exit(supervise_in_this_process(argc, argv, first, environment, said[1]));
 	}
 	(void)close(said[1]);
-	int status = pid < 0 ? say_cannot("cannot fork", errno) : wait_for_word(said[0], pid);
+	int status = pid < 0 ? say_failed(ERROR_LIMIT, "cannot fork", errno)
+			     : wait_for_word(said[0], pid);
 	(void)close(said[0]);
 	return status;
 }

@@ -1,0 +1,115 @@
+/*
+ * facts_gituser.c - see facts_gituser.h.
+ *
+ * Runs in: the launcher and carrel-policy, outside.
+ */
+#include "host/facts/facts_gituser.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "host/facts/facts.h"
+#include "host/facts/facts_cover.h"
+#include "host/git/gitidentity.h"
+#include "plan/path.h"
+
+/* Places that are never the host's inside, and the workspace, which has what is in it. */
+static bool is_own(const struct facts *facts, const char *path)
+{
+	const char *const own[] = { facts->workspace, facts->scratch_base, facts->runtime_dir,
+		facts->state_dir };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (own[i] && path_below(own[i], path))
+			return true;
+	for (int i = SYSTEM_PROC; i <= SYSTEM_VAR_TMP; i++)
+		if (facts->system[i].exists && path_below(facts->system[i].path, path))
+			return true;
+	return false;
+}
+
+/* The machine is shown as it is, and no line is about this place or one around it. */
+static bool is_shown_as_is(const struct facts *facts, const char *path)
+{
+	bool root = false;
+
+	for (size_t i = 0; i < facts->path_count; i++) {
+		const struct path_fact *f = &facts->paths[i];
+
+		if (!strcmp(f->path, "/") && f->rule->kind == PATH_READ)
+			root = true;
+		else if (path_below(f->path, path))
+			return false;
+	}
+	return root && !is_own(facts, path);
+}
+
+/* Whether a uid that nobody else is can read it: the file's mode, and that of each directory above. */
+static bool is_open(struct arena *a, const char *path, mode_t mode)
+{
+	char *part = arena_copy(a, path, strlen(path));
+	struct stat st;
+
+	if (!part || !(mode & S_IROTH))
+		return false;
+	for (char *slash = strrchr(part, '/'); slash && slash != part;
+		slash = strrchr(part, '/')) {
+		*slash = '\0';
+		if (stat(part, &st) < 0 || !(st.st_mode & S_IXOTH))
+			return false;
+	}
+	return true;
+}
+
+static int add(struct facts *facts, struct arena *a, const char *path, const char *text)
+{
+	struct path_rule *rule = arena_alloc(a, sizeof(*rule));
+
+	if (!rule)
+		return -ENOMEM;
+	*rule = (struct path_rule){ .kind = PATH_READ,
+		.optional = true,
+		.path = path,
+		.source = { .layer = LAYER_DEFAULT, .file = "git" } };
+	const struct path_fact fact = { .rule = rule,
+		.path = path,
+		.source = path,
+		.exists = true,
+		.dest_exists = true,
+		.mode = S_IFREG | 0444,
+		.shown = text,
+		.parent_exists = strlen(path) };
+
+	return facts_add(facts, a, &fact);
+}
+
+static int look_at(struct facts *facts, struct resolver *res, const char *dir, const char *name)
+{
+	const char *asked = dir ? arena_join(res->arena, dir, '/', name) : NULL;
+	const char *text = NULL;
+	struct resolved found;
+
+	if (!asked)
+		return dir ? -ENOMEM : 0;
+	/* A link is followed, as git does; what it leads to is shown in its place. */
+	if (resolve_is_absent(res, asked) || resolve_path(res, asked, 0, &found) < 0 ||
+		!found.exists || !S_ISREG(found.st.st_mode) ||
+		is_open(res->arena, found.path, found.st.st_mode))
+		return 0;
+	if (!is_shown_as_is(facts, found.path))
+		return 0;
+	int r = gitidentity_read(res->arena, found.path, facts->uid, &text);
+	return r < 0 || !text ? r : add(facts, res->arena, found.path, text);
+}
+
+int facts_gituser(struct facts *facts, struct resolver *resolver)
+{
+	const char *config = facts_env(facts->environ, "XDG_CONFIG_HOME");
+
+	if (!config || config[0] != '/')
+		config = facts->home ? arena_join(resolver->arena, facts->home, '/', ".config")
+				     : NULL;
+	int r = look_at(facts, resolver, config, "git/config");
+	return r < 0 ? r : look_at(facts, resolver, facts->home, ".gitconfig");
+}

@@ -1,0 +1,18 @@
+/*
+ * facts_gituser.h - root's sessions run as a uid that cannot read root's own files: who root is to git they are told.
+ *
+ * Runs in: the launcher and carrel-policy, outside. May not: change anything.
+ */
+#pragma once
+
+#include "host/facts/resolve.h"
+#include "plan/plan.h"
+
+/*
+ * facts_gituser - add a fact for each configuration of the caller's (~/.gitconfig, $XDG_CONFIG_HOME/git/config) that
+ * would be seen if the session had the caller's uid, and cannot be read with the one it has: a file that holds name,
+ * e-mail, default branch and aliases alone (host/git/gitidentity.h).
+ * After the rules, before the closed directories. Nothing is added where a rule says something of that place.
+ * Returns 0 or -ENOMEM.
+ */
+MUST_CHECK int facts_gituser(struct facts *facts, struct resolver *resolver);

@@ -1,0 +1,61 @@
+/*
+ * notes.c - see notes.h.
+ *
+ * Runs in: the launcher, when the session is over.
+ */
+#include "host/launch/notes.h"
+
+#include <string.h>
+
+#include "base/say.h"
+#include "host/facts/facts.h"
+#include "plan/path.h"
+
+enum { ARENA_SIZE = 1 << 20 };
+
+static bool is_in_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		(c && strchr("._-", c));
+}
+
+/* `git`, `/usr/bin/git`, or a line of a shell's that has it as a word. */
+static bool names_git(const char *text)
+{
+	for (const char *at = text; (at = strstr(at, "git")); at += 3)
+		if ((at == text || !is_in_word(at[-1])) && (!at[3] || at[3] == ' '))
+			return true;
+	return false;
+}
+
+static bool any_names_git(const char *const *words)
+{
+	for (; *words; words++)
+		if (names_git(*words))
+			return true;
+	return false;
+}
+
+void notes_work_tree(const struct prepared *p, const char *const *failed)
+{
+	const struct facts *f = &p->facts;
+	const struct policy *policy = &p->policy;
+	struct error line = { 0 }, ignored = { 0 };
+	struct arena arena; /* the plan's is sealed */
+	const char *top = NULL;
+
+	if (policy->quiet.on || policy->workspace.value || !f->workspace ||
+		policy->workspace_mode != WORKSPACE_DIRECT ||
+		(failed && !any_names_git(failed)) || arena_init(&arena, ARENA_SIZE) < 0)
+		return;
+	if (facts_work_tree(f, &arena, &top, &ignored) == 0 && top &&
+		strcmp(top, f->workspace) != 0 && path_below(top, f->workspace)) {
+		int r = error_set(&line, ERROR_WORKSPACE, "close", 0, top,
+			"the workspace is a part of a git work tree, whose .git cannot be written");
+
+		error_hint(&line, "with --workspace git the workspace is all of %s", top);
+		(void)r; /* said here */
+		(void)say_error(&line);
+	}
+	arena_free(&arena);
+}

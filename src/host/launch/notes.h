@@ -1,0 +1,18 @@
+/*
+ * notes.h - what a user is told at the end of a run that is no error: why something may not have worked as meant, and
+ * the option that changes it.
+ *
+ * Runs in: the launcher, when the session is over. May not: change a status, say anything where the policy says `quiet`.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "host/launch/prepare.h"
+
+/*
+ * notes_work_tree - the workspace is a directory inside of a git work tree because the caller worked there, and git
+ * cannot write `.git` from it. @failed: a command of the run, or NULL: say it in any case. Costs nothing where the
+ * workspace was chosen, or the command does not name git.
+ */
+void notes_work_tree(const struct prepared *p, const char *const *failed);
