@@ -15,6 +15,7 @@
 #include "client/exec.h"
 #include "client/promote.h"
 #include "client/prompt.h"
+#include "client/quarantine.h"
 #include "client/read.h"
 #include "client/scratch.h"
 #include "client/session.h"
@@ -47,6 +48,8 @@ static const struct verb verbs[] = {
 	{ "read", NULL, read_command, "print a part of a file, as a live session sees it" },
 	{ "scratch", NULL, scratch_command, "the scratch of a live session, from outside" },
 	{ "promote", NULL, promote_command, "move artifacts out of a scratch, to keep them" },
+	{ "quarantine", NULL, quarantine_command,
+		"what was moved away from protected paths: look, restore, remove" },
 	{ "prompt", NULL, prompt_command, "what a model has to know about its session" },
 	{ "gc", NULL, sweep_command, "remove what killed sessions left behind" },
 	{ "plan", "carrel-policy", NULL, "show what `run` would do, operation by operation" },

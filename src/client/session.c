@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "client/find.h"
 #include "client/options.h"
+#include "client/quarantine_shelf.h"
 #include "host/serve/session_start.h"
 
 enum { PATIENCE_S = 5 };
@@ -87,6 +88,24 @@ static __attribute__((noinline)) int list_one(const struct state_session *found,
 	return r < 0 ? r : 1;
 }
 
+/* What sessions left behind that somebody has to look at, of those that are over as well. */
+static void tell_quarantine(const char *const *environment)
+{
+	size_t count = quarantine_shelf_size(environment);
+	struct error line = { 0 };
+
+	if (count == 0)
+		return;
+	int r = error_set(&line, ERROR_PATH, "session", 0, NULL,
+		count == 1 ? "%zu path that a tool made is in quarantine"
+			   : "%zu paths that tools made are in quarantine",
+		count);
+
+	error_hint(&line, "carrel quarantine list");
+	(void)r; /* said here */
+	(void)say_error(&line);
+}
+
 static int list(const char *const *environment, bool json, struct error *e)
 {
 	struct control_message *answer = malloc(sizeof(*answer));
@@ -109,6 +128,8 @@ static int list(const char *const *environment, bool json, struct error *e)
 		r = put("]\n", 2);
 	state_close(&state);
 	free(answer);
+	if (r >= 0 && !json)
+		tell_quarantine(environment);
 	return r < 0
 		? error_set(e, ERROR_INTERNAL, "session", -r, NULL, "cannot list the sessions")
 		: 0;

@@ -140,6 +140,7 @@ struct policy {
 	size_t scratch_env_count;
 	struct flag_value keep;
 	struct number_value keep_for_ms;
+	struct number_value quarantine_for_ms; /* default: 30 days */
 	struct promote_rule *promotes;         /* after success, in this order */
 	size_t promote_count;
 	struct promote_rule *promote_tos; /* where artifacts may go, beside the workspace */

@@ -111,6 +111,11 @@ const struct setting settings_table[SETTING_COUNT] = {
 	AT(keep_for_ms), .placeholder = "DURATION",
 	.help = "leave the scratch behind for that long",
 },
+[SETTING_QUARANTINE_FOR] = {
+	SETTING(QUARANTINE_FOR, "quarantine-for", SCRATCH, DURATION, LAST, FIXED),
+	AT(quarantine_for_ms), .placeholder = "DURATION",
+	.help = "gc removes what was quarantined after that long; default: 30d",
+},
 [SETTING_PROMOTE] = {
 	SETTING(PROMOTE, "promote", SCRATCH, PROMOTE, LIST, NO_MORE),
 	.placeholder = "GLOB:DIR",

@@ -233,6 +233,27 @@ refused() {
 	assert_nothing_left
 }
 
+@test "quarantine: words, ids and numbers that are none" {
+	carrel quarantine put
+	assert_status 125
+	assert_matches "$stderr" 'there is no such verb: put'
+	carrel quarantine restore
+	assert_status 125
+	carrel quarantine show a b
+	assert_status 125
+	carrel quarantine list --jsn
+	assert_status 125
+	carrel quarantine show ''
+	assert_status 125
+	assert_matches "$stderr" 'nothing in quarantine has this id'
+	carrel quarantine remove ../sessions nothing
+	assert_status 125
+	assert_matches "$stderr" 'has this id: \.\./sessions'
+	assert_matches "$stderr" 'has this id: nothing'
+	refused quarantine-for --quarantine-for 0
+	refused quarantine-for --quarantine-for long
+}
+
 @test "no user namespaces: the sysctl is named" {
 	need unshare
 	# In a user namespace of its own, the limit is the test's to set.

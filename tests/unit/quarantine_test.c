@@ -63,7 +63,9 @@ static int check(struct fixture *f, const struct quarantine_item *items, size_t 
 {
 	f->error = (struct error){ .code = ERROR_NONE };
 	f->result = (struct quarantine_result){ .arena = &f->arena };
-	return quarantine_check(items, count, SESSION, &f->result, &f->error);
+	static const struct quarantine_log nowhere;
+
+	return quarantine_check(items, count, SESSION, &nowhere, &f->result, &f->error);
 }
 
 /* check_one - one item whose check succeeds; @moved: whether it is to be found in quarantine. */

@@ -106,8 +106,9 @@ static void expect(const struct report *r, const char *const *parts)
 /* A session in which everything is known. */
 static struct report full_report(void)
 {
-	static const struct report_quarantine moved[] = { { "/w/.git/hooks", "/t/q/1", 1 },
-		{ "/w/" ODD, "/t/q/" ODD, 1000 } };
+	static const struct report_quarantine moved[] = { { "/w/.git/hooks", "/t/q/1", 1,
+								  NULL },
+		{ "/w/" ODD, "/t/q/" ODD, 1000, "0123456789ab" } };
 	static const struct report_promotion promoted[] = {
 		{ .source = ODD,
 			.destination = "/w/" ODD,

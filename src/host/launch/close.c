@@ -67,6 +67,9 @@ int close_quarantine(const struct plan *plan, const struct appear_watch *watch, 
 		.review = plan->policy->workspace_mode == WORKSPACE_DIRECT,
 		.deadline_ns = deadline_ns,
 		.session_id = session_id(facts->session_name),
+		.log = { .dir = AT_FDCWD,
+			.state = facts->state_dir,
+			.keep_ms = plan->policy->quarantine_for_ms.value },
 	};
 	int r = appeared_quarantine(
 		&what, arena, &report->quarantined, &report->quarantined_count, e);

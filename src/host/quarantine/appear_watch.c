@@ -47,6 +47,7 @@ struct appear_item {
 	uint64_t times;   /* it was moved */
 	const char *from; /* the first time; NULL: there was none */
 	const char *to;
+	const char *id; /* of its record; NULL: there is none */
 };
 
 struct appear_state {
@@ -147,7 +148,11 @@ static int make_state(struct appear_watch *w)
 	s->names = names;
 	s->dirs.fd = -1;
 	s->begun_ns = clock_now_ns();
-	quarantine_begin(&s->quarantine, w->plan->facts->session_name + strlen("carrel-"));
+	const struct quarantine_log log = { .dir = AT_FDCWD,
+		.state = w->plan->facts->state_dir,
+		.keep_ms = w->plan->policy->quarantine_for_ms.value };
+	quarantine_begin(
+		&s->quarantine, w->plan->facts->session_name + strlen("carrel-"), &log);
 	s->quarantine.live = true;
 	for (size_t i = 0; i < w->plan->absent_count && r >= 0; i++)
 		r = add_item(w, &w->plan->absents[i]);
@@ -185,7 +190,11 @@ static void note(struct appear_state *s, struct appear_item *it, size_t length)
 	const char *root = it->item.root;
 	it->from = arena_format(&s->arena, "%s/%.*s", root, (int)length, it->item.path);
 	it->to = arena_format(&s->arena, "%s/%s", root, s->quarantine.to);
-	moved = (struct report_quarantine){ .path = it->from, .to = it->to, .times = 1 };
+	if (s->quarantine.id[0])
+		it->id = arena_copy(&s->arena, s->quarantine.id, strlen(s->quarantine.id));
+	moved = (struct report_quarantine){
+		.path = it->from, .to = it->to, .id = it->id, .times = 1
+	};
 	if (it->from && it->to)
 		appeared_tell(&moved, 1);
 }
@@ -416,9 +425,10 @@ int appear_watch_report(const struct appear_watch *w, struct arena *arena,
 		struct report_quarantine *at = find_path(all, *count, it->from);
 		if (!at)
 			at = &all[(*count)++];
-		*at = (struct report_quarantine){
-			.path = it->from, .to = it->to, .times = at->times + it->times
-		};
+		*at = (struct report_quarantine){ .path = it->from,
+			.to = it->to,
+			.id = it->id,
+			.times = at->times + it->times };
 	}
 	*list = all;
 	return 0;

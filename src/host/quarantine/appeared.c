@@ -247,6 +247,7 @@ static int report_moves(struct closer *c, const struct quarantine_result *found,
 		}
 		moved->path = arena_format(arena, "%s/%s", m->item->root, m->from);
 		moved->to = m->to ? arena_format(arena, "%s/%s", m->item->root, m->to) : NULL;
+		moved->id = m->id;
 		moved->times = 1;
 		if (!moved->path || (m->to && !moved->to))
 			return -ENOMEM;
@@ -269,13 +270,28 @@ int appeared_quarantine(const struct appeared *what, struct arena *arena,
 	*ret_moved = NULL;
 	*ret_count = 0;
 	/* What could be listed is dealt with, whatever else failed. */
-	int checked = quarantine_check(c.items, c.count, what->session_id, &found, e);
+	int checked =
+		quarantine_check(c.items, c.count, what->session_id, &what->log, &found, e);
 	close_items(&c);
 	int reported = report_moves(&c, &found, ret_moved, ret_count);
 	if (reported < 0)
 		reported = no_memory(&c);
 	r = r < 0 ? r : replaced;
 	return r < 0 ? r : reviewed < 0 ? reviewed : checked < 0 ? checked : reported;
+}
+
+/* The line that puts it back is whole, whatever the length of the path. */
+static void hint_where(struct error *line, const struct report_quarantine *moved)
+{
+	if (!moved->id)
+		error_hint(line, "it is now %s", moved->to);
+	else if (strlen(moved->to) < sizeof(line->hint) - 100)
+		error_hint(line, "it is now %s; back with: carrel quarantine restore %s",
+			moved->to, moved->id);
+	else
+		error_hint(line,
+			"carrel quarantine show %s says where it is now; back with: carrel quarantine restore %s",
+			moved->id, moved->id);
 }
 
 void appeared_tell(const struct report_quarantine *list, size_t count)
@@ -287,7 +303,7 @@ void appeared_tell(const struct report_quarantine *list, size_t count)
 			"quarantined, since the host would obey it");
 
 		if (moved->to)
-			error_hint(&line, "it is now %s", moved->to);
+			hint_where(&line, moved);
 		else
 			error_hint(&line,
 				"it was removed: the disk has no room for another name of it");

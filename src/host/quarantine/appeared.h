@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "host/git/gitdirs.h"
+#include "host/quarantine/quarantine_record.h"
 #include "host/report/report.h"
 #include "plan/plan.h"
 
@@ -39,6 +40,7 @@ struct appeared {
 	 * another directory by now; in a session that just ended that is an error. */
 	bool dead;
 	const char *session_id; /* without "carrel-" */
+	struct quarantine_log log;
 };
 
 /*

@@ -160,10 +160,21 @@ static int is_to_go(const struct quarantine_item *item, size_t length)
 	return S_ISLNK(st.st_mode);
 }
 
-void quarantine_begin(struct quarantine *q, const char *session_id)
+void quarantine_begin(
+	struct quarantine *q, const char *session_id, const struct quarantine_log *log)
 {
 	q->place_count = 0;
-	(void)snprintf(q->name, sizeof(q->name), ".carrel-quarantine-%.20s", session_id);
+	q->log = *log;
+	(void)snprintf(q->name, sizeof(q->name), QUARANTINE_PREFIX "%.20s", session_id);
+}
+
+/* Where it is now is noted, so that it can be found and put back by what no tool can write. */
+static void note_record(struct quarantine *q, const struct quarantine_item *item, size_t length)
+{
+	q->id[0] = '\0';
+	if (q->to[0])
+		quarantine_record_write(&q->log, q->name + strlen(QUARANTINE_PREFIX),
+			item->root_fd, item->root, item->path, length, q->to, q->id);
 }
 
 int quarantine_take(struct quarantine *q, const struct quarantine_item *item,
@@ -179,6 +190,8 @@ int quarantine_take(struct quarantine *q, const struct quarantine_item *item,
 		r = 0;
 	if (r > 0)
 		r = quarantine_move(q, item, (size_t)found);
+	if (r > 0)
+		note_record(q, item, (size_t)found);
 	int closed = close_passage(&passage);
 	return r >= 0 && closed < 0 ? closed : r;
 }
@@ -200,6 +213,8 @@ static int note_move(struct check *c, const struct quarantine_item *item, size_t
 	ret->failed += result < 0;
 	if (result > 0 && c->q.to[0])
 		m.to = arena_copy(arena, c->q.to, strlen(c->q.to));
+	if (m.to && c->q.id[0])
+		m.id = arena_copy(arena, c->q.id, strlen(c->q.id));
 	if (!moves || !m.from || (result > 0 && c->q.to[0] && !m.to))
 		result = result < 0 ? result : -ENOMEM;
 	if (moves && m.from) {
@@ -225,7 +240,7 @@ bool quarantine_is_absent(struct quarantine_listing *l, struct arena *arena,
 }
 
 int quarantine_check(const struct quarantine_item *items, size_t count, const char *session_id,
-	struct quarantine_result *ret, struct error *e)
+	const struct quarantine_log *log, struct quarantine_result *ret, struct error *e)
 {
 	struct check *c = arena_alloc(ret->arena, sizeof(*c));
 	int first = 0;
@@ -235,7 +250,7 @@ int quarantine_check(const struct quarantine_item *items, size_t count, const ch
 		return error_set(e, ERROR_LIMIT, "close", ENOMEM, NULL,
 			"cannot look for what appeared at protected paths");
 	*c = (struct check){ .ret = ret, .listing = { .root_fd = -1 } };
-	quarantine_begin(&c->q, session_id);
+	quarantine_begin(&c->q, session_id, log);
 	for (size_t i = 0; i < count; i++) {
 		size_t length;
 

@@ -21,6 +21,9 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "host/facts/name_set.h"
+#include "host/quarantine/quarantine_record.h"
+
+#define QUARANTINE_PREFIX ".carrel-quarantine-"
 
 enum {
 	QUARANTINE_PLACES = 8,
@@ -55,17 +58,21 @@ struct quarantine_place {
 /* What one session moves; zeroed and then quarantine_begin(). */
 struct quarantine {
 	char name[QUARANTINE_NAME]; /* of the directories */
+	struct quarantine_log log;
 	struct quarantine_place places[QUARANTINE_PLACES];
 	unsigned place_count;
 	bool live; /* tools may still run: nothing is removed, and no work is done that they can make large */
 	char to[QUARANTINE_TO]; /* where the last one is now, relative to its root; empty: it had to be removed */
+	char id[QUARANTINE_ID + 1]; /* of its record; empty: it could not be noted */
 };
 
 /*
  * quarantine_begin - for the session with this id (20 letters and digits: more is cut). No effect on the machine.
+ * @log: where to note what is moved; copied, what it names is the caller's.
  * quarantine_end - close the descriptors. The directories stay.
  */
-void quarantine_begin(struct quarantine *q, const char *session_id);
+void quarantine_begin(
+	struct quarantine *q, const char *session_id, const struct quarantine_log *log);
 void quarantine_end(struct quarantine *q);
 
 /*
@@ -99,6 +106,7 @@ struct quarantine_move {
 	const char
 		*from; /* what appeared, relative to the root: `path` or a leading part of it */
 	const char *to; /* relative to the root; NULL: removed, see quarantine_check() */
+	const char *id; /* of its record; NULL: there is none */
 	int errnum;     /* 0: gone from where it was; otherwise it still stands */
 };
 
@@ -111,14 +119,15 @@ struct quarantine_result {
 
 /*
  * quarantine_check - look at every item when all processes of the session are dead, and move away what appeared.
- * @session_id: as above. @ret: `arena` set by the caller, all else filled in, also on failure.
+ * @session_id, @log: as above. @ret: `arena` set by the caller, all else filled in, also on failure.
  * Costs one system call for each item that is still absent, or none where a listing of the root says so. Where a
  * full disk has no room even for another name in a directory, what appeared is removed.
  * Returns 0 when no protected path stands any more, otherwise -errno of the first that does, with
  * @e filled in; all others have been dealt with. -ENOMEM: the arena is full.
  */
 MUST_CHECK int quarantine_check(const struct quarantine_item *items, size_t count,
-	const char *session_id, struct quarantine_result *ret, struct error *e);
+	const char *session_id, const struct quarantine_log *log, struct quarantine_result *ret,
+	struct error *e);
 
 /*
  * quarantine_name - a readable, unambiguous name for @path (@length bytes) that nothing obeys: '/' is %2F, and so

@@ -256,6 +256,7 @@ static void put_quarantined(struct json *j, const struct report *r)
 		json_object_begin(j);
 		put_string(j, "path", r->quarantined[i].path);
 		put_string(j, "to", r->quarantined[i].to);
+		put_string(j, "id", r->quarantined[i].id);
 		put_unsigned(j, "times", r->quarantined[i].times);
 		json_object_end(j);
 	}

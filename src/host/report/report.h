@@ -75,6 +75,7 @@ struct report_quarantine {
 		to; /* where it (the first) is now; NULL: a full disk had no room even for a name */
 	uint64_t
 		times; /* it appeared and was taken away: more than once only while the session lived */
+	const char *id; /* for `carrel quarantine`; NULL: it could not be noted */
 };
 
 /* One of stdout and stderr, where it has a budget or a bound. */

@@ -149,6 +149,10 @@ static int write_note(int record, const struct plan *plan, pid_t init)
 	pending.fd = fd;
 	pending.used = 0;
 	int r = put_init(&pending, init);
+	if (r >= 0 && plan->policy->quarantine_for_ms.set)
+		r = put(&pending, "keep");
+	if (r >= 0 && plan->policy->quarantine_for_ms.set)
+		r = put_number(&pending, plan->policy->quarantine_for_ms.value);
 	if (r >= 0 && reviewed)
 		r = put_begun(&pending, facts);
 	for (size_t i = 0; i < plan->absent_count && r >= 0; i++)
@@ -361,6 +365,8 @@ static int read_note(struct note *n)
 			break;
 		if (!strcmp(word, "init"))
 			r = read_init(n);
+		else if (!strcmp(word, "keep"))
+			r = read_number(n, INT64_MAX, &n->what.log.keep_ms);
 		else if (!strcmp(word, "begun"))
 			r = read_begun(n);
 		else if (!strcmp(word, "absent"))
@@ -399,7 +405,11 @@ int manifest_settle(int record, const char *id, struct error *e)
 {
 	struct arena a;
 	struct note note = { .arena = &a,
-		.what = { .dead = true, .caller = geteuid(), .session_id = id } };
+		.what = { .dead = true,
+			.caller = geteuid(),
+			.session_id = id,
+			/* The state directory: a record is sessions/ID in it. */
+			.log = { .dir = record, .state = "../.." } } };
 	autofd int fd = fd_open_at(record, MANIFEST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 
 	if (fd == -ENOENT)

@@ -14,7 +14,9 @@
 
 #include "base/fd.h"
 #include "base/say.h"
+#include "base/text.h"
 #include "host/cgroup/cgroup.h"
+#include "host/quarantine/quarantine_held.h"
 #include "host/session/session_sweep.h"
 #include "host/session/state_place.h"
 #include "host/session/state_sweep.h"
@@ -30,7 +32,7 @@ struct gc {
 
 static void say(const struct gc *gc, const char *what, const char *name)
 {
-	char text[NAME_MAX + 64];
+	char text[1024 + 64];
 	int length = snprintf(text, sizeof(text), "%s %s%s\n",
 		gc->dry_run ? "would remove" : "removed", what, name);
 	int r = fd_write_all(STDOUT_FILENO, text, (size_t)length);
@@ -85,6 +87,26 @@ static void keep_failure(struct gc *gc, int r, const struct error *e)
 		say_error(e);
 }
 
+static void say_quarantined(void *context, const char *path)
+{
+	char shown[1024];
+
+	(void)text_visible(&path, "\\", shown, sizeof(shown));
+	say(context, "from quarantine ", shown);
+}
+
+/* What has been in quarantine for long enough. None of it lies in a scratch base that was named. */
+static __attribute__((noinline)) void age_quarantine(struct gc *gc, int state)
+{
+	struct error e = { 0 };
+	autofd int records = gc->base ? -ENOENT : quarantine_record_open(state);
+	int r = records < 0
+		? 0
+		: quarantine_held_age(records, gc->dry_run, say_quarantined, gc, &e);
+
+	keep_failure(gc, r, &e);
+}
+
 /* The sessions that are recorded in @place. */
 static void sweep_place(struct gc *gc, const struct state_place *place)
 {
@@ -98,6 +120,7 @@ static void sweep_place(struct gc *gc, const struct state_place *place)
 	struct error e = { 0 };
 	autofd int records = state_place_sub(place, "sessions", false);
 
+	age_quarantine(gc, place->dir);
 	if (!gc->dry_run)
 		sweeper_show_notices(place->dir);
 	if (records < 0)

@@ -1,0 +1,10 @@
+/*
+ * quarantine.h - `carrel quarantine`: what appeared at protected paths and was moved away, for whom it belongs to.
+ *
+ * Runs in: the client, outside.
+ */
+#pragma once
+
+/* quarantine_command - argv[@first] is list, show, diff, restore or remove; list where there is none. */
+int quarantine_command(int argc, const char *const *argv, int first,
+	const char *const *environment, unsigned closed);
