@@ -38,7 +38,7 @@ static bool begin(struct capture *c)
 		c->kept.failed = true;
 		return false;
 	}
-	budget_save_in(&c->budget, c->dir, c->dir_path, c->name);
+	budget_save_in(&c->budget, c->dir, c->dir_path, c->name, false);
 	c->begun = true;
 	return true;
 }

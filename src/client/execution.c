@@ -190,7 +190,7 @@ static int save_output(struct execution *x)
 	if (x->results < 0)
 		return error_set(x->e, ERROR_SCRATCH, "session", -x->results, x->results_path,
 			"cannot open the directory for outputs");
-	stdio_save_in(&x->stdio, x->results, x->results_path, x->end.number);
+	stdio_save_in(&x->stdio, x->results, x->results_path, x->end.number, false);
 	return 0;
 }
 

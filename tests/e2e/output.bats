@@ -7,6 +7,8 @@ setup() {
 	common_setup
 	R=$T/report.json
 	unset PYTHONPATH PYTHONHOME
+	# What the marker adds where nothing is kept.
+	GONE='; gone with the session, --keep-for 1h leaves it'
 }
 
 expected() {
@@ -35,12 +37,12 @@ assert_same() {
 check_text() {
 	run_to --output-budget "$1" -- cat text
 	assert_status 0
-	expected "$1" "$(jq -r '.output.stdout.path' "$R")" <text >"$T/want"
+	expected "$1" "$(jq -r '.output.stdout.path' "$R")$GONE" <text >"$T/want"
 	assert_same "$T/out" "$T/want"
 	[[ $(field "$R" .output.stdout.characters) == "$(expected --count <text)" ]]
 	[[ $(field "$R" .output.stdout.bytes) == "$(stat -c %s text)" ]]
 	"$CARREL" run --quiet --output-budget "$1" --report "$R" -- cat text | cat >"$T/out"
-	expected "$1" "$(jq -r '.output.stdout.path' "$R")" <text >"$T/want"
+	expected "$1" "$(jq -r '.output.stdout.path' "$R")$GONE" <text >"$T/want"
 	assert_same "$T/out" "$T/want"
 }
 
@@ -65,16 +67,16 @@ check_text() {
 	[[ $(<"$T/out") == 0123456789abcdefghij ]]
 	printf '%s' 0123456789abcdefghijk >text
 	check_text 20
-	[[ $(<"$T/out") == $'0123456789\n... [1 chars omitted — full output saved to '"$(saved stdout)"$']\nbcdefghijk' ]]
+	[[ $(<"$T/out") == $'0123456789\n... [1 chars omitted — full output saved to '"$(saved stdout)$GONE"$']\nbcdefghijk' ]]
 	check_text 1
 	check_text 0
-	[[ $(<"$T/out") == $'... [21 chars omitted — full output saved to '"$(saved stdout)"']' ]]
+	[[ $(<"$T/out") == $'... [21 chars omitted — full output saved to '"$(saved stdout)$GONE"']' ]]
 }
 
 @test "the marker has commas and stands on a line of its own" {
 	seq 20000 >text
 	check_text 25000
-	assert_matches "$(<"$T/out")" $'\n\\.\\.\\. \\[83,894 chars omitted — full output saved to /[^]]+/tool-results/1\\.stdout\\.txt\\]\n'
+	assert_matches "$(<"$T/out")" $'\n\\.\\.\\. \\[83,894 chars omitted — full output saved to /[^]]+/tool-results/1\\.stdout\\.txt'"$GONE"$'\\]\n'
 	printf 'x%.0s' {1..100} >text
 	check_text 11
 	assert_matches "$(<"$T/out")" $'^x{6}\n\\.\\.\\. \\[89 chars .*\\]\nx{5}$'
@@ -103,7 +105,7 @@ check_text() {
 for byte in "é€😀abé€".encode():
     os.write(1, bytes([byte]))'
 	expected 4 "$(saved stdout)" <<<'' >/dev/null
-	printf 'é€😀abé€' | expected 4 "$(saved stdout)" >"$T/want"
+	printf 'é€😀abé€' | expected 4 "$(saved stdout)$GONE" >"$T/want"
 	assert_same "$T/out" "$T/want"
 }
 
@@ -147,6 +149,7 @@ for byte in "é€😀abé€".encode():
 	rm -rf "$BASE"/carrel-*
 	run_to --output-budget 100 -- seq 1000
 	[[ ! -e $(saved stdout) ]]
+	grep -qF "full output saved to $(saved stdout)$GONE]" "$T/out"
 	assert_matches "$stderr" "goes with the session: $(saved stdout)"
 	assert_matches "$stderr" 'hint: --keep-for'
 	assert_field "$R" .scratch.files 0
@@ -157,9 +160,9 @@ for byte in "é€😀abé€".encode():
 
 @test "stdout and stderr have a budget each" {
 	run_to --quiet --output-budget 10 -- sh -c 'seq 100; seq 200 >&2; echo end >&2'
-	seq 100 | expected 10 "$(saved stdout)" >"$T/want"
+	seq 100 | expected 10 "$(saved stdout)$GONE" >"$T/want"
 	assert_same "$T/out" "$T/want"
-	{ seq 200; echo end; } | expected 10 "$(saved stderr)" >"$T/want"
+	{ seq 200; echo end; } | expected 10 "$(saved stderr)$GONE" >"$T/want"
 	assert_same "$T/err" "$T/want"
 	assert_matches "$(saved stderr)" '/1\.stderr\.txt$'
 	run_to --output-budget 1000 -- sh -c 'seq 1000; echo little >&2'
@@ -184,7 +187,7 @@ for byte in "é€😀abé€".encode():
 	carrel run --merge-output --output-budget 1000 -- sh -c "$script"
 	[[ $output == "$(sh -c "$script" 2>&1)" && -z $stderr ]] || fail 'not in order'
 	run_to --quiet --merge-output --output-budget 20 -- sh -c "$script"
-	sh -c "$script" 2>&1 | expected 20 "$(saved stdout)" >"$T/want"
+	sh -c "$script" 2>&1 | expected 20 "$(saved stdout)$GONE" >"$T/want"
 	assert_same "$T/out" "$T/want"
 	[[ -z $stderr ]]
 	# without a budget it costs nothing: the caller's pipe itself
@@ -237,7 +240,7 @@ for byte in "é€😀abé€".encode():
 	cat <&"$fd" >>"$T/out"
 	exec {fd}<&-
 	wait "$LAUNCHER"
-	seq 200000 | expected 400000 "$(saved stdout)" >"$T/want"
+	seq 200000 | expected 400000 "$(saved stdout)$GONE" >"$T/want"
 	assert_same "$T/out" "$T/want"
 }
 
@@ -286,7 +289,7 @@ for byte in "é€😀abé€".encode():
 	assert_field "$R" .output.stdout.saved_bytes 102400
 	assert_valid_report "$R"
 	assert_matches "$stderr" 'more output than output-max 100K.*standard output'
-	assert_matches "$(<"$T/out")" 'chars omitted — first 102,400 of [0-9,]+ bytes saved to /[^]]*: output-max\]'
+	assert_matches "$(<"$T/out")" 'chars omitted — first 102,400 of [0-9,]+ bytes saved to /[^]]*: output-max'"$GONE"'\]'
 	# one that does not end when it is asked to
 	run_to --output-max 100K --grace 200ms -- sh -c 'trap "" TERM; exec yes'
 	assert_status 137
@@ -316,7 +319,7 @@ for byte in "é€😀abé€".encode():
 		TMPDIR=$1 "$CARREL" run --output-budget 100 --report "$2" -- sh -c "head -c 3000000 /dev/zero | tr \"\\0\" x; echo; echo the end; exit 5"
 		echo "$?"' bash "$T/small" "$R" >"$T/out" 2>"$T/err" || skip 'no second file system here'
 	[[ $(tail -n 1 "$T/out") == 5 && $(<"$T/out") == *'the end'* ]] || fail "$(<"$T/out")"
-	assert_matches "$(<"$T/out")" 'chars omitted — first [0-9,]+ of 3,000,009 bytes saved to .*: No space left on device\]'
+	assert_matches "$(<"$T/out")" 'chars omitted — first [0-9,]+ of 3,000,009 bytes saved to .*: No space left on device'"$GONE"'\]'
 	(($(grep -c 'full output could not be saved.*No space left' "$T/err") == 1))
 	assert_valid_report "$R"
 	assert_field "$R" .output.stdout.errno_name ENOSPC
@@ -332,7 +335,7 @@ for byte in "é€😀abé€".encode():
 	) >"$T/out" 2>"$T/err" || status=$?
 	assert_status 5
 	[[ $(tail -n 1 "$T/out") == 100000 ]]
-	assert_matches "$(<"$T/out")" 'first 65,536 of 588,895 bytes saved to .*: File too large\]'
+	assert_matches "$(<"$T/out")" 'first 65,536 of 588,895 bytes saved to .*: File too large'"$GONE"'\]'
 	assert_matches "$(<"$T/err")" 'could not be saved.*File too large'
 	assert_field "$R" .output.stdout.errno_name EFBIG
 	assert_field "$R" .output.stdout.saved_bytes 65536

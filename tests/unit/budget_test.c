@@ -175,7 +175,7 @@ static void check(const struct place *p, const char *data, size_t size, size_t l
 	size_t at = 0, length = expected(data, size, limit, p->path, want);
 
 	assert_int_equal(budget_init(&b, limit, UINT64_MAX), 0);
-	budget_save_in(&b, p->dir, p->path, "1.stdout.txt");
+	budget_save_in(&b, p->dir, p->path, "1.stdout.txt", false);
 	for (size_t i = 0; i < cut_count; i++) {
 		if (cuts[i] > at)
 			feed(&b, &r, data + at, cuts[i] - at);
@@ -287,7 +287,7 @@ static void test_streams(void **state)
 	struct budget b;
 
 	assert_int_equal(budget_init(&b, 20, UINT64_MAX), 0);
-	budget_save_in(&b, p->dir, p->path, "1.stdout.txt");
+	budget_save_in(&b, p->dir, p->path, "1.stdout.txt", false);
 	feed(&b, &r, "ab", 2);
 	assert_int_equal(r.size, 2);
 	feed(&b, &r, "\xe2", 1);
@@ -340,7 +340,7 @@ static void test_figure(void **state)
 static void begin(struct budget *b, const struct place *p, uint64_t limit, uint64_t max)
 {
 	assert_int_equal(budget_init(b, limit, max), 0);
-	budget_save_in(b, p->dir, p->path, "1.stdout.txt");
+	budget_save_in(b, p->dir, p->path, "1.stdout.txt", false);
 }
 
 static void assert_says(const struct result *r, const char *text)

@@ -108,7 +108,8 @@ static int save_output(struct run *run)
 	if (run->results < 0)
 		return error_set(&run->error, ERROR_SCRATCH, "session", -run->results,
 			run->results_path, "cannot open the directory for outputs");
-	stdio_save_in(&run->stdio, run->results, run->results_path, 1);
+	stdio_save_in(&run->stdio, run->results, run->results_path, 1,
+		!run->p->policy.keep.on && !run->p->policy.keep_for_ms.set);
 	return 0;
 }
 

@@ -37,8 +37,10 @@ int budget_init(struct budget *b, uint64_t limit, uint64_t max_bytes)
 	return 0;
 }
 
-void budget_save_in(struct budget *b, int dir, const char *dir_path, const char *name)
+void budget_save_in(
+	struct budget *b, int dir, const char *dir_path, const char *name, bool goes)
 {
+	b->goes = goes;
 	b->dir = dir;
 	b->dir_path = dir_path;
 	(void)snprintf(b->name, sizeof(b->name), "%s", name);

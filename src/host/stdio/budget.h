@@ -34,6 +34,7 @@ struct budget {
 	int dir;            /* borrowed: the directory of the full output; -1: there is none */
 	const char *dir_path; /* borrowed: what it is called in the marker */
 	char name[BUDGET_NAME_MAX];
+	bool goes; /* that directory is removed when the stream ends, and the marker says so */
 
 	uint64_t bytes, chars; /* what came */
 	uint64_t dropped;      /* characters beyond the bound, without a budget */
@@ -64,9 +65,11 @@ MUST_CHECK int budget_init(struct budget *b, uint64_t limit, uint64_t max_bytes)
 /*
  * budget_save_in - where the full output goes. Before the first byte; without it there is no file.
  * @dir: a descriptor of the directory, O_PATH is enough; borrowed, as is @dir_path, its path for the
- * marker. @name: of the file, e.g. "1.stdout.txt"; copied. Nothing may be there under it.
+ * marker. @name: of the file, e.g. "1.stdout.txt"; copied. Nothing may be there under it. @goes: what lies there goes
+ * when the stream ends: the marker says so.
  */
-void budget_save_in(struct budget *b, int dir, const char *dir_path, const char *name);
+void budget_save_in(
+	struct budget *b, int dir, const char *dir_path, const char *name, bool goes);
 
 /* budget_filter - @b as a filter of the pump that relays the stream. @b outlives the pump. */
 struct pump_filter budget_filter(struct budget *b);

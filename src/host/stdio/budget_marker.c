@@ -22,6 +22,8 @@ void budget_figure(uint64_t number, char ret_text[BUDGET_FIGURE_SIZE])
 	*to = '\0';
 }
 
+#define BUDGET_GOES "; gone with the session, --keep-for 1h leaves it"
+
 /* Why the file holds less than everything. */
 static const char *why_short(const struct budget *b)
 {
@@ -39,10 +41,13 @@ static int describe_file(const struct budget *b, char *ret_text, size_t size)
 		return snprintf(ret_text, size, "full output not saved%s%s",
 			b->file_error ? ": " : "",
 			b->file_error ? strerror(b->file_error) : "");
+	/* Who reads this reads it when the session is over. */
+	const char *gone = b->goes ? BUDGET_GOES : "";
 	if (b->in_file < b->bytes)
-		return snprintf(ret_text, size, "first %s of %s bytes saved to %s/%s: %s",
-			saved, all, b->dir_path, b->name, why_short(b));
-	return snprintf(ret_text, size, "full output saved to %s/%s", b->dir_path, b->name);
+		return snprintf(ret_text, size, "first %s of %s bytes saved to %s/%s: %s%s",
+			saved, all, b->dir_path, b->name, why_short(b), gone);
+	return snprintf(
+		ret_text, size, "full output saved to %s/%s%s", b->dir_path, b->name, gone);
 }
 
 size_t budget_marker(const struct budget *b, bool own_line, char *ret_text, size_t size)

@@ -310,7 +310,8 @@ int stdio_prepare(struct stdio *s, const int caller_fd[STDIO_STREAMS], enum tty_
 	return stdio_prepare_output(s, caller_fd, mode, &as_it_is, e);
 }
 
-void stdio_save_in(struct stdio *s, int dir, const char *dir_path, uint64_t execution)
+void stdio_save_in(
+	struct stdio *s, int dir, const char *dir_path, uint64_t execution, bool goes)
 {
 	static const char *const words[STDIO_STREAMS] = { "", "stdout", "stderr" };
 	char name[BUDGET_NAME_MAX];
@@ -320,7 +321,7 @@ void stdio_save_in(struct stdio *s, int dir, const char *dir_path, uint64_t exec
 			continue;
 		(void)snprintf(name, sizeof(name), "%llu.%s.txt", (unsigned long long)execution,
 			s->merged ? "output" : words[i]);
-		budget_save_in(&s->stream[i].budget, dir, dir_path, name);
+		budget_save_in(&s->stream[i].budget, dir, dir_path, name, goes);
 	}
 }
 

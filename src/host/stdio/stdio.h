@@ -119,8 +119,10 @@ MUST_CHECK int stdio_prepare_output(struct stdio *s, const int caller_fd[STDIO_S
  * stdio_save_in - where outputs that exceed their budget are saved whole: in the directory @dir as
  * EXECUTION.stdout.txt, EXECUTION.stderr.txt, or EXECUTION.output.txt where they are merged. Before
  * stdio_start(). @dir, @dir_path: borrowed until stdio_close(); see budget_save_in().
+ * @goes: the same.
  */
-void stdio_save_in(struct stdio *s, int dir, const char *dir_path, uint64_t execution);
+void stdio_save_in(
+	struct stdio *s, int dir, const char *dir_path, uint64_t execution, bool goes);
 
 /*
  * stdio_set_owner - privileged mode: give the pipes to the payload's uid, so that opening
