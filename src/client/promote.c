@@ -6,9 +6,11 @@
 #include "client/promote.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/json.h"
@@ -18,6 +20,8 @@
 #include "client/verb.h"
 #include "host/promote/promote.h"
 #include "host/promote/promote_dest.h"
+#include "host/promote/promote_guard.h"
+#include "host/tree/beneath.h"
 
 enum {
 	OPTION_SESSION,
@@ -74,9 +78,25 @@ static int open_dest(struct job *j, const char *dest, bool many)
 	return r;
 }
 
+/* What is not in the scratch itself may be in its tmp, which tools call $TMPDIR. */
+static const char *find_source(struct job *j, const char *below)
+{
+	struct stat st;
+
+	if (!below || !strncmp(below, PROMOTE_TMP, strlen(PROMOTE_TMP)) ||
+		fstatat(j->place->scratch, below, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return below;
+	const char *in_tmp = arena_format(&j->place->arena, PROMOTE_TMP "%s", below);
+	autofd int fd = in_tmp ? beneath_open(j->place->scratch, in_tmp, O_PATH | O_NOFOLLOW,
+					 BENEATH_SAME_MOUNT)
+			       : -ENOMEM;
+
+	return fd < 0 ? below : in_tmp;
+}
+
 static int move_one(struct job *j, struct item *item, struct error *e)
 {
-	const char *below = place_below(j->place, item->source);
+	const char *below = find_source(j, place_below(j->place, item->source));
 
 	if (!below)
 		return error_set(e, ERROR_PROMOTE, "promote", 0, item->source,

@@ -177,10 +177,40 @@ SLOWLY=(strace -qqq -e trace=fsync -e signal=none -e 'inject=fsync:delay_enter=2
 	carrel run --promote '*.png:out' -- true
 	assert_status 0
 	[[ ! -e out ]]
+	assert_matches "$stderr" 'nothing in the scratch matches, and nothing is promoted: [*]\.png'
+	carrel run --quiet --promote '*.png:out' -- true
+	assert_status 0
+	[[ -z $stderr ]]
 	carrel run --promote 'a.png:out' -- true
 	assert_status 125
 	assert_matches "$stderr" 'there is no such artifact: a.png'
+	assert_matches "$stderr" 'hint: it is looked for below \$CARREL_SCRATCH, and then below \$TMPDIR'
 	rm -r "$BASE"/carrel-*
+	carrel run --promote 'd/a.png:out' -- sh -c 'mkdir d && : >d/a.png'
+	assert_status 125
+	assert_matches "$stderr" "hint: it is in the workspace, and stays there: $WS/d/a.png"
+	rm -r "$BASE"/carrel-*
+}
+
+@test "what tools leave below TMPDIR is found by its name there" {
+	carrel run --promote 'dist/a:out' --promote 'dist/*.whl:out' -- \
+		sh -c 'mkdir "$TMPDIR/dist" && echo a >"$TMPDIR/dist/a" && echo w >"$TMPDIR/dist/b.whl"'
+	assert_status 0
+	[[ $(<out/a) == a && $(<out/b.whl) == w && -z $stderr ]]
+	# What is in the scratch itself comes first, alone.
+	carrel run --promote 'x:first' -- sh -c 'echo tmp >"$TMPDIR/x" && echo scratch >"$CARREL_SCRATCH/x"'
+	assert_status 0
+	[[ $(<first/x) == scratch ]]
+	carrel session start
+	id=$(awk '/^session/ { print $2 }' <<<"$output")
+	carrel exec -s "$id" -- sh -c 'echo live >"$TMPDIR/live"'
+	carrel promote -s "$id" live out
+	assert_status 0
+	[[ $(<out/live) == live ]]
+	carrel promote -s "$id" live out
+	assert_status 125
+	assert_matches "$stderr" 'there is no such artifact: live'
+	carrel session end "$id"
 }
 
 @test "what tools leave below /tmp is found by that name" {

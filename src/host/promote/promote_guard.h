@@ -15,6 +15,9 @@
  */
 #pragma once
 
+/* In the scratch: what tools call $TMPDIR, /tmp and /var/tmp. */
+#define PROMOTE_TMP "tmp/"
+
 #include <stdbool.h>
 #include <stddef.h>
 

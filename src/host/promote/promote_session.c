@@ -6,13 +6,16 @@
 #include "host/promote/promote_session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/say.h"
 #include "host/facts/match.h"
 #include "host/promote/promote.h"
 #include "host/promote/promote_dest.h"
 #include "host/promote/promote_guard.h"
+#include "host/tree/beneath.h"
 
 struct job {
 	const struct plan *plan;
@@ -82,6 +85,47 @@ static bool has_wild_card(const char *pattern)
 	return false;
 }
 
+/* What tools call $TMPDIR, /tmp and /var/tmp is a directory of the scratch: "dist/a" means a file there, too. */
+static int find_in_tmp(
+	struct job *j, const char *pattern, const char ***ret_sources, size_t *ret_count)
+{
+	if (!strncmp(pattern, PROMOTE_TMP, strlen(PROMOTE_TMP)))
+		return 0;
+	const char *in_tmp = arena_format(j->arena, PROMOTE_TMP "%s", pattern);
+
+	return in_tmp ? match_beneath(j->arena, j->scratch, in_tmp, ret_sources, ret_count)
+		      : -ENOMEM;
+}
+
+/* The workspace is the other place where a command leaves things. */
+static void hint_where(struct job *j, const char *pattern, struct error *e)
+{
+	const char *workspace = j->plan->facts->workspace;
+	autofd int fd = fd_open_at(AT_FDCWD, workspace, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+	autofd int there = fd < 0
+		? fd
+		: beneath_open(fd, pattern, O_PATH | O_NOFOLLOW, BENEATH_SAME_MOUNT);
+
+	if (there >= 0)
+		error_hint(e, "it is in the workspace, and stays there: %s/%s", workspace,
+			pattern);
+	else
+		error_hint(e,
+			"it is looked for below $CARREL_SCRATCH, and then below $TMPDIR, which is its tmp");
+}
+
+/* No failure: a build that makes no *.whl is as good as one that does, as far as carrel knows. */
+static void tell_nothing(const struct job *j, const char *pattern)
+{
+	struct error line = { 0 };
+	int r = error_set(&line, ERROR_PROMOTE, "promote", 0, pattern,
+		"nothing in the scratch matches, and nothing is promoted");
+
+	(void)r; /* told here */
+	if (!j->plan->policy->quiet.on)
+		(void)say_error(&line);
+}
+
 static int find_sources(struct job *j, const struct promote_rule *rule,
 	const char **ret_pattern, const char ***ret_sources, size_t *ret_count, struct error *e)
 {
@@ -93,12 +137,20 @@ static int find_sources(struct job *j, const struct promote_rule *rule,
 		return error_set(
 			e, ERROR_PROMOTE, "promote", ENOMEM, rule->pattern, "no memory");
 	int r = match_beneath(j->arena, j->scratch, pattern, ret_sources, ret_count);
+	if (r == 0 && *ret_count == 0)
+		r = find_in_tmp(j, pattern, ret_sources, ret_count);
 	if (r < 0)
 		return error_set(e, ERROR_PROMOTE, "promote", -r, pattern,
 			"cannot find what is to be promoted");
-	if (*ret_count == 0 && !has_wild_card(pattern))
-		return error_set(e, ERROR_PROMOTE, "promote", ENOENT, pattern,
+	if (*ret_count > 0)
+		return 0;
+	if (!has_wild_card(pattern)) {
+		r = error_set(e, ERROR_PROMOTE, "promote", ENOENT, pattern,
 			"there is no such artifact");
+		hint_where(j, pattern, e);
+		return r;
+	}
+	tell_nothing(j, pattern);
 	return 0;
 }
 
