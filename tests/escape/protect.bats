@@ -120,6 +120,41 @@ appears() {
 	done
 }
 
+@test "start-up files of a home that may be written are not, nor do they come to be" {
+	local name
+
+	mkdir -p "$HOME/.config/fish"
+	for name in .bashrc .profile .zshrc .config/fish/config.fish; do
+		echo mine >"$HOME/$name"
+	done
+	SETTINGS=(--write "$HOME")
+	session sh -c 'echo written >~/plain'
+	[[ $(<"$HOME/plain") == written ]] || fail 'control: the home cannot be written'
+	for name in .bashrc .profile .zshrc .config/fish/config.fish; do
+		# shellcheck disable=SC2016
+		session sh -c 'echo evil >>~/"$1" || { echo evil >~/x && mv ~/x ~/"$1"; }' sh "$name"
+		((status != 0)) || fail "$name was written"
+		[[ $(<"$HOME/$name") == mine ]] || fail "$name is another"
+	done
+	session sh -c 'mv ~/.config ~/c && mkdir -p ~/.config/fish && echo evil >~/.config/fish/config.fish'
+	[[ $(<"$HOME/.config/fish/config.fish") == mine ]] || fail 'its directory was moved'
+	for name in .zshenv .gitconfig .config/autostart/x.desktop; do
+		# shellcheck disable=SC2016
+		session sh -c 'mkdir -p "$(dirname ~/"$1")" && echo evil >~/"$1"' sh "$name"
+		[[ ! -e $HOME/$name ]] || fail "$name is there"
+		assert_matches "$stderr" "quarantined.*: $HOME/"
+	done
+	# A part of it.
+	SETTINGS=(--write "$HOME/.config")
+	session sh -c 'echo plain >~/.config/plain; echo evil >>~/.config/fish/config.fish'
+	[[ $(<"$HOME/.config/plain") == plain && $(<"$HOME/.config/fish/config.fish") == mine ]]
+	# What is named is meant.
+	SETTINGS=(--write "$HOME" --write "$HOME/.bashrc")
+	session sh -c 'echo mine too >>~/.bashrc'
+	assert_status 0
+	[[ $(<"$HOME/.bashrc") == $'mine\nmine too' ]]
+}
+
 @test "nor directories with what is in them" {
 	appears .vscode/tasks.json 'mkdir .vscode && echo evil >.vscode/tasks.json && chmod 755 .vscode/*'
 	appears .claude 'mkdir -p .claude/hooks && touch .claude/settings.json && chmod 0 .claude/hooks'
