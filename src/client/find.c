@@ -89,27 +89,58 @@ static int find_in(
 	return r < 0 ? r : open_directory(s, found.record, e);
 }
 
+/* Whether this is a command of that very session: carrel sets these there, and a user sets the first alone. */
+static bool is_inside(const char *id, const char *const *environment)
+{
+	const char *own = facts_env(environment, "CARREL_SESSION");
+
+	return own && !strcmp(own, id) && facts_env(environment, "CARREL_SCRATCH") &&
+		facts_env(environment, "CARREL_TOOL_RESULTS");
+}
+
+static int fail_inside(const char *id, struct error *e)
+{
+	int r = error_set(e, ERROR_SESSION, "session", 0, id,
+		"this is inside of the session, which cannot be reached from here");
+
+	error_hint(e,
+		"whoever started it calls this verb outside, with -s %.8s; in here, what is to stay is "
+		"moved to $CARREL_WORKSPACE, and files are read and listed as usual",
+		id);
+	return r;
+}
+
 int client_connect(struct client_session *ret, const char *id, const char *const *environment,
 	struct error *e)
 {
 	struct client_session s = CLIENT_NO_SESSION;
+	struct error why = { 0 };
 	struct state state;
 
 	if (!id)
 		id = facts_env(environment, "CARREL_SESSION");
 	if (!id || !id[0])
 		return no_session(e);
-	int r = state_open(&state, environment, false, e);
-	if (r < 0)
-		return r;
-	r = find_in(&s, &state, id, e);
+	int r = state_open(&state, environment, false, &why);
 	if (r >= 0) {
-		s.fd = state_connect(&state, s.id);
-		r = s.fd < 0 ? error_set(e, ERROR_SESSION, "session", -s.fd, s.id,
-				       "the session's supervisor does not answer")
-			     : 0;
+		r = find_in(&s, &state, id, &why);
 		if (r < 0)
-			error_hint(e, "it was killed; carrel gc removes what it left");
+			state_close(&state);
+	}
+	if (r < 0) {
+		client_close(&s);
+		*e = why;
+		if (is_inside(id, environment)) {
+			*e = (struct error){ 0 };
+			r = fail_inside(id, e);
+		}
+		return r;
+	}
+	s.fd = state_connect(&state, s.id);
+	if (s.fd < 0) {
+		r = error_set(e, ERROR_SESSION, "session", -s.fd, s.id,
+			"the session's supervisor does not answer");
+		error_hint(e, "it was killed; carrel gc removes what it left");
 	}
 	state_close(&state);
 	if (r < 0)

@@ -15,6 +15,7 @@
 #include "client/place.h"
 #include "client/talk.h"
 #include "client/verb.h"
+#include "host/facts/facts.h"
 #include "host/report/toolplace.h"
 #include "plan/embedded.h"
 
@@ -189,8 +190,9 @@ static int run(int argc, const char *const *argv, int first, const char *const *
 		return r;
 	r = place_open(&place, options[OPTION_SESSION].value, environment, e);
 	if (r < 0) {
-		/* In place of how one is named: there may be none yet. */
-		e->hint[0] = '\0';
+		/* In place of how one is named: there may be none yet. Inside of one that is no help. */
+		if (!facts_env(environment, "CARREL_SCRATCH"))
+			e->hint[0] = '\0';
 		error_hint(
 			e, "`carrel session start` makes a session; then: carrel prompt -s ID");
 		return r;

@@ -213,3 +213,24 @@ print(s.recv(4096)[80:].split(b"\0")[0].decode())' "$T/run/carrel" "$ID"
 	wait "$ending"
 	assert_nothing_left
 }
+
+@test "a verb for sessions, called in one: where it works, and what to do in there" {
+	local verb
+
+	carrel session start
+	id=$(awk '/^session/ { print $2 }' <<<"$output")
+	for verb in 'promote a b' 'scratch list' 'session show' 'exec -- true' 'prompt'; do
+		# shellcheck disable=SC2086 # words
+		carrel run --read "$CARREL" -- "$CARREL" $verb
+		assert_status 125
+		assert_matches "$stderr" 'this is inside of the session, which cannot be reached from here'
+		assert_matches "$stderr" 'hint: whoever started it calls this verb outside, .*CARREL_WORKSPACE'
+	done
+	# Outside the variable alone says nothing of the kind.
+	CARREL_SESSION=aaaaaaaaaaaaaaaaaaaa carrel promote a b
+	assert_status 125
+	assert_matches "$stderr" 'no such live session'
+	CARREL_SESSION=$id carrel scratch list
+	assert_status 0
+	carrel session end "$id"
+}
