@@ -180,3 +180,28 @@ refused() {
 	refute_matches "$stderr" hidden
 	end_session
 }
+
+@test "an overlay: what was changed is told, with its number, where it is not kept and where it is" {
+	echo old >a
+	echo gone >b
+	carrel run --workspace-mode overlay -- sh -c 'echo new >a; rm b; mkdir d; echo c >d/c'
+	assert_status 0
+	assert_matches "$stderr" "3 changed files stay out of the workspace, and are dropped: $WS"
+	assert_matches "$stderr" 'hint: --keep leaves them'
+	[[ $(<a) == old && $(<b) == gone && ! -e d ]]
+	carrel run --workspace-mode overlay -- cat a
+	[[ -z $stderr ]] || fail 'nothing was changed'
+	carrel run --quiet --workspace-mode overlay -- sh -c 'echo new >a'
+	[[ -z $stderr ]] || fail 'not quiet'
+	carrel run --keep --workspace-mode overlay -- sh -c 'echo new >a'
+	assert_matches "$stderr" "1 changed files stay out of the workspace: $WS"
+	[[ $stderr =~ they\ are\ in\ ([^[:space:]]+) ]]
+	[[ $(cat "${BASH_REMATCH[1]}/a") == new ]]
+	rm -rf "$BASE"/carrel-*
+	"$CARREL" gc >/dev/null
+	carrel session start --workspace-mode overlay
+	id=$(awk '/^session/ { print $2 }' <<<"$output")
+	carrel exec -s "$id" -- sh -c 'echo new >a'
+	carrel session end "$id"
+	assert_matches "$stderr" '1 changed files stay out of the workspace, and are dropped'
+}

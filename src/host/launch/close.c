@@ -26,8 +26,9 @@
 enum {
 	REVIEW_MS =
 		500, /* of the second that a time-out leaves; an ordinary one takes 2 to 20 */
-	REMOVAL_MS = 200, /* of what is left, for the removal */
-	LONG_MS = 8000,   /* the review gives up before that by itself */
+	REMOVAL_MS = 200,      /* of what is left, for the removal */
+	OVERLAY_BRIEF_MS = 50, /* to count what an overlay has, where there is a time-out */
+	LONG_MS = 8000,        /* the review gives up before that by itself */
 };
 
 int64_t close_review_deadline(int64_t now_ns, int64_t deadline_ns, bool cut)
@@ -181,6 +182,37 @@ static __attribute__((noinline)) int leave_to_sweep(
 	return 0;
 }
 
+/*
+ * A copy-on-write workspace: what was changed is nowhere but in the upper layer, which goes now. What was removed is an
+ * entry there as well.
+ */
+static void tell_overlay(
+	const struct plan *plan, const struct session *session, bool kept, int64_t deadline_ns)
+{
+	struct census changed = { 0 };
+	struct error line = { 0 };
+	autofd int layers = beneath_open(session->dir, "overlay",
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH_SAME_MOUNT);
+
+	if (layers < 0 ||
+		census_tree(layers, "upper", deadline_ns ? OVERLAY_BRIEF_MS : CENSUS_MAX_MS,
+			&changed) < 0 ||
+		(changed.files + changed.others == 0 && !changed.truncated))
+		return;
+	int r = error_set(&line, ERROR_WORKSPACE, "close", 0, plan->facts->workspace,
+		"%s%llu changed files stay out of the workspace%s",
+		changed.truncated ? "at least " : "",
+		(unsigned long long)(changed.files + changed.others),
+		kept ? "" : ", and are dropped");
+	if (kept)
+		error_hint(&line, "they are in %s/overlay/upper", plan->facts->session_dir);
+	else
+		error_hint(&line,
+			"--keep leaves them in the session's directory; workspace-mode direct writes them");
+	(void)r; /* said here */
+	(void)say_error(&line);
+}
+
 int close_directory(const struct plan *plan, struct session *session, bool lost,
 	int64_t deadline_ns, struct arena *arena, struct report *report, struct error *e)
 {
@@ -188,6 +220,8 @@ int close_directory(const struct plan *plan, struct session *session, bool lost,
 	struct remove_result gone;
 
 	manifest_discard(session->record);
+	if (plan->policy->workspace_mode == WORKSPACE_OVERLAY && !plan->policy->quiet.on)
+		tell_overlay(plan, session, is_kept(plan, lost), deadline_ns);
 	if (is_kept(plan, lost))
 		return keep_directory(plan, session, lost, arena, report, e);
 	if (plan->policy->report.value)

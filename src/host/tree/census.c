@@ -99,8 +99,10 @@ static void count_entry(struct walk *w, const struct beneath_entry *entry)
 		descend(w, entry->name);
 		return;
 	}
-	if (entry->type != DT_REG && entry->type != DT_UNKNOWN)
+	if (entry->type != DT_REG && entry->type != DT_UNKNOWN) {
+		w->found.others++;
 		return;
+	}
 	if (fstatat(dirfd, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		w->found.truncated = true;
 	} else if (S_ISREG(st.st_mode)) {
@@ -108,6 +110,8 @@ static void count_entry(struct walk *w, const struct beneath_entry *entry)
 		w->found.bytes += (uint64_t)st.st_size;
 	} else if (S_ISDIR(st.st_mode)) {
 		descend(w, entry->name);
+	} else {
+		w->found.others++;
 	}
 }
 

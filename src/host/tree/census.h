@@ -20,7 +20,8 @@ enum {
 };
 
 struct census {
-	uint64_t files; /* regular files; a file with two names counts twice */
+	uint64_t files;  /* regular files; a file with two names counts twice */
+	uint64_t others; /* links, and what is neither these nor a directory */
 	uint64_t bytes; /* sum of their apparent sizes (st_size): a hole counts as its length */
 	bool truncated; /* a bound was reached, or a directory could not be read: at least so many */
 };
