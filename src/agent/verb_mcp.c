@@ -337,7 +337,15 @@ static int run(struct mcp *m, json_t *started, struct error *e)
 		error_hint(e, "its lifetime may be over; --lifetime and --idle-timeout set it");
 		return r;
 	}
-	return end_session(m, e);
+	/* Not where the client is gone, or has sent a signal: nobody waits for these. */
+	unsigned unanswered = m->eof && !m->gone ? server_calls(m->server) : 0;
+	r = end_session(m, e);
+	if (r < 0 || unanswered == 0)
+		return r;
+	r = error_set(e, ERROR_REQUEST, "supervise", 0, NULL,
+		"the input has ended, and %u calls were ended without an answer", unanswered);
+	error_hint(e, "keep the input open until their answers have come");
+	return r;
 }
 
 int verb_mcp(int argc, char **argv)

@@ -20,10 +20,23 @@ exec(compile(textwrap.dedent(sys.stdin.read()), "script", "exec"))'
 			c.begin("exec", {"command": f"touch began{i}; sleep 1000 & sleep 1000"})
 		while not all(os.path.exists(f"began{i}") for i in range(4)):
 			time.sleep(0.02)
-		same(c.close(), ([], 0))
+		same(c.close(), ([], 125))
 		same(os.path.exists(scratch), False)
 END
+	assert_matches "$stderr" 'the input has ended, and 4 calls were ended without an answer'
+	assert_matches "$stderr" 'hint: keep the input open'
 	assert_nothing_left
+}
+
+@test "the end of input right behind a short call: it is answered" {
+	{
+		printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+			'{"jsonrpc":"2.0","method":"notifications/initialized"}' \
+			'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"exec","arguments":{"command":"echo answered"}}}'
+	} >"$T/in"
+	"$CARREL" mcp <"$T/in" >"$T/out" 2>"$T/err"
+	[[ $(jq -r 'select(.id == 2) | .result.structuredContent.stdout' "$T/out") == answered ]]
+	[[ ! -s $T/err ]]
 }
 
 @test "TERM, INT and HUP end the session at once, KILL soon" {
