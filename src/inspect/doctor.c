@@ -140,10 +140,14 @@ static void gather(struct doctor *d)
 	struct identity who = { .uid = geteuid(), .gid = getegid() };
 
 	find_workspace(d);
-	say_plan(d);
 	/* The facts may be missing; who we are is found out in any case. */
 	if (identity_choose(&who, &d->error) < 0)
 		who.privileged = false;
+	if (!d->planned && d->error.code == ERROR_LAYER && who.uid == 0 && !who.privileged)
+		findings_add(&d->findings, VERDICT_NOTE, "plan", NULL,
+			"cannot be made, as long as unprivileged-uid fails");
+	else
+		say_plan(d);
 	d->probe = (struct probe){ .privileged = who.privileged,
 		.uid = who.uid,
 		.gid = who.gid,
@@ -217,6 +221,10 @@ static void check_session(struct doctor *d, const char *check, const char *optio
 		findings_add(&d->findings, VERDICT_OK, check, NULL, "%s", good);
 		return;
 	}
+	if (!d->planned && !d->cause)
+		d->cause = "plan";
+	if (doctor_follows(d, check, -EPERM))
+		return;
 	char *remedy = strstr(d->said, hint);
 	char *text = d->said + (strncmp(d->said, prefix, strlen(prefix)) ? 0 : strlen(prefix));
 	findings_add(&d->findings, verdict, check, NULL, "status %d: %.*s", status,
@@ -246,8 +254,10 @@ void doctor_sessions(struct doctor *d)
 static int usage(void)
 {
 	static const char text[] =
-		"usage: carrel doctor [--json]\n\n"
-		"Tries what sessions need and says what this machine allows, and what to change.\n";
+		"usage: carrel doctor [--strict] [--json]\n\n"
+		"Tries what sessions need and says what this machine allows, and what to change.\n"
+		"The status is 0 where sessions have every wall that this kernel can have; with\n"
+		"--strict also a wall that only a newer kernel has, or another warning, makes it 1.\n";
 
 	return fd_write_all(STDOUT_FILENO, text, sizeof(text) - 1) < 0 ? INSPECT_BROKEN : 0;
 }
@@ -273,32 +283,41 @@ static int examine(struct doctor *d)
 	case VERDICT_NOTE:
 		return INSPECT_OK;
 	case VERDICT_WARN:
-		return INSPECT_LESS;
+		return d->strict || d->lacks ? INSPECT_LESS : INSPECT_OK;
 	case VERDICT_FAIL:
 		break;
 	}
 	return INSPECT_REFUSED;
 }
 
+enum { OPTION_JSON, OPTION_STRICT, OPTION_COUNT };
+
 /* 0, 1 where help is asked for, or -errno with @e. */
-static int read_options(int argc, const char *const *argv, bool *ret_json, struct error *e)
+static int read_options(
+	int argc, const char *const *argv, bool ret_options[OPTION_COUNT], struct error *e)
 {
+	static const char *const names[OPTION_COUNT] = { "--json", "--strict" };
+
 	for (int i = 2; i < argc; i++) {
+		size_t n = 0;
+
 		if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help"))
 			return 1;
-		if (strcmp(argv[i], "--json") != 0 || *ret_json) {
+		while (n < OPTION_COUNT && strcmp(argv[i], names[n]) != 0)
+			n++;
+		if (n == OPTION_COUNT || ret_options[n]) {
 			int r = error_set(e, ERROR_USAGE, "options", 0, argv[i],
-				*ret_json ? "there is one option, once"
-					  : "there is no such option");
-			error_hint(e, "carrel doctor [--json]");
+				n < OPTION_COUNT ? "this option is given once"
+						 : "there is no such option");
+			error_hint(e, "carrel doctor [--strict] [--json]");
 			return r;
 		}
-		*ret_json = true;
+		ret_options[n] = true;
 	}
 	return 0;
 }
 
-static int doctor_with(const char *const *environment, bool json)
+static int doctor_with(const char *const *environment, const bool options[OPTION_COUNT])
 {
 	struct doctor *d = calloc(1, sizeof(*d));
 
@@ -308,7 +327,8 @@ static int doctor_with(const char *const *environment, bool json)
 	}
 	d->held = -ENOENT;
 	d->environ = environment;
-	d->json = json;
+	d->json = options[OPTION_JSON];
+	d->strict = options[OPTION_STRICT];
 	int status = examine(d);
 	prepare_free(&d->p);
 	arena_free(&d->arena);
@@ -319,10 +339,10 @@ static int doctor_with(const char *const *environment, bool json)
 int doctor_main(int argc, const char *const *argv, const char *const *environment)
 {
 	struct error e = { 0 };
-	bool json = false;
-	int r = read_options(argc, argv, &json, &e);
+	bool options[OPTION_COUNT] = { false };
+	int r = read_options(argc, argv, options, &e);
 
 	if (r != 0)
 		return r > 0 ? usage() : say_error(&e);
-	return doctor_with(environment, json);
+	return doctor_with(environment, options);
 }

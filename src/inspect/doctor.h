@@ -23,10 +23,19 @@ struct doctor {
 	bool own_workspace;    /* the second */
 	const char *const *environ;
 	bool json;
+	bool strict;        /* a warning counts, also one about what this kernel cannot have */
+	bool lacks;         /* the kernel has a wall that this machine does not switch on */
+	const char *cause;  /* the check that failed, and makes others fail; NULL */
 	struct error error; /* why there is no plan */
 	char launcher[2048];
 	char said[4096]; /* what the launcher wrote to stderr */
 };
+
+/*
+ * doctor_follows - whether @check fails because d->cause did: then it is noted, and no failure of its own. @r: what it
+ * came to; nothing is said where it succeeded.
+ */
+bool doctor_follows(struct doctor *d, const char *check, int r);
 
 /* doctor_namespaces - each namespace, and all at once as the launcher makes them. */
 void doctor_namespaces(struct doctor *d);

@@ -77,9 +77,13 @@ static void check_identity(struct doctor *d)
 	findings_add(&d->findings, VERDICT_FAIL, "unprivileged-uid", NULL, "%s%s",
 		n ? "this root lacks" : "only one uid is mapped in this user namespace",
 		missing);
-	findings_remedy(&d->findings,
-		"run carrel as an ordinary user; or give the container "
-		"these; or accept with --degraded that commands read what only root can");
+	/* In a container the plan knows which of its options they are. */
+	if (!d->planned && d->error.code == ERROR_LAYER && d->error.hint[0])
+		findings_remedy(&d->findings, "%s", d->error.hint);
+	else
+		findings_remedy(&d->findings,
+			"run carrel as an ordinary user; or give it these; or accept with "
+			"--degraded that commands read what only root can");
 }
 
 static void check_limits(struct doctor *d)
@@ -115,6 +119,13 @@ static void check_sysctl(struct doctor *d, const char *name, const char *path, c
 	bool refuses = !strcmp(value, bad);
 	/* Root in the first user namespace is not bound by those about unprivileged callers. */
 	bool matters = refuses && !(d->probe.privileged && strncmp(name, "user.", 5) != 0);
+
+	/* What the refusal of a namespace has named already. */
+	if (matters && d->cause) {
+		findings_add(&d->findings, VERDICT_NOTE, "sysctl", name, "%s: %s: why %s fails",
+			value, costs, d->cause);
+		return;
+	}
 	findings_add(&d->findings, matters ? VERDICT_FAIL : VERDICT_OK, "sysctl", name,
 		"%s%s%s", value, refuses ? ": " : "", refuses ? costs : "");
 	if (matters)

@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "box/confine.h"
 #include "box/sys.h"
+#include "host/machine/container.h"
 #include "host/machine/explain.h"
 #include "inspect/doctor.h"
 
@@ -196,14 +197,26 @@ static int try_idmap(const struct probe *p)
 
 /* --- saying it -------------------------------------------------------------------------------- */
 
+bool doctor_follows(struct doctor *d, const char *check, int r)
+{
+	if (r >= 0 || !d->cause)
+		return false;
+	findings_add(&d->findings, VERDICT_NOTE, check, NULL, "cannot be, as long as %s fails",
+		d->cause);
+	return true;
+}
+
 static void say_namespace(struct doctor *d, const char *check, int r)
 {
 	struct error e = { 0 };
 
+	if (doctor_follows(d, check, r))
+		return;
 	if (r >= 0) {
 		findings_add(&d->findings, VERDICT_OK, check, NULL, "can be made");
 		return;
 	}
+	d->cause = check;
 	findings_add(&d->findings, VERDICT_FAIL, check, NULL, "refused: %s", strerror(-r));
 	(void)!explain_clone(-r, false, &e);
 	if (e.hint[0])
@@ -235,10 +248,13 @@ void doctor_namespaces(struct doctor *d)
 static void say_mount(
 	struct doctor *d, const char *check, int r, const char *good, const char *remedy)
 {
+	if (doctor_follows(d, check, r))
+		return;
 	if (r >= 0) {
 		findings_add(&d->findings, VERDICT_OK, check, NULL, "%s", good);
 		return;
 	}
+	d->cause = check;
 	findings_add(&d->findings, VERDICT_FAIL, check, NULL, "refused: %s", strerror(-r));
 	findings_remedy(&d->findings, "%s", remedy);
 }
@@ -252,6 +268,8 @@ static void check_idmap(struct doctor *d, const char *path, const char *shown, c
 		return;
 	probe.path = path;
 	int r = probe_run(&probe, PROBE_MOUNTS, try_idmap);
+	if (doctor_follows(d, "idmapped-mounts", r))
+		return;
 	if (r >= 0) {
 		findings_add(&d->findings, VERDICT_OK, "idmapped-mounts", shown,
 			"the file system of the %s has them", what);
@@ -266,10 +284,12 @@ static void check_idmap(struct doctor *d, const char *path, const char *shown, c
 
 void doctor_mounts(struct doctor *d)
 {
-	static const char filter[] =
-		"in a container, allow the calls open_tree, move_mount, "
-		"mount_setattr, fsopen, fsconfig and fsmount: `--security-opt seccomp=unconfined` "
-		"or a profile with them; the kernel has them since 5.12";
+	const char *filter = container_is_one()
+		? "in a container, allow the calls open_tree, move_mount, "
+		  "mount_setattr, fsopen, fsconfig and fsmount: `--security-opt seccomp=unconfined` "
+		  "or a profile with them; the kernel has them since 5.12"
+		: "a kernel of 5.12 or later, and no system-call filter over this shell that refuses "
+		  "open_tree, move_mount, mount_setattr, fsopen, fsconfig or fsmount";
 	const struct probe *p = &d->probe;
 
 	say_mount(d, "mount-api", probe_run(p, PROBE_MOUNTS, try_mount_api),
@@ -279,9 +299,9 @@ void doctor_mounts(struct doctor *d)
 		d, "devpts", probe_run(p, PROBE_MOUNTS, try_devpts), "can be mounted", filter);
 	say_mount(d, "procfs", probe_run(p, PROBE_MOUNTS, try_procfs),
 		"a new one can be mounted in a new pid namespace",
-		"this container masks parts of /proc, and then the kernel refuses a new one: "
-		"`--security-opt unmask=/proc/*` (podman), `--security-opt "
-		"systempaths=unconfined` (docker)");
+		"something is mounted over parts of /proc, and then the kernel refuses a new one; a "
+		"container that does so is run with `--security-opt unmask=/proc/*` (podman), "
+		"`--security-opt systempaths=unconfined` (docker)");
 	say_mount(d, "nested-namespaces", probe_run(p, PROBE_MOUNTS, try_no_nested),
 		"can be refused inside",
 		"see procfs; a kernel without user.max_user_namespaces "

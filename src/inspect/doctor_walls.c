@@ -17,6 +17,7 @@
 #include "box/confine.h"
 #include "box/sys.h"
 #include "host/facts/facts.h"
+#include "host/machine/container.h"
 #include "inspect/doctor.h"
 #include "plan/embedded.h"
 #include "plan/uapi.h"
@@ -118,6 +119,8 @@ static void check_landlock(struct doctor *d)
 	int r = abi > 0 ? probe_run(&d->probe, PROBE_HERE, try_landlock) : abi;
 
 	if (r < 0) {
+		d->lacks = r ==
+			-EOPNOTSUPP; /* it is in the kernel, and was not chosen at its start */
 		findings_add(&d->findings, VERDICT_WARN, "landlock", NULL,
 			"cannot be had (%s): the file rules hold by the mounts alone, and unix "
 			"sockets outside the hidden places can be reached by path",
@@ -151,17 +154,19 @@ void doctor_walls(struct doctor *d)
 	check_filter(d);
 	check_landlock(d);
 	int r = probe_run(&d->probe, PROBE_USER, try_capabilities);
-	findings_add(&d->findings, r < 0 ? VERDICT_FAIL : VERDICT_OK, "capabilities", NULL,
-		"%s%s",
-		r < 0 ? "cannot be dropped in a new user namespace: "
-		      : "can be dropped in a new user namespace",
-		r < 0 ? strerror(-r) : "");
+	if (!doctor_follows(d, "capabilities", r))
+		findings_add(&d->findings, r < 0 ? VERDICT_FAIL : VERDICT_OK, "capabilities",
+			NULL, "%s%s",
+			r < 0 ? "cannot be dropped in a new user namespace: "
+			      : "can be dropped in a new user namespace",
+			r < 0 ? strerror(-r) : "");
 	r = probe_run(&d->probe, PROBE_HERE, try_keyring);
 	findings_add(&d->findings, r < 0 ? VERDICT_FAIL : VERDICT_OK, "keyring", NULL, "%s%s",
 		r < 0 ? "no new session keyring: " : "the caller's keys stay out",
 		r < 0 ? strerror(-r) : "");
 	if (r < 0)
-		findings_remedy(&d->findings,
-			"in a container, allow keyctl(2): docker's default "
-			"filter refuses it");
+		findings_remedy(&d->findings, "%s",
+			container_is_one()
+				? "allow keyctl(2): docker's default filter refuses it"
+				: "a system-call filter over this shell refuses keyctl(2)");
 }

@@ -47,7 +47,7 @@ static const struct verb_words verb_words[] = {
 	{ "plan", true, "--json", "" },
 	{ "policy show", true, "--json", "" },
 	{ "policy check", false, "--system", "" },
-	{ "doctor", false, "--json", "" },
+	{ "doctor", false, "--strict --json", "" },
 	{ "attest", true, "--json", "" },
 	{ "mcp", true, "", "" },
 	{ "pad", false, "--session -s --json", "write append read clear" },

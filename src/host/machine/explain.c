@@ -34,9 +34,12 @@ static void hint_namespaces(int errnum, bool live, struct error *e)
 	/* Both at once: that is what it is like inside another carrel. */
 	if (errnum == ENOSYS && (none || !container_is_one()))
 		error_hint(e,
-			"a system-call filter is in the way: inside another carrel, its policy must "
-			"say `nested`; in a container, use `--security-opt seccomp=unconfined` or a "
-			"profile that lets clone3, unshare and mount calls through");
+			container_is_one()
+				? "a system-call filter is in the way: in a container, use `--security-opt "
+				  "seccomp=unconfined` or a profile that lets clone3, unshare and mount "
+				  "calls through"
+				: "a system-call filter is in the way: inside another carrel, its policy "
+				  "must say `nested`");
 	else if (none)
 		error_hint(e,
 			"user.max_user_namespaces is 0: as root, "
@@ -54,8 +57,9 @@ static void hint_namespaces(int errnum, bool live, struct error *e)
 			"`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`");
 	else
 		error_hint(e,
-			"in a container, allow it: `--security-opt seccomp=unconfined`, or a "
-			"seccomp profile that lets clone3, unshare and mount calls through");
+			"no sysctl forbids it: a system-call filter or a security module of "
+			"whatever started this shell does (a service with RestrictNamespaces=, a "
+			"snap), or this is a chroot; try it from a plain login");
 }
 
 int explain_clone(int errnum, bool live, struct error *e)
@@ -111,9 +115,9 @@ static void hint_op(const struct op *op, int errnum, bool live, struct error *e)
 		container_hint(CONTAINER_PROC, live, e);
 	else if (op->kind == OP_PROC && (errnum == EPERM || errnum == EACCES))
 		error_hint(e,
-			"this container masks parts of /proc, and then the kernel refuses a new "
-			"one: run the container with `--security-opt unmask=/proc/*` (podman) or "
-			"`--security-opt systempaths=unconfined` (docker)");
+			"something is mounted over parts of /proc, and then the kernel refuses a "
+			"new one; a container that does so is run with `--security-opt "
+			"unmask=/proc/*` (podman) or `systempaths=unconfined` (docker)");
 	else if (op->kind == OP_CLONE && (op->flags & OPF_IDMAP) && errnum == EPERM)
 		container_hint(CONTAINER_UID, live, e); /* nor may the root of a rootless one */
 	else if (op->kind == OP_CLONE && (op->flags & OPF_IDMAP) && errnum == EINVAL)
