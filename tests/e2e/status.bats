@@ -80,6 +80,24 @@ missing() {
 	assert_output ran
 }
 
+@test "a path that is only outside: the hint is right for it, too" {
+	local name
+
+	mkdir "$T/elsewhere"
+	printf '#!/bin/sh\necho found\n' >"$T/elsewhere/prog"
+	chmod 755 "$T/elsewhere" "$T/elsewhere/prog"
+	for name in "$T/elsewhere/prog" ../elsewhere/prog; do
+		carrel run -- "$name"
+		assert_status 127
+		assert_matches "$stderr" "hint: /tmp and /var/tmp inside are the session's own: .--read $T/elsewhere/prog."
+		carrel run --read "$T/elsewhere/prog" -- "$name"
+		assert_output found
+	done
+	carrel run -- /nowhere/at/all
+	assert_status 127
+	refute_matches "$stderr" 'hint'
+}
+
 @test "a file that cannot be executed: 126, not started" {
 	echo 'echo ran' >"$WS/plain"
 	mkdir "$WS/dir"

@@ -12,10 +12,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "box/channel.h"
 #include "host/machine/container.h"
+#include "plan/path.h"
 
 /* The first character of a sysctl, or 0 where it cannot be read. */
 static char sysctl(const char *path)
@@ -174,6 +176,39 @@ static void hint_missing(const char *name, const char *path_env, bool live, stru
 		error_hint(e, "PATH inside is %s", *path_env ? path_env : "empty");
 }
 
+/* A path: where the same program is outside, it is that the policy does not show it, or shows another place. */
+static void hint_path(const char *name, const char *cwd, bool live, struct error *e)
+{
+	const char *start = live ? "carrel session start " : "";
+	char path[1024], link[32];
+	struct stat st;
+	bool relative = name[0] != '/';
+	int n = snprintf(path, sizeof(path), "%s%s%s", relative && cwd ? cwd : "",
+		relative ? "/" : "", name);
+
+	if ((relative && !cwd) || n < 0 || (size_t)n >= sizeof(path))
+		return;
+	autofd int fd = fd_open_at(AT_FDCWD, path, O_PATH, 0);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	ssize_t length = readlink(link, path, sizeof(path) - 1);
+	if (length <= 0 || path[0] != '/')
+		return;
+	path[length] = '\0';
+	/* Of a place that everybody writes to the file alone is shown, of another what lies beside it as well. */
+	if (path_below("/tmp", path) || path_below("/var/tmp", path)) {
+		error_hint(e,
+			"/tmp and /var/tmp inside are the session's own: `%s--read %s`, or move it to "
+			"the workspace",
+			start, path);
+		return;
+	}
+	char *slash = strrchr(path, '/');
+	slash[slash == path] = '\0';
+	error_hint(e, "it is in %s, which is not shown: `%s--read %s`", path, start, path);
+}
+
 int explain_exec(int step, int errnum, const char *name, const char *cwd, const char *path_env,
 	bool live, struct error *e)
 {
@@ -196,6 +231,12 @@ int explain_exec(int step, int errnum, const char *name, const char *cwd, const 
 			e, "it is there: what its first line, or its ELF header, names is not");
 	else if (missing && *name && path_env && !strchr(name, '/'))
 		hint_missing(name, path_env, live, e);
+	else if (missing && *name)
+		hint_path(name, cwd, live, e);
+	else if (!missing && errnum == EACCES)
+		error_hint(e,
+			"it needs the right to be executed (chmod +x), and a file system "
+			"that is not mounted noexec");
 	return missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
