@@ -102,6 +102,36 @@ static int add_profile(
 }
 
 /*
+ * A profile of the user's: its lines are of the user's layer, behind those of the user's policy, so that locks hold
+ * against it as against that. *@base: the shipped one that it starts from.
+ */
+static int add_own_profile(struct policy *p, const char *name, const char *default_profile,
+	const struct policy_resolver *r, const char **base, struct error *e)
+{
+	struct policy_file file;
+	size_t before = p->line_count;
+	int result = r->load_profile ? r->load_profile(r->context, name, &file, e) : 0;
+
+	if (result <= 0)
+		return result < 0
+			? result
+			: error_set(e, ERROR_POLICY, "policy", ENOENT, name, "no such profile");
+	result = policy_add_text(p, LAYER_USER, file.path, file.text, file.size, r, e);
+	if (result < 0)
+		return result;
+	*base = default_profile;
+	for (size_t i = before; i < p->line_count; i++)
+		if (p->lines[i].id == SETTING_PROFILE)
+			*base = p->lines[i].text;
+	if (policy_find_text(r, *base))
+		return 0;
+	result = error_set(e, ERROR_POLICY, "policy", 0, file.path,
+		"a profile of one's own starts from a shipped one, not from '%.40s'", *base);
+	error_hint(e, "take over what it holds with `policy FILE`");
+	return result;
+}
+
+/*
  * What the locks hold against: the profile and the system policy, as if nobody had said anything
  * after them. Where a later layer chose another profile, the one it would have been is read too.
  */
@@ -264,7 +294,12 @@ int policy_finish(struct policy *p, const char *default_profile,
 	p->profile = (struct text_value){ .value = line ? line->text : default_profile };
 	if (line)
 		p->profile.source = line->source;
-	int result = add_profile(p, p->profile.value, r, e);
+	const char *base = p->profile.value;
+	int result = policy_find_text(r, base)
+		? 0
+		: add_own_profile(p, base, default_profile, r, &base, e);
+	if (result >= 0)
+		result = add_profile(p, base, r, e);
 	if (result < 0)
 		return result;
 	if (policy_merge(p, p, NULL, LAYER_COMMAND) < 0)

@@ -241,6 +241,12 @@ struct policy_resolver {
 	 * is said). NULL: `policy` lines are refused.
 	 */
 	int (*load)(void *context, const char *path, struct policy_file *ret, struct error *e);
+	/*
+	 * load_profile - the profile @name of the user's own, which holds what a user's policy may hold, and is trusted as
+	 * that is. 1; 0: there is none; or -errno with @e. NULL: nobody has any.
+	 */
+	int (*load_profile)(
+		void *context, const char *name, struct policy_file *ret, struct error *e);
 	void *context;
 };
 
@@ -250,6 +256,7 @@ struct policy_resolver {
 #define POLICY_SYSCALL_MAX 512                   /* bytes of the text of one `syscall` line */
 #define POLICY_RULE_MAX 4096                     /* lines of all layers together */
 #define POLICY_CHARACTERS_MAX (16 * 1024 * 1024) /* an output budget lies in memory */
+#define POLICY_PROFILE_NAME_MAX 64               /* bytes of the name of a user's profile */
 #define POLICY_DEPTH_MAX 8                       /* texts that include one another */
 
 /* Flags of a verb that are no settings, e.g. --json. */

@@ -341,13 +341,29 @@ static int read_report(const struct policy_place *at, const char *word, struct p
 	return keep_text(at, word, l);
 }
 
+/* 1: the user has one of that name; the machine's policy means a shipped one, for nobody may choose what it holds. */
+static int find_own_profile(const struct policy_place *at, const char *word)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+	struct policy_file file;
+	size_t length = strlen(word);
+
+	if (!at->r->load_profile || at->shipped || at->source.layer <= LAYER_SYSTEM ||
+		length == 0 || length > POLICY_PROFILE_NAME_MAX ||
+		strspn(word, allowed) != length)
+		return 0;
+	return at->r->load_profile(at->r->context, word, &file, at->e);
+}
+
 static int read_profile(const struct policy_place *at, const char *word, struct policy_line *l)
 {
 	const char *profiles[16];
 	size_t count = 0;
+	int own = policy_find_text(at->r, word) ? 1 : find_own_profile(at, word);
 
-	if (policy_find_text(at->r, word))
-		return keep_text(at, word, l);
+	if (own != 0)
+		return own < 0 ? own : keep_text(at, word, l);
 	if (policy_nearest_text(at->r, word))
 		return fail_word(at, "profile", word, policy_nearest_text(at->r, word));
 	for (size_t i = 0; i < at->r->text_count && count < 16; i++)

@@ -233,7 +233,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_PROFILE] = {
 	SETTING(PROFILE, "profile", POLICY, PROFILE, LAST, FIXED),
 	.placeholder = "NAME",
-	.help = "a shipped policy to start from; default: agent",
+	.help = "the policy to start from: shipped, or your own; default: agent",
 },
 [SETTING_POLICY] = {
 	SETTING(POLICY, "policy", POLICY, POLICY_FILE, LIST, NO_MORE),

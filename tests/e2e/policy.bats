@@ -323,3 +323,90 @@ with_system() {
 		grep -qx "$name=http://user:password@proxy.example" <<<"$output" || fail "not passed: $name"
 	done
 }
+
+@test "a profile of the user's own: over the user's policy, under the command line, from a shipped one" {
+	local dir=$XDG_CONFIG_HOME/carrel/profiles
+
+	mkdir -p "$dir"
+	printf 'env FROM=policy\nenv POLICY=1\n' >"$USER_POLICY"
+	printf 'profile strict\nenv FROM=profile\nread %s/data\n' "$T" >"$dir/mine"
+	mkdir "$T/data"
+	echo data >"$T/data/file"
+	carrel run --profile mine -- sh -c 'echo "$FROM $POLICY"; cat "$1"; ls /srv 2>/dev/null || echo strict' sh "$T/data/file"
+	assert_status 0
+	assert_output $'profile 1\ndata\nstrict'
+	carrel run --profile mine --env FROM=command -- sh -c 'echo "$FROM"'
+	assert_output command
+	carrel run --profile mine --report "$T/r" -- true
+	assert_field "$T/r" .policy.profile mine
+	# Without a `profile` line it starts from the default one; and another's policy may choose it.
+	echo 'env FROM=plain' >"$dir/plain"
+	echo 'profile plain' >>"$USER_POLICY"
+	carrel run -- sh -c 'echo "$FROM"'
+	assert_output plain
+	carrel policy check "$USER_POLICY"
+	assert_status 0
+	carrel run --profile agent -- sh -c 'echo "$FROM"'
+	assert_output policy
+}
+
+@test "a profile of the user's own that is none, unsafe, nested, or in the workspace" {
+	local dir=$XDG_CONFIG_HOME/carrel/profiles
+
+	mkdir -p "$dir"
+	echo 'timeout 1h' >"$dir/good"
+	carrel run --profile good -- true
+	assert_status 0
+	carrel run --profile goood -- true
+	assert_status 125
+	assert_matches "$stderr" "unknown profile 'goood': --profile"
+	carrel run --profile ../policy -- true
+	assert_status 125
+	assert_matches "$stderr" 'unknown profile'
+	chmod 666 "$dir/good"
+	carrel run --profile good -- true
+	assert_status 125
+	assert_matches "$stderr" 'what others can write is not obeyed as a policy'
+	chmod 644 "$dir/good"
+	chmod 777 "$dir"
+	carrel run --profile good -- true
+	assert_status 125
+	assert_matches "$stderr" 'what others can write is not obeyed'
+	chmod 755 "$dir"
+	echo 'profile good' >"$dir/nested"
+	carrel run --profile nested -- true
+	assert_status 125
+	assert_matches "$stderr" "starts from a shipped one, not from 'good'"
+	echo 'tmeout 1h' >"$dir/bad"
+	carrel run --profile bad -- true
+	assert_status 125
+	assert_matches "$stderr" "$dir/bad:1"
+	mkfifo "$dir/fifo"
+	carrel run --profile fifo -- true
+	assert_status 125
+	mkdir "$WS/carrel" "$WS/carrel/profiles"
+	echo 'timeout 1h' >"$WS/carrel/profiles/inside"
+	XDG_CONFIG_HOME=$WS carrel run --profile inside -- true
+	assert_status 125
+	assert_matches "$stderr" 'a file in the workspace is never read as policy'
+}
+
+@test "a profile of the user's own loosens nothing that the machine's policy locked" {
+	need_root
+	mkdir -p "$XDG_CONFIG_HOME/carrel/profiles"
+	printf 'write -%s/data\nnet host\n' "$T" >"$XDG_CONFIG_HOME/carrel/profiles/mine"
+	mkdir "$T/data"
+	# The control arm: nothing is locked.
+	in_etc true "$CARREL" run --profile mine -- true
+	assert_status 0
+	in_etc 'echo lock net >policy' "$CARREL" run --profile mine -- true
+	assert_status 125
+	assert_matches "$stderr" 'lock'
+	in_etc 'echo lock write >policy' "$CARREL" run --profile mine -- true
+	assert_status 125
+	assert_matches "$stderr" 'lock'
+	# What the machine's policy means is a shipped one.
+	in_etc 'echo profile mine >policy' "$CARREL" run -- true
+	assert_status 125
+	assert_matches "$stderr" "unknown profile 'mine'"
+}

@@ -12,9 +12,10 @@
 #include "plan/policy.h"
 
 struct policy_loader {
-	struct arena *arena; /* takes the texts */
-	enum layer layer;    /* that files are read for: who may have written them */
-	const char **loaded; /* canonical paths of every policy file that was read */
+	struct arena *arena;  /* takes the texts */
+	enum layer layer;     /* that files are read for: who may have written them */
+	const char *profiles; /* the directory of the user's profiles; NULL: there is none */
+	const char **loaded;  /* canonical paths of every policy file that was read */
 	size_t count;
 };
 
@@ -36,3 +37,10 @@ MUST_CHECK int policy_file_trust(
  */
 MUST_CHECK int policy_file_load(
 	void *context, const char *path, struct policy_file *ret, struct error *e);
+
+/*
+ * policy_file_load_profile - the `load_profile`: the file @name in the directory of the user's profiles, as trusted as
+ * the user's policy. 1, 0 where there is none, or -errno with @e.
+ */
+MUST_CHECK int policy_file_load_profile(
+	void *context, const char *name, struct policy_file *ret, struct error *e);
