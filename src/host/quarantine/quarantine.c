@@ -168,13 +168,20 @@ void quarantine_begin(
 	(void)snprintf(q->name, sizeof(q->name), QUARANTINE_PREFIX "%.20s", session_id);
 }
 
-/* Where it is now is noted, so that it can be found and put back by what no tool can write. */
-static void note_record(struct quarantine *q, const struct quarantine_item *item, size_t length)
+void quarantine_note(
+	struct quarantine *q, const struct quarantine_item *item, size_t length, bool done)
 {
+	const struct quarantine_moving m = { .session = q->name + strlen(QUARANTINE_PREFIX),
+		.root_fd = item->root_fd,
+		.root = item->root,
+		.from = item->path,
+		.from_length = length,
+		.to = q->to,
+		.done = done };
+
 	q->id[0] = '\0';
 	if (q->to[0])
-		quarantine_record_write(&q->log, q->name + strlen(QUARANTINE_PREFIX),
-			item->root_fd, item->root, item->path, length, q->to, q->id);
+		quarantine_record_write(&q->log, &m, q->id);
 }
 
 int quarantine_take(struct quarantine *q, const struct quarantine_item *item,
@@ -191,7 +198,7 @@ int quarantine_take(struct quarantine *q, const struct quarantine_item *item,
 	if (r > 0)
 		r = quarantine_move(q, item, (size_t)found);
 	if (r > 0)
-		note_record(q, item, (size_t)found);
+		quarantine_note(q, item, (size_t)found, true);
 	int closed = close_passage(&passage);
 	return r >= 0 && closed < 0 ? closed : r;
 }

@@ -275,48 +275,63 @@ static void say_where(struct quarantine *q, const struct quarantine_item *item, 
 		length ? "/" : "", directory, *directory ? "/" : "", name);
 }
 
+/* Into the quarantine directory at the leading @top bytes of the path, under the first free name. */
 /*
- * A tool makes it again and again: of what came after the first few only the last is kept. A directory can
- * only replace an empty one.
+ * The name of an attempt. A tool makes it again and again: of what came after the first few only the last is kept,
+ * under one name (*@ret_over); a directory can only replace an empty one, and gets another.
  */
-static int move_over(const struct quarantine_place *p, int from_fd, const char *name,
-	const char *base, char ret_entry[ENTRY])
+static int entry_name(const struct quarantine *q, const char *base, unsigned attempt,
+	char ret_entry[ENTRY], bool *ret_over)
 {
-	(void)snprintf(ret_entry, ENTRY, "%s~last", base);
-	return renameat(from_fd, name, p->fd, ret_entry) < 0 ? -errno : 0;
+	char random[9];
+	int r = 0;
+
+	*ret_over = q->live && attempt == NAMES_NUMBERED + 1;
+	if (*ret_over) {
+		(void)snprintf(ret_entry, ENTRY, "%s~last", base);
+	} else if (attempt > NAMES_NUMBERED) {
+		r = put_random(random, sizeof(random));
+		(void)snprintf(ret_entry, ENTRY, "%s~%s", base, random);
+	} else {
+		(void)snprintf(ret_entry, ENTRY, attempt > 1 ? "%s~%u" : "%s", base, attempt);
+	}
+	return r;
 }
 
-/* Into the quarantine directory at the leading @top bytes of the path, under the first free name. */
 static int move_to_place(struct quarantine *q, const struct quarantine_item *item, size_t top,
 	int from_fd, const char *name, size_t length)
 {
 	struct quarantine_place *p;
-	char base[256], entry[ENTRY], random[9];
+	char base[256], entry[ENTRY];
+	bool over = false;
+	struct stat st;
 	int r = open_place(q, item, top, &p);
 
 	if (r < 0)
 		return r;
 	quarantine_name(item->path, length, base);
-	for (unsigned attempt = 1; attempt <= NAME_ATTEMPTS; attempt++) {
-		(void)snprintf(
-			entry, sizeof(entry), attempt > 1 ? "%s~%u" : "%s", base, attempt);
-		if (attempt > NAMES_NUMBERED && q->live && attempt == NAMES_NUMBERED + 1) {
-			r = move_over(p, from_fd, name, base, entry);
-			if (r >= 0)
-				break;
+	for (unsigned attempt = 1; attempt <= NAME_ATTEMPTS + 1; attempt++) {
+		int named = entry_name(q, base, attempt, entry, &over);
+
+		if (named < 0)
+			return named;
+		/* What is there already has a record of its own, which this one must not replace. */
+		if (!over && fstatat(p->fd, entry, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+			r = -EEXIST;
+			continue;
 		}
-		if (attempt > NAMES_NUMBERED) {
-			r = put_random(random, sizeof(random));
-			if (r < 0)
-				return r;
-			(void)snprintf(entry, sizeof(entry), "%s~%s", base, random);
-		}
-		r = rename_unlocked(from_fd, name, p->fd, entry);
-		if (r != -EEXIST)
+		say_where(q, item, top, p->name, entry);
+		if (!over)
+			quarantine_note(q, item, length, false);
+		r = over ? (renameat(from_fd, name, p->fd, entry) < 0 ? -errno : 0)
+			 : rename_unlocked(from_fd, name, p->fd, entry);
+		if (r >= 0)
+			break;
+		if (!over)
+			quarantine_record_cancel(&q->log, q->id);
+		if (!over && r != -EEXIST)
 			break;
 	}
-	if (r >= 0)
-		say_where(q, item, top, p->name, entry);
 	return r;
 }
 

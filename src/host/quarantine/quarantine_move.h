@@ -12,6 +12,13 @@
 MUST_CHECK int quarantine_prefix(int root_fd, const char *path, size_t length, int flags);
 
 /*
+ * quarantine_note - note in carrel's records that what stands at the leading @length bytes of the item's path goes to
+ * q->to, or (@done) has gone there. Sets q->id.
+ */
+void quarantine_note(
+	struct quarantine *q, const struct quarantine_item *item, size_t length, bool done);
+
+/*
  * quarantine_move - rename what stands at the leading @length bytes of the item's path.
  * Returns 1 where it was moved, with q->to; 0 where it had gone by itself; -errno where it still stands.
  */

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/sha256.h"
 #include "box/sys.h"
+#include "host/quarantine/quarantine_move.h"
 #include "host/tree/beneath.h"
 
 #define DIRECTORY "quarantine"
@@ -45,20 +46,22 @@ static int64_t nanoseconds(const struct timespec *t)
 	return (int64_t)t->tv_sec * INT64_C(1000000000) + t->tv_nsec;
 }
 
-/* What is there now, at @to. 0 or -errno. */
-static int look(struct quarantine_record *r, int root_fd)
+/* The thing itself, wherever it is by now. 0 or -errno. */
+static int look(struct quarantine_record *r, const struct quarantine_moving *m)
 {
 	struct stat st;
-	autofd int fd = beneath_open(root_fd, r->to, O_PATH | O_NOFOLLOW, BENEATH_ANY_MOUNT);
+	autofd int fd = m->done
+		? beneath_open(m->root_fd, m->to, O_PATH | O_NOFOLLOW, BENEATH_ANY_MOUNT)
+		: quarantine_prefix(m->root_fd, m->from, m->from_length, 0);
 
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	r->ino = st.st_ino;
-	r->ctime_ns = nanoseconds(&st.st_ctim);
+	r->ctime_ns = m->done ? nanoseconds(&st.st_ctim) : 0;
 	r->size = (uint64_t)st.st_size;
-	if (fstat(root_fd, &st) < 0)
+	if (fstat(m->root_fd, &st) < 0)
 		return -errno;
 	r->root_ino = st.st_ino;
 	return 0;
@@ -120,29 +123,37 @@ static int save(int records, const struct quarantine_record *r, size_t from_leng
 	return result;
 }
 
-void quarantine_record_write(const struct quarantine_log *log, const char *session, int root_fd,
-	const char *root, const char *from, size_t from_length, const char *to,
-	char ret_id[QUARANTINE_ID + 1])
+void quarantine_record_write(const struct quarantine_log *log,
+	const struct quarantine_moving *m, char ret_id[QUARANTINE_ID + 1])
 {
 	struct timespec now;
 	uint64_t keep_s =
 		log->keep_ms ? (log->keep_ms + 999) / 1000 : (uint64_t)QUARANTINE_DAYS * DAY_S;
 	struct quarantine_record r = {
-		.session = session, .root = root, .from = from, .to = to
+		.session = m->session, .root = m->root, .from = m->from, .to = m->to
 	};
 
 	ret_id[0] = '\0';
 	if (!log->state)
 		return;
 	autofd int records = open_log(log);
-	if (records < 0 || look(&r, root_fd) < 0)
+	if (records < 0 || look(&r, m) < 0)
 		return;
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	r.moved_s = now.tv_sec;
 	r.until_s = now.tv_sec + (int64_t)keep_s;
 	make_id(&r, r.id);
-	if (save(records, &r, from_length) == 0)
+	if (save(records, &r, m->from_length) == 0)
 		memcpy(ret_id, r.id, sizeof(r.id));
+}
+
+void quarantine_record_cancel(const struct quarantine_log *log, const char *id)
+{
+	autofd int records = log->state && *id ? open_log(log) : -ENOENT;
+
+	/* One that stays is taken off by `carrel gc`: what it names is not there. */
+	if (records >= 0)
+		(void)unlinkat(records, id, 0);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */

@@ -39,19 +39,32 @@ struct quarantine_record {
 	const char *from;    /* where it appeared, below that */
 	const char *to;      /* where it is now, below the root */
 	ino_t root_ino, ino; /* numbers of devices change when the machine starts again */
-	int64_t ctime_ns;    /* once it was moved: later something in it changed */
+	int64_t ctime_ns; /* once it was moved: later something in it changed. 0: not known, S was killed meanwhile */
 	uint64_t size;
 	int64_t moved_s, until_s; /* CLOCK_REALTIME */
 };
 
+/* One move, below one root. */
+struct quarantine_moving {
+	const char *session;
+	int root_fd; /* O_PATH is enough */
+	const char *root;
+	const char *from; /* of which the first from_length bytes are meant */
+	size_t from_length;
+	const char *to;
+	bool done; /* it is at `to`; otherwise still at `from` */
+};
+
 /*
- * quarantine_record_write - note that what appeared at @from is now at @to, both below @root (@root_fd, O_PATH is
- * enough). @ret_id: the id; empty where it could not be noted. No failure stops what was begun: the thing has been
- * moved, and is told.
+ * quarantine_record_write - note the move: before it is made, so that whoever is killed behind it leaves nothing that
+ * nobody knows of, and once more when it is done. @ret_id: the id; empty where it could not be noted. No failure stops
+ * what was begun: the thing is moved, and told.
  */
-void quarantine_record_write(const struct quarantine_log *log, const char *session, int root_fd,
-	const char *root, const char *from, size_t from_length, const char *to,
-	char ret_id[QUARANTINE_ID + 1]);
+void quarantine_record_write(const struct quarantine_log *log,
+	const struct quarantine_moving *m, char ret_id[QUARANTINE_ID + 1]);
+
+/* quarantine_record_cancel - the move that was noted under @id was not made. */
+void quarantine_record_cancel(const struct quarantine_log *log, const char *id);
 
 /* quarantine_record_open - the directory of records in the state directory @state. The descriptor or -errno. */
 MUST_CHECK int quarantine_record_open(int state);

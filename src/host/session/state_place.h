@@ -15,7 +15,8 @@
  * another environment believes, none is written or made by tools either (host/launch/prepare.c); and none that lies in
  * the workspace is used, where a session from another environment could have made it.
  *
- * In it: sessions/ID/, a record for each session (host/session/record.h); run/, control sockets where there is no
+ * In it: sessions/ID/, a record for each session (host/session/record.h); quarantine/ID, one for each thing that was
+ * moved away (host/quarantine/quarantine_record.h); run/, control sockets where there is no
  * runtime directory (host/session/state.h); notices, what a sweep in the background has to say (host/session/sweeper.h).
  *
  * See: XDG Base Directory Specification.
