@@ -39,7 +39,7 @@ static bool is_shown_as_is(const struct facts *facts, const char *path)
 
 		if (!strcmp(f->path, "/") && f->rule->kind == PATH_READ)
 			root = true;
-		else if (path_below(f->path, path))
+		else if (f->rule->kind != PATH_PROTECT && path_below(f->path, path))
 			return false;
 	}
 	return root && !is_own(facts, path);
@@ -84,11 +84,20 @@ static int add(struct facts *facts, struct arena *a, const char *path, const cha
 	return facts_add(facts, a, &fact);
 }
 
+/* Where nothing can be written nothing need be protected, and what is shown there would stand behind it. */
+static void uncover(struct facts *facts, const char *path)
+{
+	for (size_t i = 0; i < facts->path_count; i++)
+		if (facts->paths[i].rule->kind == PATH_PROTECT &&
+			!strcmp(facts->paths[i].path, path))
+			facts->paths[i].covered = true;
+}
+
 static int look_at(struct facts *facts, struct resolver *res, const char *dir, const char *name)
 {
 	const char *asked = dir ? arena_join(res->arena, dir, '/', name) : NULL;
 	const char *text = NULL;
-	struct resolved found;
+	struct resolved found, link;
 
 	if (!asked)
 		return dir ? -ENOMEM : 0;
@@ -100,7 +109,13 @@ static int look_at(struct facts *facts, struct resolver *res, const char *dir, c
 	if (!is_shown_as_is(facts, found.path))
 		return 0;
 	int r = gitidentity_read(res->arena, found.path, facts->uid, &text);
-	return r < 0 || !text ? r : add(facts, res->arena, found.path, text);
+	if (r < 0 || !text)
+		return r;
+	uncover(facts, found.path);
+	/* The link that leads to it is furnished again. */
+	if (resolve_path(res, asked, RESOLVE_KEEP_LAST, &link) == 0)
+		uncover(facts, link.path);
+	return add(facts, res->arena, found.path, text);
 }
 
 int facts_gituser(struct facts *facts, struct resolver *resolver)
