@@ -36,12 +36,8 @@ static void hint_namespaces(int errnum, bool live, struct error *e)
 	/* Both at once: that is what it is like inside another carrel. */
 	if (errnum == ENOSYS && (none || !container_is_one()))
 		error_hint(e,
-			container_is_one()
-				? "a system-call filter is in the way: in a container, use `--security-opt "
-				  "seccomp=unconfined` or a profile that lets clone3, unshare and mount "
-				  "calls through"
-				: "a system-call filter is in the way: inside another carrel, its policy "
-				  "must say `nested`");
+			"a system-call filter is in the way: inside another carrel, its policy must "
+			"say `nested`");
 	else if (none)
 		error_hint(e,
 			"user.max_user_namespaces is 0: as root, "
