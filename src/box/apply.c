@@ -168,7 +168,7 @@ static int apply_tmpfs(struct applier *a, const struct op *op)
 			      : fresh_tmpfs(op->value, NULL, NULL));
 }
 
-static int apply_furniture(struct applier *a, const struct op *op)
+static int apply_skeleton(struct applier *a, const struct op *op)
 {
 	int dir = slot_fd(a, op->slot);
 
@@ -324,7 +324,7 @@ static int apply_op(struct applier *a, const struct op *op)
 	case OP_MKDIR:
 	case OP_MKFILE:
 	case OP_SYMLINK:
-		return apply_furniture(a, op);
+		return apply_skeleton(a, op);
 	case OP_PICK:
 		return apply_pick(a, op);
 	case OP_OVERLAY:

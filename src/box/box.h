@@ -15,7 +15,7 @@
 enum {
 	BOX_CHANNEL = 3,
 	BOX_CHILDREN = 4, /* signalfd for SIGCHLD */
-	BOX_FURNITURE =
+	BOX_SKELETON =
 		5, /* the tmpfs of empty directories, files and mount points; until the command runs */
 };
 

@@ -184,7 +184,7 @@ static int open_early(struct keeper *k, int *ret_master)
 	int r = sys_close_range(0, BOX_CHANNEL - 1);
 
 	if (r >= 0)
-		r = sys_close_range(BOX_FURNITURE + 1, ~0U);
+		r = sys_close_range(BOX_SKELETON + 1, ~0U);
 	return r < 0 || !k->box->want_pty ? r : keeper_open_pty(k, ret_master);
 }
 
@@ -210,7 +210,7 @@ _Noreturn void box_init(const struct box *box)
 	if (has_pid_ns(&own))
 		r = sys_close_range(0, BOX_CHANNEL - 1);
 	if (r >= 0 && has_pid_ns(&own))
-		r = sys_close_range(own.live ? BOX_FURNITURE : BOX_FURNITURE + 1, ~0U);
+		r = sys_close_range(own.live ? BOX_SKELETON : BOX_SKELETON + 1, ~0U);
 	if (r < 0)
 		box_fail(STEP_SETUP, r);
 	r = say_ready(&k, master);

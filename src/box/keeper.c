@@ -303,7 +303,7 @@ static void start_payload(
 	/* Only now: the end of a detached mount waits for a grace period of RCU, here while the command
 	 * runs already. It never was among the command's descriptors. */
 	if (k->is_init)
-		(void)close(BOX_FURNITURE);
+		(void)close(BOX_SKELETON);
 }
 
 static void send_signal(struct keeper *k, const struct channel_record *record)

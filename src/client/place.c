@@ -124,10 +124,10 @@ const char *place_below(struct place *p, const char *word)
 	return rest ? arena_join(&p->arena, "tmp", '/', rest) : NULL;
 }
 
-bool place_is_furniture(const struct place *p, const char *below)
+bool place_is_mount_point(const struct place *p, const char *below)
 {
-	for (size_t i = 0; i < p->guard.furniture_count; i++)
-		if (path_below(below, p->guard.furniture[i]))
+	for (size_t i = 0; i < p->guard.mount_point_count; i++)
+		if (path_below(below, p->guard.mount_points[i]))
 			return true;
 	return false;
 }

@@ -37,7 +37,7 @@ void place_close(struct place *p);
 const char *place_below(struct place *p, const char *word);
 
 /*
- * place_is_furniture - whether @below (relative to the scratch) is, or holds, something on which the
+ * place_is_mount_point - whether @below (relative to the scratch) is, or holds, something on which the
  * session's own mounts stand: it must neither be moved nor removed while the session lives.
  */
-bool place_is_furniture(const struct place *p, const char *below);
+bool place_is_mount_point(const struct place *p, const char *below);

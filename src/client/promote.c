@@ -81,7 +81,7 @@ static int move_one(struct job *j, struct item *item, struct error *e)
 	if (!below)
 		return error_set(e, ERROR_PROMOTE, "promote", 0, item->source,
 			"this is not in the scratch");
-	if (place_is_furniture(j->place, below) && !j->options.copy)
+	if (place_is_mount_point(j->place, below) && !j->options.copy)
 		return error_set(e, ERROR_PROMOTE, "promote", EBUSY, below,
 			"the session itself stands on this");
 	item->source = below;

@@ -108,7 +108,7 @@ static int remove_one(const struct call *c, const char *name, struct error *e)
 
 	if (!below)
 		return fail_outside(name, e);
-	if (place_is_furniture(c->place, below))
+	if (place_is_mount_point(c->place, below))
 		return error_set(e, ERROR_SCRATCH, "session", EBUSY, below,
 			"the session itself stands on this");
 	return scratch_remove(c->place->scratch, below, &c->place->arena, e);

@@ -68,7 +68,7 @@ static const char *last_component(struct arena *a, const char *name)
 }
 
 /* As any new file, and the tools': theirs is the owner of the scratch. */
-static int furnish(int scratch, int fd)
+static int set_owner(int scratch, int fd)
 {
 	struct stat st;
 	mode_t mask = umask(077);
@@ -118,7 +118,7 @@ int scratch_put(int scratch, const char *name, int from, bool force, struct aren
 		return fail(r, last, "cannot write to the scratch", e);
 	r = pour(from, temp.fd, INT64_MAX);
 	if (r == 0)
-		r = furnish(scratch, temp.fd);
+		r = set_owner(scratch, temp.fd);
 	if (r == 0)
 		r = promote_temp_place(&temp, last, force);
 	promote_temp_drop(&temp, 0);

@@ -165,7 +165,7 @@ static uint16_t scratch_slot(const struct plan *plan)
 }
 
 /* What the plan makes in the scratch: "tmp", and mount points below it. */
-static void note_furniture(struct list *l, const struct plan *plan)
+static void note_mount_points(struct list *l, const struct plan *plan)
 {
 	uint16_t slot = plan->policy->scratch_size.set ? scratch_slot(plan) : PLAN_NO_SLOT;
 
@@ -222,13 +222,13 @@ static void deny_all(struct list *l, const struct plan *plan)
 int promote_guard_from_plan(struct promote_guard *ret, struct arena *a, const struct plan *plan)
 {
 	const struct facts *facts = plan->facts;
-	struct list l = { .arena = a }, furniture = { .arena = a };
+	struct list l = { .arena = a }, mount_points = { .arena = a };
 	struct promote_root *roots =
 		arena_array(a, facts->promote_root_count + 1, sizeof(*roots));
 
 	deny_all(&l, plan);
-	note_furniture(&furniture, plan);
-	if (!roots || l.error < 0 || furniture.error < 0)
+	note_mount_points(&mount_points, plan);
+	if (!roots || l.error < 0 || mount_points.error < 0)
 		return -ENOMEM;
 	roots[0] = (struct promote_root){ .path = facts->workspace,
 		.dev = facts->workspace_dev,
@@ -239,8 +239,8 @@ int promote_guard_from_plan(struct promote_guard *ret, struct arena *a, const st
 		.root_count = facts->promote_root_count + 1,
 		.denied = l.paths,
 		.denied_count = l.count,
-		.furniture = furniture.paths,
-		.furniture_count = furniture.count,
+		.mount_points = mount_points.paths,
+		.mount_point_count = mount_points.count,
 		.bounded = plan->policy->scratch_size.set,
 		.mode = plan->policy->workspace_mode };
 	return 0;

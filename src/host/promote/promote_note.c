@@ -86,9 +86,9 @@ int promote_guard_write(int dir, const struct promote_guard *g)
 		put(&w, "deny");
 		put(&w, g->denied[i]);
 	}
-	for (size_t i = 0; i < g->furniture_count; i++) {
+	for (size_t i = 0; i < g->mount_point_count; i++) {
 		put(&w, "keep");
-		put(&w, g->furniture[i]);
+		put(&w, g->mount_points[i]);
 	}
 	put(&w, "end");
 	flush(&w);
@@ -102,8 +102,8 @@ struct reader {
 	struct arena *arena;
 	struct promote_root *roots;
 	size_t root_count;
-	const char **denied, **furniture;
-	size_t denied_count, furniture_count;
+	const char **denied, **mount_points;
+	size_t denied_count, mount_point_count;
 };
 
 /* The next text, or NULL where there is none. */
@@ -175,7 +175,7 @@ static int read_records(struct reader *r)
 		else if (!strcmp(word, "deny"))
 			result = read_path(r, true, &r->denied, &r->denied_count);
 		else if (!strcmp(word, "keep"))
-			result = read_path(r, false, &r->furniture, &r->furniture_count);
+			result = read_path(r, false, &r->mount_points, &r->mount_point_count);
 		else
 			result = -EPROTO;
 		if (result < 0)
@@ -207,8 +207,8 @@ int promote_guard_read(struct promote_guard *ret, struct arena *a, int dir)
 		.root_count = r.root_count,
 		.denied = r.denied,
 		.denied_count = r.denied_count,
-		.furniture = r.furniture,
-		.furniture_count = r.furniture_count,
+		.mount_points = r.mount_points,
+		.mount_point_count = r.mount_point_count,
 		.bounded = !strcmp(kind, "memory"),
 		.mode = (enum workspace_mode)m };
 	return 0;
