@@ -46,7 +46,7 @@ struct box {
 	void *arena;          /* the same: the plan and all that led to it */
 	size_t arena_size;
 	bool live; /* a live session: init forks keepers; else it keeps the one execution itself */
-	pid_t *twins;      /* by view: init's own, filled in as they are forked */
+	pid_t *view_inits; /* by view: init's own, filled in as they are forked */
 	mode_t umask;      /* the caller's, for the payload */
 	char *caller_args; /* the caller's argv and environment block, wiped in init */
 	size_t caller_args_size;

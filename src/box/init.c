@@ -23,7 +23,7 @@
 #include "box/keeper.h"
 #include "box/rest.h"
 #include "box/sys.h"
-#include "box/twin.h"
+#include "box/view.h"
 
 _Noreturn void box_fail(int op, int error)
 {
@@ -163,9 +163,9 @@ static _Noreturn void serve(struct keeper *k)
 	};
 
 	/* The other views are no strays: where Landlock does not scope signals, one of ours would end them. */
-	for (unsigned view = 0; view < TWIN_VIEWS; view++)
-		if (k->box->twins[view] > 0)
-			all.pids[all.count++] = k->box->twins[view];
+	for (unsigned view = 0; view < VIEW_COUNT; view++)
+		if (k->box->view_inits[view] > 0)
+			all.pids[all.count++] = k->box->view_inits[view];
 	for (;;) {
 		int r = rest_poll(k->box, events, 2);
 
@@ -191,13 +191,13 @@ static int open_early(struct keeper *k, int *ret_master)
 _Noreturn void box_init(const struct box *box)
 {
 	struct box own = *box;
-	pid_t twins[TWIN_VIEWS] = { 0 };
+	pid_t view_inits[VIEW_COUNT] = { 0 };
 	struct keeper k;
 	int op = STEP_SETUP, master = -1;
 	/* Without a pid namespace init is a keeper like others: what stems from it is all there is. */
 	int r = keeper_prepare(&k, &own, !own.live && has_pid_ns(&own));
 
-	own.twins = twins;
+	own.view_inits = view_inits;
 	if (r >= 0 && !has_pid_ns(&own)) {
 		op = STEP_PTY;
 		r = open_early(&k, &master);

@@ -186,7 +186,7 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 		.channel = -1,
 		.scratch = -1,
 		.live = ret->live,
-		.views = { [0 ... TWIN_VIEWS - 1] = -1 },
+		.views = { [0 ... VIEW_COUNT - 1] = -1 },
 		.arena = arena,
 		.flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
 			CLONE_NEWNET };
@@ -271,11 +271,11 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 }
 
 /* A channel for each tighter view that a live session can be asked for. */
-static int make_views(struct launch *l, int fds[TWIN_VIEWS], unsigned *ret_count)
+static int make_views(struct launch *l, int fds[VIEW_COUNT], unsigned *ret_count)
 {
-	unsigned views = twin_views(l->box->plan);
+	unsigned views = view_bits(l->box->plan);
 
-	for (unsigned view = 0; view < TWIN_VIEWS; view++) {
+	for (unsigned view = 0; view < VIEW_COUNT; view++) {
 		int pair[2];
 
 		if (!(views & (1u << view)))
@@ -292,7 +292,7 @@ int launch_session(struct launch *l, struct error *e)
 {
 	struct channel_record record = { .kind = CHANNEL_SESSION };
 	int fds[CHANNEL_FDS_MAX];
-	_Static_assert(PLAN_IDMAP_MAX + TWIN_VIEWS <= CHANNEL_FDS_MAX, "they are sent at once");
+	_Static_assert(PLAN_IDMAP_MAX + VIEW_COUNT <= CHANNEL_FDS_MAX, "they are sent at once");
 	unsigned count = 0;
 	const char *what = "the session's user namespace could not be made";
 	int r = make_user_nss(l, fds, &count);
@@ -323,7 +323,7 @@ static void end_orphans(const struct launch *l)
 static void close_channels(struct launch *l)
 {
 	fd_close(&l->channel);
-	for (unsigned view = 0; l->live && view < TWIN_VIEWS; view++)
+	for (unsigned view = 0; l->live && view < VIEW_COUNT; view++)
 		fd_close(&l->views[view]);
 }
 

@@ -311,7 +311,7 @@ static int begin(struct server *s)
 	if (s->epoll < 0 || s->timer < 0)
 		return fault(s, -errno, "cannot watch for events");
 	int r = 0;
-	for (unsigned view = 0; view < TWIN_VIEWS && r >= 0; view++) {
+	for (unsigned view = 0; view < VIEW_COUNT && r >= 0; view++) {
 		int channel = server_init_channel(s, view);
 
 		if (channel < 0)

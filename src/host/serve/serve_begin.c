@@ -314,9 +314,9 @@ static unsigned choose_view(const struct plan *plan, const struct request *head)
 
 	if ((head->flags & REQUEST_WORKSPACE_RO) &&
 		plan->policy->workspace_mode != WORKSPACE_RO)
-		view |= TWIN_WORKSPACE_RO;
+		view |= VIEW_WORKSPACE_RO;
 	if ((head->flags & REQUEST_NET_NONE) && plan->policy->net != NET_NONE)
-		view |= TWIN_NET_NONE;
+		view |= VIEW_NET_NONE;
 	return view;
 }
 

@@ -37,7 +37,7 @@ struct slot {
 	struct cgroup group; /* of the execution */
 	struct cgroup_figures before; /* of the session's group, when that was made */
 	bool waits;                   /* SLOT_PTY: for the keeper's pid, not for a terminal */
-	unsigned view;                /* enum twin_view: which init it is a child of */
+	unsigned view;                /* enum view: which init it is a child of */
 	int client;      /* index; -1: nobody waits (a service, or its client is gone) */
 	uint64_t tag;    /* of the request */
 	uint32_t kind;   /* SLOT_OPENING: CONTROL_OPEN or CONTROL_CLASSIFY */

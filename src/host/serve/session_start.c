@@ -387,7 +387,7 @@ static int supervise_in_this_process(
 		.channel = -1,
 		.scratch = -1,
 		.live = true,
-		.views = { [0 ... TWIN_VIEWS - 1] = -1 } };
+		.views = { [0 ... VIEW_COUNT - 1] = -1 } };
 	s->session = SESSION_NONE;
 	s->signals.fd = s->listener = s->die_with = s->state.dir = s->log = -1;
 	s->outcome.op = -1;
