@@ -275,8 +275,8 @@ static void answered(struct desk_asked *a, struct control_message *m)
 			return answer_unstarted(w, &m->head);
 		if (m->head.started == STARTED_YES || m->head.wait_status || m->head.limit)
 			return answer_end(w, &m->head);
-		buffer_text(
-			&why, "what became of the command is not known: its keeper was killed");
+		buffer_text(&why,
+			"what became of the command is not known: its monitor was killed");
 		break;
 	case CONTROL_ERROR:
 		desk_says(m, &why);

@@ -65,7 +65,7 @@ static int set_up(const struct begin *b)
 		     : prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (r < 0 || setsid() < 0)
 		return -errno;
-	/* The caller's directory would be one below the mounts of the plan, where nothing is hidden: a keeper
+	/* The caller's directory would be one below the mounts of the plan, where nothing is hidden: a monitor
 	 * that is asked to open /proc/self/cwd/NAME would stand in it. */
 	if (chdir("/") < 0)
 		return -errno;

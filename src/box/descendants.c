@@ -1,7 +1,7 @@
 /*
  * descendants.c - see descendants.h.
  *
- * Runs in: a keeper. No heap, no stdio. The processes run meanwhile, so that a scan is never more than
+ * Runs in: a monitor. No heap, no stdio. The processes run meanwhile, so that a scan is never more than
  * a guess; only wait(2) saying ECHILD is proof, and the loop goes on until then.
  */
 #include "box/descendants.h"

@@ -71,7 +71,7 @@ static int become_view(const struct box *box, unsigned view, int channel)
 
 	if (dup3(channel, BOX_CHANNEL, O_CLOEXEC) < 0 || close(channel) < 0)
 		return -errno;
-	/* What a keeper leaves that was killed comes to this init: Landlock lets the other one not signal it. */
+	/* What a monitor leaves that was killed comes to this init: Landlock lets the other one not signal it. */
 	if (unshare(flags) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return -errno;
 	int r = view & VIEW_NET_NONE ? confine_loopback() : 0;

@@ -22,7 +22,7 @@ static int fail(int r, const char *on, const char *what, struct error *e)
 }
 
 /*
- * A bounded scratch is memory that only the session has mounted; it is opened by a keeper inside. Any
+ * A bounded scratch is memory that only the session has mounted; it is opened by a monitor inside. Any
  * other is opened where it is.
  */
 static int open_scratch(struct place *p, const struct client_session *s, struct error *e)

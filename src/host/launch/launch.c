@@ -236,7 +236,7 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 {
 	int r = 0;
 
-	/* Keepers find what they are to end by the numbers in their own /proc. */
+	/* Monitors find what they are to end by the numbers in their own /proc. */
 	if (l->live && (!plan->clone_flags || plan->facts->refused_proc))
 		r = refuse_live(plan, e);
 	if (r >= 0 && l->flags != (plan->clone_flags & ~(unsigned long)CLONE_NEWPID))

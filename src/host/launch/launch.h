@@ -29,7 +29,7 @@ struct launch {
 	struct box *box;     /* in the shared arena, for init */
 	bool dies_as_one, tasks_by_rlimit; /* for launch_init(): as in struct box */
 	mode_t umask;          /* the caller's; ours leaves the owner's bits alone */
-	bool live;             /* the caller's: many executions, started by keepers */
+	bool live;             /* the caller's: many executions, started by monitors */
 	int views[VIEW_COUNT]; /* live: a channel for each tighter view; -1: none */
 	int scratch; /* a scratch that is memory: its root, from init; the caller's; -1: none */
 	struct arena *arena;

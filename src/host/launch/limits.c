@@ -170,7 +170,7 @@ int limits_execution(struct limits *limits, const char *name, const struct cgrou
 	own.tasks = own.tasks ? own.tasks : limits->wanted.tasks;
 	own.cpu_milli = own.cpu_milli ? own.cpu_milli : limits->wanted.cpu_milli;
 	if (own.tasks && own.tasks < UINT64_MAX)
-		own.tasks++; /* the keeper is counted with the others */
+		own.tasks++; /* the monitor is counted with the others */
 	return cgroup_make(above_executions(limits), name, &own, ret, e);
 }
 
@@ -210,7 +210,7 @@ void limits_execution_end(struct limits *limits, struct cgroup *group)
 
 void limits_tell(const struct limits *limits, struct launch *l)
 {
-	/* In a live session an execution's keeper is in its group. */
+	/* In a live session an execution's monitor is in its group. */
 	l->dies_as_one = (limits->session.controllers & CGROUP_MEMORY) != 0;
 	l->tasks_by_rlimit = limits->tasks_by_rlimit;
 }

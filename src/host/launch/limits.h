@@ -28,7 +28,7 @@ struct limits {
 
 /* What an execution of a live session used: the body of its ENDED, docs/control-protocol.md. */
 struct limits_usage {
-	struct cgroup_figures figures; /* tasks_peak with the keeper */
+	struct cgroup_figures figures; /* tasks_peak with the monitor */
 	int64_t pids_by;               /* enum limits_pids_by */
 };
 

@@ -368,7 +368,7 @@ static int handle_record(struct supervisor *v, const struct channel_record *reco
 	case CHANNEL_EXEC:
 	case CHANNEL_SIGNAL:
 	case CHANNEL_CONTINUE:
-	case CHANNEL_KEEPER:
+	case CHANNEL_MONITOR:
 	case CHANNEL_DISMISS:
 	case CHANNEL_PTY:
 	case CHANNEL_OPEN:

@@ -2,7 +2,7 @@
  * serve.h - the supervisor of a live session, from a running init to the end of the last process.
  *
  * Runs in: S, one thread, all signals blocked, everything through epoll; it never waits for a client
- * or for a keeper. What it does is asked for in records (host/serve/control.h), one client as good as any
+ * or for a monitor. What it does is asked for in records (host/serve/control.h), one client as good as any
  * other; a client that does not read its answers, or breaks the protocol, is dropped, and with it the
  * executions it started.
  */

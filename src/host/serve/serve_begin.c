@@ -228,7 +228,7 @@ static struct cgroup_limits limits_of(const struct request *head)
 	};
 }
 
-/* Where it has a group, the keeper goes into it before the command can begin. */
+/* Where it has a group, the monitor goes into it before the command can begin. */
 static int enter_group(
 	struct server *s, struct slot *slot, const struct request *head, struct error *e)
 {
@@ -247,7 +247,7 @@ static int enter_group(
 		     : 0;
 }
 
-/* Hands the request and its descriptors to the keeper, which begins. */
+/* Hands the request and its descriptors to the monitor, which begins. */
 static int send_exec(struct server *s, struct slot *slot, const struct control_message *m,
 	const struct request *head, bool in_front, struct error *e)
 {
@@ -277,7 +277,7 @@ static void accept_execution(struct server *s, struct slot *slot, unsigned clien
 	server_answer(s, (int)client, &record, NULL, 0, NULL, 0);
 }
 
-/* The request waits with its descriptors: for the client's terminal, or for the keeper's pid. */
+/* The request waits with its descriptors: for the client's terminal, or for the monitor's pid. */
 static int keep_request(
 	struct server *s, struct slot *slot, struct control_message *m, struct error *e)
 {
@@ -301,7 +301,7 @@ static int begin_pty(
 	if (r < 0)
 		return r;
 	slot->has_tty = true;
-	r = server_tell_keeper(slot, &record);
+	r = server_tell_monitor(slot, &record);
 	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
 			       "the execution cannot be begun")
 		     : 0;
@@ -327,7 +327,7 @@ static int begin(struct server *s, struct slot *slot, struct control_message *m,
 
 	if (head->flags & REQUEST_TTY)
 		return begin_pty(s, slot, m, e);
-	/* Which process the group is for, the keeper has not said yet. */
+	/* Which process the group is for, the monitor has not said yet. */
 	slot->waits = !slot->host_pid && limits_execution_needs(s->settings->limits, &asked);
 	return slot->waits ? keep_request(s, slot, m, e)
 			   : send_exec(s, slot, m, head, false, e);
@@ -342,8 +342,8 @@ int server_begin_execution(
 
 	if (r < 0)
 		return r;
-	struct slot *slot =
-		server_take_keeper(s, client, m->head.tag, choose_view(s->plan, &wish.head), e);
+	struct slot *slot = server_take_monitor(
+		s, client, m->head.tag, choose_view(s->plan, &wish.head), e);
 	if (!slot)
 		return -EAGAIN;
 	memcpy(slot->name, note.name, sizeof(slot->name));
@@ -386,7 +386,7 @@ int server_start_prepared(struct server *s, struct slot *slot, bool in_front, st
 	return r;
 }
 
-void server_keeper_known(struct server *s, struct slot *slot)
+void server_monitor_known(struct server *s, struct slot *slot)
 {
 	const struct control_record request = { .tag = slot->tag };
 	struct error e = { 0 };

@@ -1,7 +1,7 @@
 /*
  * serve_file.c - files as a live session sees them: OPEN and CLASSIFY.
  *
- * Runs in: S. The names are resolved by a keeper, inside, with all walls of the session: whatever links,
+ * Runs in: S. The names are resolved by a monitor, inside, with all walls of the session: whatever links,
  * "..", or /proc/self mean, they mean it there. May not: resolve a path itself.
  */
 #include <errno.h>
@@ -53,7 +53,7 @@ int server_open_file(
 	if (!m->size || m->size > PATH_ROOM || strlen(m->body) + 1 != m->size ||
 		m->body[0] != '/' || (!classify && (m->head.number & ~allowed)))
 		return malformed(e);
-	struct slot *slot = server_take_keeper(s, client, m->head.tag, 0, e);
+	struct slot *slot = server_take_monitor(s, client, m->head.tag, 0, e);
 	if (!slot)
 		return -EAGAIN;
 	server_make_busy(s, slot, SLOT_OPENING);
@@ -62,7 +62,7 @@ int server_open_file(
 	slot->asked = classify ? malloc(m->size) : NULL;
 	if (slot->asked)
 		memcpy(slot->asked, m->body, m->size);
-	/* A FIFO, or a device, must not keep the keeper waiting. */
+	/* A FIFO, or a device, must not keep the monitor waiting. */
 	int r = !classify     ? send_open(slot, m->head.number | O_NONBLOCK, m->head.streams,
 					m->body, m->size)
 		: slot->asked ? look_at(s, slot, m->size - 1)
@@ -193,7 +193,7 @@ static void classified(struct server *s, struct slot *slot, int errnum, size_t l
 {
 	if (errnum && slot->looked_at > 1 &&
 		look_at(s, slot, parent_length(slot->asked, slot->looked_at)) == 0)
-		return; /* to be continued when the keeper answers */
+		return; /* to be continued when the monitor answers */
 	bool exists = slot->asked[slot->looked_at] == '\0';
 	char *joined = exists ? NULL : malloc(PATH_ROOM);
 	bool known = exists || (joined && join_missing(slot, s->path, length, joined));
