@@ -245,9 +245,9 @@ int server_wait_ms(const struct server *s, int64_t now_ms)
 
 /* --- for tools -------------------------------------------------------------------------------- */
 
-void *call_desk(const struct call *c)
+void *call_context(const struct call *c)
 {
-	return c->server->setup.desk;
+	return c->server->setup.tool_context;
 }
 
 struct server *call_server(const struct call *c)

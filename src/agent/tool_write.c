@@ -86,7 +86,7 @@ static void write_start(struct call *c, const json_t *arguments)
 		}
 	}
 	w->file.opened = opened;
-	const struct desk *d = call_desk(c);
+	const struct agent_session *d = call_context(c);
 
 	tool_file_open(&w->file, c, field_text(arguments, "path", ""),
 		flags | (w->append ? O_APPEND : 0), mode & ~d->umask & 0777);
