@@ -24,7 +24,7 @@ extern char **environ;
 
 static struct session_request *find(const struct agent_session *d, uint64_t tag)
 {
-	struct session_request *a = d->asked;
+	struct session_request *a = d->requests;
 
 	while (a && a->tag != tag)
 		a = a->next;
@@ -36,8 +36,8 @@ static void lose(struct agent_session *d)
 {
 	d->lost = true;
 	loop_forget(d->loop, &d->watch);
-	while (d->asked) {
-		struct session_request *a = d->asked;
+	while (d->requests) {
+		struct session_request *a = d->requests;
 
 		agent_session_forget(d, a);
 		a->answer(a, NULL);
@@ -75,14 +75,14 @@ int agent_session_send(struct agent_session *d, struct session_request *a,
 	if (r < 0)
 		return r;
 	a->tag = record->tag;
-	a->next = d->asked;
-	d->asked = a;
+	a->next = d->requests;
+	d->requests = a;
 	return 0;
 }
 
 void agent_session_forget(struct agent_session *d, struct session_request *a)
 {
-	struct session_request **at = &d->asked;
+	struct session_request **at = &d->requests;
 
 	while (*at && *at != a)
 		at = &(*at)->next;

@@ -30,7 +30,7 @@ struct session_request {
 struct agent_session {
 	struct loop *loop;
 	struct watch watch; /* the connection */
-	struct session_request *asked;
+	struct session_request *requests;
 	uint64_t last_tag;
 	bool lost;                  /* the connection is gone */
 	bool no_bash;               /* the session has none: sh runs command lines */

@@ -28,7 +28,7 @@
 enum { STREAMS = 2 };
 
 struct work {
-	struct session_request asked; /* first: the answer's struct is the work */
+	struct session_request request; /* first: the answer's struct is the work */
 	struct call *call;
 	struct agent_session *session;
 	const json_t *arguments;
@@ -44,7 +44,7 @@ static const char *const names[STREAMS] = { "stdout", "stderr" };
 
 static void work_free(struct work *w)
 {
-	agent_session_forget(w->session, &w->asked);
+	agent_session_forget(w->session, &w->request);
 	loop_close_watched(w->session->loop, &w->in);
 	for (int i = 0; i < STREAMS; i++)
 		capture_free(&w->out[i]);
@@ -217,7 +217,7 @@ static void answer_unstarted(struct work *w, const struct control_record *end)
 		for (int i = 0; i < STREAMS; i++)
 			capture_free(&w->out[i]);
 		loop_close_watched(w->session->loop, &w->in);
-		agent_session_forget(w->session, &w->asked);
+		agent_session_forget(w->session, &w->request);
 		w->execution = 0;
 		if (begin(w, &why))
 			return;
@@ -300,12 +300,12 @@ static int send_request(struct work *w, const struct buffer *body, const int std
 
 	if (body->used <= CONTROL_BODY_MAX)
 		return agent_session_send(
-			w->session, &w->asked, &record, body->data, body->used, fds, 3);
+			w->session, &w->request, &record, body->data, body->used, fds, 3);
 	if (apart < 0)
 		return apart;
 	fds[3] = apart;
 	record.body = CONTROL_BODY_FD;
-	return agent_session_send(w->session, &w->asked, &record, NULL, 0, fds, 4);
+	return agent_session_send(w->session, &w->request, &record, NULL, 0, fds, 4);
 }
 
 /* The session's output-max: what is longer ends the command, as it does for `carrel exec`. */
@@ -373,7 +373,7 @@ static void exec_start(struct call *c, const json_t *arguments)
 
 	if (!w)
 		return call_refuse(c, "out of memory");
-	w->asked.answer = answered;
+	w->request.answer = answered;
 	w->call = c;
 	w->session = call_context(c);
 	w->arguments = arguments;

@@ -13,7 +13,7 @@
 
 void tool_file_free(struct tool_file *f)
 {
-	agent_session_forget(f->session, &f->asked);
+	agent_session_forget(f->session, &f->request);
 	buffer_free(&f->path);
 	buffer_free(&f->hidden);
 	buffer_free(&f->held);
@@ -76,7 +76,7 @@ static int ask(struct tool_file *f, enum control_kind kind)
 		record.streams = f->mode;
 	}
 	return agent_session_send(
-		f->session, &f->asked, &record, f->path.data, f->path.used + 1, NULL, 0);
+		f->session, &f->request, &record, f->path.data, f->path.used + 1, NULL, 0);
 }
 
 /* It was classified: go on, or say why not. What is hidden can be opened, and shows nothing. */
@@ -89,7 +89,7 @@ static void judged(struct tool_file *f, const struct control_message *m)
 	const char *rule = json_string_value(json_object_get(said, "rule"));
 	bool reads = (f->flags & O_ACCMODE) == O_RDONLY;
 
-	agent_session_forget(f->session, &f->asked);
+	agent_session_forget(f->session, &f->request);
 	if (reads && surface && !strcmp(surface, "hidden"))
 		buffer_text(&f->hidden, rule ? rule : "by default");
 	if (reads || json_is_true(json_object_get(said, "write"))) {
@@ -133,7 +133,7 @@ static void answered(struct session_request *a, struct control_message *m)
 void tool_file_open(
 	struct tool_file *f, struct call *c, const char *path, int flags, unsigned mode)
 {
-	f->asked.answer = answered;
+	f->request.answer = answered;
 	f->call = c;
 	f->session = call_context(c);
 	f->flags = flags;

@@ -10,7 +10,7 @@
 
 /* A file that a tool asked for; lies first in the tool's own struct. */
 struct tool_file {
-	struct session_request asked; /* first */
+	struct session_request request; /* first */
 	struct call *call;
 	struct agent_session *session;
 	struct buffer path; /* as it was asked for, absolute */

@@ -9,7 +9,7 @@
 #include "agent/tools.h"
 
 struct work {
-	struct session_request asked; /* first */
+	struct session_request request; /* first */
 	struct call *call;
 	struct agent_session *session;
 };
@@ -97,10 +97,10 @@ static void status_start(struct call *c, const json_t *arguments)
 	(void)arguments;
 	if (!w)
 		return call_refuse(c, "out of memory");
-	w->asked.answer = answered;
+	w->request.answer = answered;
 	w->call = c;
 	w->session = call_context(c);
-	if (agent_session_send(w->session, &w->asked, &record, NULL, 0, NULL, 0) == 0)
+	if (agent_session_send(w->session, &w->request, &record, NULL, 0, NULL, 0) == 0)
 		return;
 	free(w);
 	call_refuse(c, "the session does not answer");

@@ -282,7 +282,7 @@ static void session_ended(struct session_request *a, struct control_message *mes
 static int end_session(struct mcp *m, struct error *e)
 {
 	struct control_record record = { .kind = CONTROL_END };
-	struct session_request asked = { .answer = session_ended };
+	struct session_request request = { .answer = session_ended };
 	int64_t deadline = loop_now_ms() + CLOSE_MS;
 	autofd int supervisor = client_supervisor(m->session.watch.fd);
 
@@ -290,12 +290,12 @@ static int end_session(struct mcp *m, struct error *e)
 	loop_forget(&m->loop, &m->out);
 	loop_forget(&m->loop, &m->signals);
 	server_cancel_all(m->server);
-	int r = agent_session_send(&m->session, &asked, &record, NULL, 0, NULL, 0);
-	while (r == 0 && asked.tag && loop_now_ms() < deadline)
+	int r = agent_session_send(&m->session, &request, &record, NULL, 0, NULL, 0);
+	while (r == 0 && request.tag && loop_now_ms() < deadline)
 		r = loop_turn(&m->loop, (int)(deadline - loop_now_ms()));
-	if (r == 0 && asked.tag)
+	if (r == 0 && request.tag)
 		r = -ETIMEDOUT;
-	agent_session_forget(&m->session, &asked);
+	agent_session_forget(&m->session, &request);
 	if (r == 0)
 		client_await_end(supervisor);
 	return r < 0 ? error_set(e, ERROR_SESSION, "close", -r, m->session.id,

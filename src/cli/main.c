@@ -108,9 +108,9 @@ static int verb_help(int argc, const char *const *argv, int first,
 	};
 
 	if (argc > first && strcmp(argv[first], "help") != 0) {
-		const char *const asked[] = { argv[0], argv[first], "--help", NULL };
+		const char *const help_words[] = { argv[0], argv[first], "--help", NULL };
 
-		return become_verb(3, asked, environment, closed);
+		return become_verb(3, help_words, environment, closed);
 	}
 	int status = print(STDOUT_FILENO, head, 1);
 	for (size_t i = 0; i < VERB_COUNT && status == 0; i++) {

@@ -39,10 +39,10 @@ static int open_scratch(struct place *p, const struct client_session *s, struct 
 }
 
 static int open_dirs(
-	struct place *p, const char *asked, const char *const *environment, struct error *e)
+	struct place *p, const char *requested, const char *const *environment, struct error *e)
 {
 	struct client_session found;
-	int r = client_connect(&found, asked, environment, e);
+	int r = client_connect(&found, requested, environment, e);
 
 	if (r < 0)
 		return r;
@@ -60,15 +60,15 @@ static int open_dirs(
 	return r;
 }
 
-int place_open(
-	struct place *ret, const char *asked, const char *const *environment, struct error *e)
+int place_open(struct place *ret, const char *requested, const char *const *environment,
+	struct error *e)
 {
 	struct place p = { .session = -1, .scratch = -1 };
 	int r = arena_init(&p.arena, ARENA_SIZE);
 
 	if (r < 0)
 		return fail(r, NULL, "no memory", e);
-	r = open_dirs(&p, asked, environment, e);
+	r = open_dirs(&p, requested, environment, e);
 	if (r < 0) {
 		place_close(&p);
 		return r;

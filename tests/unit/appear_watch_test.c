@@ -261,10 +261,10 @@ static void test_budget(void **state)
 
 	make_file(f->work.fd, item.path, "[core]\n", 0644);
 	assert_true(appear_judge(&j, &item, &budget));
-	assert_true(budget.cut && !budget.asked && !j.plain);
+	assert_true(budget.cut && !budget.child_started && !j.plain);
 	budget = (struct appear_budget){ .until_ns = INT64_MAX, .left = 1 };
 	assert_true(appear_judge(&j, &item, &budget));
-	assert_true(!budget.cut && budget.asked && budget.left == 0);
+	assert_true(!budget.cut && budget.child_started && budget.left == 0);
 	j = (struct appear_judgement){ .graces = UINT_MAX };
 	assert_false(appear_judge(&j, &item, &budget));
 	/* A hook has no time at all. */
@@ -288,7 +288,8 @@ static void test_judged(void **state)
 	/* It may be half written: a moment, and then no more. */
 	make_file(f->work.fd, item.path, "[core]\n fsmonitor = x\n", 0644);
 	assert_true(appear_judge(&j, &item, &budget));
-	assert_true(budget.asked && !j.plain && j.again_ns > clock_now_ns() - PATIENCE_NS);
+	assert_true(
+		budget.child_started && !j.plain && j.again_ns > clock_now_ns() - PATIENCE_NS);
 	while (clock_now_ns() < j.again_ns)
 		continue;
 	assert_false(appear_judge(&j, &item, &budget));

@@ -115,7 +115,7 @@ static uint16_t heard(struct world *w, struct control_message *m)
 
 static void ask_for(struct world *w, const char *path)
 {
-	w->s->slots[0].asked = strdup(path);
+	w->s->slots[0].requested_path = strdup(path);
 	w->s->slots[0].looked_at = strlen(path);
 }
 

@@ -134,7 +134,7 @@ int known_dirs_stat(struct known_dirs *k, const char *path, size_t parent, struc
 		*ret_existing = d->existing;
 		return d->fd;
 	}
-	if (++d->asked == LIST_AFTER)
+	if (++d->lookups == LIST_AFTER)
 		name_set_read(&d->names, k->arena, d->fd);
 	*ret_existing = parent;
 	if (is_surely_absent(d, name))

@@ -131,7 +131,7 @@ static void report_limits(struct finish *f)
 	const struct limits *l = f->limits;
 	struct report *r = f->report;
 
-	if (!l->asked)
+	if (!l->requested)
 		return;
 	r->limits_known = true;
 	if (f->prepared->policy.pids.set)

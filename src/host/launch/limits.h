@@ -12,7 +12,7 @@
 #include "plan/plan.h"
 
 struct limits {
-	bool asked;                  /* memory, pids or cpus is in the policy */
+	bool requested;              /* memory, pids or cpus is in the policy */
 	struct cgroup_limits wanted; /* of the session */
 	bool tasks_by_rlimit;        /* pids is held by RLIMIT_NPROC, since no cgroup can */
 	struct cgroup_session session;
@@ -34,8 +34,8 @@ struct limits_usage {
 
 enum limits_pids_by { LIMITS_PIDS_NONE, LIMITS_PIDS_CGROUP, LIMITS_PIDS_RLIMIT };
 
-/* limits_asked - whether any of them is in the policy. */
-bool limits_asked(const struct policy *policy);
+/* limits_requested - whether any of them is in the policy. */
+bool limits_requested(const struct policy *policy);
 
 /*
  * limits_check - whether limits_begin() will be able to hold what the plan asks for, as far as can be said
@@ -60,10 +60,10 @@ MUST_CHECK int limits_begin(struct limits *ret, const struct plan *plan, int ses
  * session has. @ret: CGROUP_NONE where neither asks for anything. 0 or -errno with @e (ERROR_LAYER).
  */
 MUST_CHECK int limits_execution(struct limits *limits, const char *name,
-	const struct cgroup_limits *asked, struct cgroup *ret, struct error *e);
+	const struct cgroup_limits *requested, struct cgroup *ret, struct error *e);
 
 /* limits_execution_needs - whether limits_execution() would make a group. */
-bool limits_execution_needs(const struct limits *limits, const struct cgroup_limits *asked);
+bool limits_execution_needs(const struct limits *limits, const struct cgroup_limits *requested);
 
 /*
  * limits_execution_read - what an execution used whose group is @group (or CGROUP_NONE), and who holds

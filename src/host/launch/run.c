@@ -140,7 +140,7 @@ static int start(
 	if (r >= 0 && facts->privileged)
 		stdio_set_owner(&run->stdio, facts->kernel_uid, facts->kernel_gid);
 	caller_block(argc, argv, environment, &block, &block_size);
-	if (r >= 0 && limits_asked(&run->p->policy))
+	if (r >= 0 && limits_requested(&run->p->policy))
 		r = start_limits(run);
 	if (r >= 0)
 		r = launch_init(
@@ -314,7 +314,7 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep,
 			run, &run->outcome, &run->error);
 	/* Where only init is left, the kernel takes it down while the directory is cleared. */
-	if (!run->outcome.alone || run->limits.asked)
+	if (!run->outcome.alone || run->limits.requested)
 		launch_kill(&run->launch);
 	limits_settle(&run->limits, &run->outcome, &run->error);
 	int status = finish(run, exit_status(run, r));

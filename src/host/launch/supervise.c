@@ -58,7 +58,7 @@ struct supervisor {
 	bool has_tty;
 	int epoll, timer, mounts;
 	enum phase phase;
-	bool asked; /* to end: by a signal, a limit or a fault */
+	bool end_requested; /* to end: by a signal, a limit or a fault */
 	int64_t started_ns;
 	struct outcome *out;
 	void (*at_start)(void *context);
@@ -119,7 +119,7 @@ static int kill_all(struct supervisor *v)
 /* The first request to end: the command may clean up, for as long as the grace lasts. */
 static int begin_end(struct supervisor *v, int signal, bool everything)
 {
-	v->asked = true;
+	v->end_requested = true;
 	if (v->phase != PHASE_RUNNING)
 		return kill_all(v);
 	v->phase = PHASE_ENDING;
@@ -483,7 +483,7 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 			r = fault(&v, r, "the session cannot be supervised");
 	}
 	const struct job job = job_of(&v);
-	job_drain(&job, v.asked);
+	job_drain(&job, v.end_requested);
 	appear_watch_stop(&ret->watch);
 	fd_close(&v.mounts);
 	fd_close(&v.timer);

@@ -22,15 +22,15 @@ struct opening {
 	struct arena *arena;
 	const struct promote_guard *guard;
 	const struct promote_root *root;
-	const char *asked;
-	char *rest;  /* of `asked`, below the root: names with one '/' between, none is ".." */
+	const char *requested;
+	char *rest; /* of `requested`, below the root: names with one '/' between, none is ".." */
 	bool is_dir; /* a slash at the end says so */
 	struct error *e;
 };
 
 static int fail(struct opening *o, int errnum, const char *what)
 {
-	return error_set(o->e, ERROR_PROMOTE, "promote", errnum, o->asked, "%s", what);
+	return error_set(o->e, ERROR_PROMOTE, "promote", errnum, o->requested, "%s", what);
 }
 
 static int fail_open(struct opening *o, int r)
@@ -49,13 +49,13 @@ static int fail_missing(struct opening *o, int r)
 
 /* --- which root -------------------------------------------------------------------------------- */
 
-/* By name: of the roots that @asked lies in, the innermost. */
+/* By name: of the roots that @requested lies in, the innermost. */
 static const char *find_by_name(struct opening *o)
 {
 	const char *best = NULL;
 
 	for (size_t i = 0; i < o->guard->root_count; i++) {
-		const char *rest = path_below(o->guard->roots[i].path, o->asked);
+		const char *rest = path_below(o->guard->roots[i].path, o->requested);
 
 		if (rest && (!best || rest > best)) {
 			best = rest;
@@ -68,12 +68,12 @@ static const char *find_by_name(struct opening *o)
 /* Through links of the user's own: the first leading part that is a root. */
 static const char *find_by_identity(struct opening *o)
 {
-	const char *asked = o->asked;
+	const char *requested = o->requested;
 	struct stat st;
 
-	for (size_t end = 1 + strcspn(asked + 1, "/");;
-		end += 1 + strcspn(asked + end + 1, "/")) {
-		const char *prefix = arena_copy(o->arena, asked, end);
+	for (size_t end = 1 + strcspn(requested + 1, "/");;
+		end += 1 + strcspn(requested + end + 1, "/")) {
+		const char *prefix = arena_copy(o->arena, requested, end);
 
 		if (!prefix || stat(prefix, &st) < 0)
 			return NULL;
@@ -81,9 +81,9 @@ static const char *find_by_identity(struct opening *o)
 			if (o->guard->roots[i].dev == st.st_dev &&
 				o->guard->roots[i].ino == st.st_ino) {
 				o->root = &o->guard->roots[i];
-				return asked + end;
+				return requested + end;
 			}
-		if (!asked[end])
+		if (!requested[end])
 			return NULL;
 	}
 }
@@ -117,7 +117,7 @@ static int clean_rest(struct opening *o, const char *rest)
 
 static int find_root(struct opening *o)
 {
-	if (o->asked[0] != '/')
+	if (o->requested[0] != '/')
 		return fail(o, EINVAL, "a destination needs its whole path");
 	const char *rest = find_by_name(o);
 
@@ -251,9 +251,9 @@ static int open_all(
 }
 
 int promote_dest_open(struct promote_dest *ret, struct arena *a, const struct promote_guard *g,
-	const char *asked, enum promote_dest_kind kind, struct error *e)
+	const char *requested, enum promote_dest_kind kind, struct error *e)
 {
-	struct opening o = { .arena = a, .guard = g, .asked = asked, .e = e };
+	struct opening o = { .arena = a, .guard = g, .requested = requested, .e = e };
 	const char *name = NULL;
 	autofd int fd = -1;
 	int r = find_root(&o);

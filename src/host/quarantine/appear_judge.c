@@ -105,7 +105,7 @@ static enum answer ask(struct appear_judgement *j, const struct quarantine_item 
 	if (now >= b->until_ns)
 		return ANSWER_NEXT_TIME;
 	b->left--;
-	b->asked = true;
+	b->child_started = true;
 	int r = gitplain_check(item->root_fd, item->path, now + (CHECK_MS << j->late) * MS);
 	if (r == 1)
 		return ANSWER_PLAIN;

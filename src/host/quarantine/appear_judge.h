@@ -29,9 +29,9 @@ struct appear_judgement {
 /* What one look may cost: S does nothing else meanwhile. */
 struct appear_budget {
 	int64_t until_ns; /* no child is begun later: what would need one stays until the next look */
-	unsigned left; /* so many children more: what comes then is taken away unread */
-	bool asked;    /* a child was; it costs about a millisecond */
-	bool cut;      /* something was left for the next look */
+	unsigned left;      /* so many children more: what comes then is taken away unread */
+	bool child_started; /* a child was; it costs about a millisecond */
+	bool cut;           /* something was left for the next look */
 };
 
 /* appear_judge_applies - whether the path is one that git writes: others never stay. */

@@ -211,12 +211,12 @@ static void look_at(struct appear_state *s, struct appear_item *it)
 	struct at_look at = { s, it };
 	size_t length;
 
-	s->budget.asked = false;
+	s->budget.child_started = false;
 	int r = quarantine_take(&s->quarantine, &it->item, may_stay, &at, &length);
 	/* What still stands is told at the end. */
 	if (r > 0)
 		note(s, it, length);
-	if (s->budget.asked)
+	if (s->budget.child_started)
 		count_work(s);
 }
 

@@ -22,7 +22,7 @@ static const char *state_word(enum slot_state state)
 		return "starting";
 	case SLOT_RUNNING:
 		return "running";
-	case SLOT_ASKED:
+	case SLOT_STOPPING:
 	case SLOT_KILLING:
 		return "ending";
 	case SLOT_LINGERS:

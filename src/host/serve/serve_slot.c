@@ -52,7 +52,7 @@ void server_free_slot(struct server *s, struct slot *slot)
 	if (slot->request)
 		control_close_fds(slot->request);
 	free(slot->request);
-	free(slot->asked);
+	free(slot->requested_path);
 	limits_execution_end(s->settings->limits, &slot->group);
 	*slot = (struct slot){
 		.state = SLOT_FREE, .channel = -1, .client = -1, .group = CGROUP_NONE
@@ -65,7 +65,7 @@ void server_rest_slot(struct server *s, struct slot *slot)
 		return; /* telling its client was the end of the client, and of this */
 	s->busy--;
 	s->idle_since_ns = clock_now_ns();
-	free(slot->asked);
+	free(slot->requested_path);
 	*slot = (struct slot){ .state = SLOT_IDLE,
 		.channel = slot->channel,
 		.pid = slot->pid,
@@ -277,11 +277,11 @@ void server_ask_to_end(struct server *s, struct slot *slot, int signal)
 		abandon(s, slot);
 		return;
 	}
-	if (slot->state == SLOT_ASKED)
+	if (slot->state == SLOT_STOPPING)
 		server_kill_slot(slot);
 	if (slot->state != SLOT_RUNNING)
 		return;
-	slot->state = SLOT_ASKED;
+	slot->state = SLOT_STOPPING;
 	slot->deadline_ns =
 		in_ms((uint64_t)(slot->grace_ms ? slot->grace_ms : GRACE_DEFAULT_MS));
 	/* A stopped command must run to see the signal. */
@@ -299,7 +299,7 @@ static void lose_execution(struct server *s, struct slot *slot)
 {
 	struct control_record record = { .started = STARTED_UNKNOWN, .number = EIO };
 
-	if (slot->state == SLOT_RUNNING || slot->state == SLOT_ASKED ||
+	if (slot->state == SLOT_RUNNING || slot->state == SLOT_STOPPING ||
 		slot->state == SLOT_KILLING || slot->state == SLOT_PTY)
 		tell_end(s, slot, &record);
 	if (slot->state == SLOT_OPENING) {
@@ -327,7 +327,7 @@ void server_slot_deadline(struct server *s, struct slot *slot)
 		slot->timed_out = true;
 		server_ask_to_end(s, slot, SIGTERM);
 		return;
-	case SLOT_ASKED:
+	case SLOT_STOPPING:
 		server_kill_slot(slot);
 		return;
 	case SLOT_KILLING:
@@ -430,7 +430,7 @@ static void handle_record(struct server *s, struct slot *slot,
 		server_opened(s, slot, record, fd, body, record->body);
 		return;
 	case CHANNEL_ENDED:
-		if (slot->state != SLOT_RUNNING && slot->state != SLOT_ASKED &&
+		if (slot->state != SLOT_RUNNING && slot->state != SLOT_STOPPING &&
 			slot->state != SLOT_KILLING)
 			break;
 		take_end(s, slot, record);

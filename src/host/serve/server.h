@@ -23,9 +23,9 @@ enum slot_state {
 	SLOT_OPENING, /* asked to open a file, for OPEN or CLASSIFY */
 	SLOT_PTY,     /* asked for a terminal, or the client is preparing it */
 	SLOT_RUNNING,
-	SLOT_ASKED,   /* asked to end; the grace is running */
-	SLOT_KILLING, /* everything was sent SIGKILL */
-	SLOT_LINGERS, /* ended; its terminal is still being read */
+	SLOT_STOPPING, /* asked to end; the grace is running */
+	SLOT_KILLING,  /* everything was sent SIGKILL */
+	SLOT_LINGERS,  /* ended; its terminal is still being read */
 };
 
 /* What is wanted of a monitor, and for whom. */
@@ -48,7 +48,7 @@ struct slot {
 	bool cpu_time, file_size;      /* it has that limit */
 	int64_t begun_ns, deadline_ns; /* deadline 0: none */
 	int64_t grace_ms;
-	char *asked;                     /* CLASSIFY: the path as it was asked about */
+	char *requested_path;            /* CLASSIFY: the path as it was asked about */
 	size_t looked_at;                /* CLASSIFY: bytes of it that the monitor was sent */
 	struct control_message *request; /* SLOT_PTY: until the command begins */
 	char name[64];                   /* of a service */

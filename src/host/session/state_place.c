@@ -78,12 +78,13 @@ static int in_account(char ret[STATE_PATH_MAX], const char *home)
 
 int state_place_path(const char *const *environment, unsigned n, char ret[STATE_PATH_MAX])
 {
-	const char *asked = facts_env(environment, "XDG_STATE_HOME");
+	const char *requested = facts_env(environment, "XDG_STATE_HOME");
 	const char *home = facts_env(environment, "HOME");
 
 	switch (n) {
 	case 0:
-		return asked && asked[0] == '/' ? join(ret, asked, "/carrel") : -ENOENT;
+		return requested && requested[0] == '/' ? join(ret, requested, "/carrel")
+							: -ENOENT;
 	case 1:
 		return is_own_directory(home) ? join(ret, home, IN_HOME) : -ENOENT;
 	case 2:
