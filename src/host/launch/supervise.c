@@ -31,7 +31,7 @@ enum event {
 	EVENT_SIGNAL,
 	EVENT_TIMER,
 	EVENT_MOUNTS,
-	EVENT_APPEARED,
+	EVENT_NEWPATH,
 	EVENT_STDIO = 8,
 	EVENT_TTY = 16
 };
@@ -300,7 +300,7 @@ static int start_command(struct supervisor *v, int master)
 		v->out->deadline_ns = deadline(v);
 		r = set_timer(v, v->plan->policy->timeout_ms.value);
 	}
-	appear_watch_begin(&v->out->watch, v->plan, v->epoll, EVENT_APPEARED);
+	newpath_watch_begin(&v->out->watch, v->plan, v->epoll, EVENT_NEWPATH);
 	if (r >= 0 && v->at_start)
 		v->at_start(v->context);
 	return r;
@@ -412,8 +412,8 @@ static int handle_event(struct supervisor *v, uint64_t event)
 		return handle_timer(v);
 	if (event == EVENT_MOUNTS)
 		return handle_mounts(v);
-	if (event == EVENT_APPEARED)
-		appear_watch_wake(&v->out->watch);
+	if (event == EVENT_NEWPATH)
+		newpath_watch_wake(&v->out->watch);
 	if (event >= EVENT_TTY) {
 		if (tty_step(&v->tty, event) == TTY_HANGUP && v->phase == PHASE_RUNNING)
 			return begin_end(v, SIGHUP, false);
@@ -430,7 +430,7 @@ static int run_loop(struct supervisor *v)
 {
 	while (v->phase != PHASE_OVER) {
 		struct epoll_event events[8];
-		int n = epoll_wait(v->epoll, events, 8, appear_watch_wait_ms(&v->out->watch));
+		int n = epoll_wait(v->epoll, events, 8, newpath_watch_wait_ms(&v->out->watch));
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
@@ -439,7 +439,7 @@ static int run_loop(struct supervisor *v)
 			if (r < 0)
 				return r;
 		}
-		appear_watch_step(&v->out->watch);
+		newpath_watch_step(&v->out->watch);
 	}
 	return 0;
 }
@@ -484,7 +484,7 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 	}
 	const struct job job = job_of(&v);
 	job_drain(&job, v.end_requested);
-	appear_watch_stop(&ret->watch);
+	newpath_watch_stop(&ret->watch);
 	fd_close(&v.mounts);
 	fd_close(&v.timer);
 	fd_close(&v.epoll);

@@ -76,7 +76,7 @@ int server_show(const struct server *s, char *ret, size_t size)
 	json_key(&j, "executions_total");
 	json_unsigned(&j, s->out->executions);
 	json_key(&j, "quarantined");
-	json_unsigned(&j, appear_watch_count(&s->out->watch));
+	json_unsigned(&j, newpath_watch_count(&s->out->watch));
 	json_key(&j, "executions");
 	json_array_begin(&j);
 	for (unsigned i = 0; i < s->slot_count; i++)

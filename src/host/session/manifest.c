@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "host/process/process_stat.h"
-#include "host/quarantine/appeared.h"
+#include "host/quarantine/newpath.h"
 #include "plan/path.h"
 
 /*
@@ -186,7 +186,7 @@ struct note {
 	const char *at, *end; /* what is still to be read */
 	pid_t init;           /* 0: not noted */
 	int64_t started;
-	struct appeared what;
+	struct newpath_scope what;
 	struct absent_path *absents;
 	struct gitdir_rule *rules;
 };
@@ -390,8 +390,8 @@ static int settle(struct note *n, int fd, struct error *e)
 	/* The lock falls with the launcher; what it ran is killed next, and could put back what we move. */
 	if (n->init && !process_await_end(n->init, n->started, PATIENCE))
 		return -EBUSY;
-	r = appeared_quarantine(&n->what, n->arena, &moved, &count, e);
-	appeared_tell(moved, count);
+	r = newpath_quarantine(&n->what, n->arena, &moved, &count, e);
+	newpath_tell(moved, count);
 	return r;
 }
 

@@ -1,7 +1,7 @@
 /*
- * appear_judge.h - may what appeared in a git directory stay, since git itself writes it?
+ * newpath_judge.h - may what appeared in a git directory stay, since git itself writes it?
  *
- * Runs in: S, while tools live. Used by appear_watch.c only. May not: read what it judges, beyond names: gitplain.h
+ * Runs in: S, while tools live. Used by newpath_watch.c only. May not: read what it judges, beyond names: gitplain.h
  * does, in a child.
  */
 #pragma once
@@ -14,7 +14,7 @@
 #include "host/quarantine/quarantine.h"
 
 /* What is known of one path. Zeroed: nothing. */
-struct appear_judgement {
+struct newpath_judgement {
 	bool plain;   /* it was, when it was looked at */
 	bool changed; /* since then, for all one knows */
 	unsigned graces;
@@ -27,16 +27,16 @@ struct appear_judgement {
 };
 
 /* What one look may cost: S does nothing else meanwhile. */
-struct appear_budget {
+struct newpath_budget {
 	int64_t until_ns; /* no child is begun later: what would need one stays until the next look */
 	unsigned left;      /* so many children more: what comes then is taken away unread */
 	bool child_started; /* a child was; it costs about a millisecond */
 	bool cut;           /* something was left for the next look */
 };
 
-/* appear_judge_applies - whether the path is one that git writes: others never stay. */
-bool appear_judge_applies(const struct quarantine_item *item);
+/* newpath_judge_applies - whether the path is one that git writes: others never stay. */
+bool newpath_judge_applies(const struct quarantine_item *item);
 
-/* appear_judge - whether it may stay for now: until it changes, until j->again_ns, or until the next look. */
-bool appear_judge(struct appear_judgement *j, const struct quarantine_item *item,
-	struct appear_budget *budget);
+/* newpath_judge - whether it may stay for now: until it changes, until j->again_ns, or until the next look. */
+bool newpath_judge(struct newpath_judgement *j, const struct quarantine_item *item,
+	struct newpath_budget *budget);
