@@ -28,7 +28,7 @@
 #include "host/process/code.h"
 #include "host/process/orphans.h"
 #include "host/process/placement.h"
-#include "host/process/strangers.h"
+#include "host/process/reaper.h"
 #include "host/process/uid_maps.h"
 
 enum { HOLDER_STACK = 16 * 1024 };
@@ -317,7 +317,7 @@ static void end_orphans(const struct launch *l)
 	int r = orphans_end(l->filters);
 
 	(void)r; /* without /proc nothing can be found; init had it a moment ago */
-	strangers_reap(0);
+	reaper_reap_unexpected(0);
 }
 
 static void close_channels(struct launch *l)

@@ -26,8 +26,8 @@
 #include "host/launch/supervise.h"
 #include "host/machine/explain.h"
 #include "host/machine/refusal.h"
+#include "host/process/reaper.h"
 #include "host/process/signals.h"
-#include "host/process/strangers.h"
 #include "host/report/output.h"
 #include "host/report/report.h"
 #include "host/report/verbose.h"
@@ -283,7 +283,7 @@ static int block_signals(struct run *run)
 static int run_with(struct run *run, int argc, const char *const *argv, int first,
 	const char *const *environment, unsigned closed)
 {
-	int r = strangers_is_first() ? block_signals(run) : 0;
+	int r = reaper_is_pid1() ? block_signals(run) : 0;
 
 	if (r >= 0)
 		r = options_to_plan(run, argc, argv, first, environment);

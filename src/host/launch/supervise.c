@@ -23,7 +23,7 @@
 #include "host/launch/mountwatch.h"
 #include "host/machine/explain.h"
 #include "host/process/confine_self.h"
-#include "host/process/strangers.h"
+#include "host/process/reaper.h"
 #include "host/stdio/tty.h"
 
 enum event {
@@ -178,7 +178,7 @@ static int handle_signal(struct supervisor *v, int signal)
 
 	if (signal != SIGCHLD)
 		return job_signal(&job, signal);
-	strangers_reap(v->launch->init);
+	reaper_reap_unexpected(v->launch->init);
 	return 0;
 }
 
