@@ -26,7 +26,7 @@
 #include "host/machine/container.h"
 #include "host/machine/explain.h"
 #include "host/process/code.h"
-#include "host/process/orphans.h"
+#include "host/process/leaked.h"
 #include "host/process/placement.h"
 #include "host/process/reaper.h"
 #include "host/process/uid_maps.h"
@@ -128,7 +128,7 @@ static long clone_init(struct launch *l, int *ret_pidfd)
 	if (l->flags)
 		return sys_clone3(&args);
 	/* What is orphaned inside must not leave our descent, even if init is lost: prctl(2). */
-	int filters = orphans_filters();
+	int filters = leaked_filters();
 	if (filters < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return filters < 0 ? filters : -errno;
 	l->filters = (unsigned)filters;
@@ -312,9 +312,9 @@ int launch_session(struct launch *l, struct error *e)
 }
 
 /* Without a pid namespace what init left behind is ours now. */
-static void end_orphans(const struct launch *l)
+static void end_leaked(const struct launch *l)
 {
-	int r = orphans_end(l->filters);
+	int r = leaked_end(l->filters);
 
 	(void)r; /* without /proc nothing can be found; init had it a moment ago */
 	reaper_reap_unexpected(0);
@@ -339,7 +339,7 @@ void launch_kill(struct launch *l)
 		while (waitid(P_PIDFD, (id_t)l->pidfd, &info, WEXITED) < 0 && errno == EINTR)
 			;
 		if (l->bare)
-			end_orphans(l);
+			end_leaked(l);
 	}
 	reap_holders(l);
 	fd_close(&l->pidfd);
