@@ -110,7 +110,7 @@ enum log_level server_level(const json_t *name)
 	return LEVEL_NONE;
 }
 
-void server_say_text(struct server *s, enum log_level level, const struct buffer *text)
+void server_send_text(struct server *s, enum log_level level, const struct buffer *text)
 {
 	autobuffer struct buffer shown = { 0 };
 

@@ -204,7 +204,7 @@ void server_cancel_all(struct server *s)
 
 /* --- progress --------------------------------------------------------------------------------- */
 
-static bool tells_progress(const struct call *c)
+static bool wants_progress(const struct call *c)
 {
 	return c->token && !c->cancelled && c->tool && c->tool->progress;
 }
@@ -215,7 +215,7 @@ void server_tick(struct server *s, int64_t now_ms)
 	for (struct call *c = s->calls; c; c = c->next) {
 		autobuffer struct buffer text = { 0 };
 
-		if (!tells_progress(c) || now_ms - c->progress_ms < PROGRESS_MS)
+		if (!wants_progress(c) || now_ms - c->progress_ms < PROGRESS_MS)
 			continue;
 		c->progress_ms = now_ms;
 		c->tool->progress(c, &text);
@@ -235,7 +235,7 @@ int server_wait_ms(const struct server *s, int64_t now_ms)
 	for (const struct call *c = s->calls; c; c = c->next) {
 		int64_t left = c->progress_ms + PROGRESS_MS - now_ms;
 
-		if (!tells_progress(c))
+		if (!wants_progress(c))
 			continue;
 		left = left < 0 ? 0 : left;
 		least = least < 0 || left < least ? left : least;
@@ -337,5 +337,5 @@ void call_log(struct call *c, enum log_level level, const char *format, ...)
 	(void)vsnprintf(line, sizeof(line), format, list);
 	va_end(list);
 	buffer_text(&text, line);
-	server_say_text(c->server, level, &text);
+	server_send_text(c->server, level, &text);
 }

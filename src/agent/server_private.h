@@ -72,8 +72,8 @@ void server_drop(struct server *s, const struct rpc_request *a);
 /* server_notify - @params is taken; NULL (no memory) sends nothing. */
 void server_notify(struct server *s, const char *method, json_t *params);
 
-/* server_say_text - a log message, sent. */
-void server_say_text(struct server *s, enum log_level level, const struct buffer *text);
+/* server_send_text - a log message, sent. */
+void server_send_text(struct server *s, enum log_level level, const struct buffer *text);
 
 /* server_level - the level of that name, LEVEL_NONE where there is none. */
 enum log_level server_level(const json_t *name);

@@ -136,7 +136,7 @@ static int read_part(const struct work *w, int fd, struct part *ret)
 }
 
 /* How the text goes on: of a slice by bytes, since what is before it was not counted otherwise. */
-static void say_cut(const struct work *w, const struct part *p, struct buffer *note)
+static void note_cut(const struct work *w, const struct part *p, struct buffer *note)
 {
 	size_t chars = chars_count(p->text.data, p->text.used);
 	size_t first = w->sliced ? (size_t)p->found.start + p->text.used : chars;
@@ -158,7 +158,7 @@ static void answer_text(struct work *w, const struct part *p, const char *path)
 		? NULL
 		: json_pack("[{s:s, s:s%}]", "type", "text", "text", shown.data, shown.used);
 	if (p->cut)
-		say_cut(w, p, &note);
+		note_cut(w, p, &note);
 	else if (p->text.used == 0)
 		buffer_text(
 			&note, p->size ? "[nothing is in this slice]" : "[the file is empty]");

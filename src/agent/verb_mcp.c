@@ -28,8 +28,8 @@
 #include "agent/spawn.h"
 #include "agent/tools.h"
 #include "agent/verbs.h"
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "client/find.h"
 
@@ -354,13 +354,13 @@ int verb_mcp(int argc, char **argv)
 	int status = 0;
 
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")))
-		return fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0 ? SAY_STATUS
+		return fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL
 										 : 0;
 	if (argc > 1 && (argv[1][0] != '-' || !strcmp(argv[1], "--"))) {
 		(void)error_set(&e, ERROR_USAGE, "options", 0, argv[1],
 			"`carrel mcp` takes settings alone");
 		error_hint(&e, "carrel mcp [SETTING ...]");
-		return say_error(&e);
+		return error_report(&e);
 	}
 	int r = loop_open(&m.loop);
 	if (r == 0)
@@ -379,5 +379,5 @@ int verb_mcp(int argc, char **argv)
 		r = run(&m, started, &e);
 	json_decref(started);
 	free_all(&m);
-	return r < 0 ? say_error(&e) : 0;
+	return r < 0 ? error_report(&e) : 0;
 }

@@ -13,8 +13,8 @@
 #include "agent/message.h"
 #include "agent/pad_request.h"
 #include "agent/verbs.h"
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "client/find.h"
 
@@ -161,7 +161,7 @@ static int print(const json_t *answer, bool json)
 		pad_request_text(answer, &b);
 	}
 	if (b.failed || fd_write_all(STDOUT_FILENO, b.data ? b.data : "", b.used) < 0)
-		return SAY_STATUS;
+		return STATUS_CARREL;
 	return 0;
 }
 
@@ -184,7 +184,7 @@ static int answer_request(const struct options *o, const json_t *value, struct e
 		return refuse(&why);
 	autofd int pad = open_pad(o->session, e);
 	if (pad < 0)
-		return say_error(e);
+		return error_report(e);
 	int r = pad_request_run(pad, &q, &answer, &why);
 	if (r == -EFBIG && why.data)
 		return refuse(&why);
@@ -192,7 +192,7 @@ static int answer_request(const struct options *o, const json_t *value, struct e
 		error_set(e, why.data ? ERROR_SESSION : ERROR_INTERNAL, "session",
 			why.data ? 0 : -r, pad_action_name(q.action), "%s",
 			why.data ? why.data : "the scratchpad failed");
-		return say_error(e);
+		return error_report(e);
 	}
 	int status = print(answer, o->json);
 	json_decref(answer);
@@ -205,13 +205,13 @@ int verb_pad(int argc, char **argv)
 	struct error e = { 0 };
 
 	if (parse(argc, argv, &o, &e) < 0)
-		return say_error(&e);
+		return error_report(&e);
 	if (o.help)
-		return fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0 ? SAY_STATUS
+		return fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL
 										 : 0;
 	json_t *value = request_of(&o, &e);
 	if (!value)
-		return say_error(&e);
+		return error_report(&e);
 	int status = answer_request(&o, value, &e);
 	json_decref(value);
 	return status;

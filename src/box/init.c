@@ -39,7 +39,7 @@ static bool has_pid_ns(const struct box *box)
 	return box->plan->clone_flags != 0;
 }
 
-static int say_ready(struct monitor *k, int master)
+static int send_ready(struct monitor *k, int master)
 {
 	struct channel_record record = { .kind = CHANNEL_READY };
 	int r = 0;
@@ -213,7 +213,7 @@ _Noreturn void box_init(const struct box *box)
 		r = sys_close_range(own.live ? BOX_SKELETON : BOX_SKELETON + 1, ~0U);
 	if (r < 0)
 		box_fail(STEP_SETUP, r);
-	r = say_ready(&k, master);
+	r = send_ready(&k, master);
 	if (r < 0)
 		box_fail(STEP_PTY, r);
 	if (own.live)

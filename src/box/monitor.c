@@ -266,7 +266,7 @@ static int find_command(struct monitor *k, const struct channel_record *record, 
 
 /* The kernel may kill this process with the command, and then nobody else could say so; and who asked for a
  * service is told that it runs, not how it ends. */
-static void say_started(void)
+static void send_started(void)
 {
 	struct channel_record record = { .kind = CHANNEL_STARTED };
 	int r = channel_send(BOX_CHANNEL, &record, NULL, 0);
@@ -296,7 +296,7 @@ static void start_payload(
 	if (k->payload < 0)
 		box_fail(STEP_EXEC, k->payload);
 	if ((k->box->dies_as_one || record->number || k->stays) && !k->start.ret_step)
-		say_started();
+		send_started();
 	for (int f = 0; f < CHANNEL_FDS_MAX; f++)
 		if (fds[f] >= 0)
 			(void)close(fds[f]);

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "client/classify.h"
 #include "client/exec.h"
@@ -82,7 +82,7 @@ static int unknown_verb(const char *word)
 	else
 		error_hint(&e, "`carrel help` lists them");
 	(void)r; /* said here */
-	return say_error(&e);
+	return error_report(&e);
 }
 
 /* argv[1] is the verb. */

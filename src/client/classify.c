@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/say.h"
 #include "client/find.h"
 #include "client/options.h"
 #include "client/path.h"
@@ -128,6 +128,6 @@ int classify_command(int argc, const char *const *argv, int first,
 	if (r >= 0)
 		r = classify_all(&s, argv + next, options[OPTION_JSON].count > 0, &e);
 	client_close(&s);
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "client/exec_report.h"
 #include "client/execution.h"
 #include "client/options.h"
@@ -339,7 +339,7 @@ static int no_memory(void)
 	int r = error_no_memory(&e, "session");
 
 	(void)r; /* told here */
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return STATUS_CARREL;
 }
 
@@ -382,11 +382,12 @@ static int run_execution(struct exec *x)
 		status = STATUS_CARREL;
 	/* What was saved stays as long as the session does. */
 	if (x->end.number)
-		output_tell(&x->running.stdio, x->options[OPTION_QUIET].count > 0, true);
+		output_report_faults(
+			&x->running.stdio, x->options[OPTION_QUIET].count > 0, true);
 	return write_report(x, status);
 }
 
-static void say_service(const struct exec *x)
+static void print_service(const struct exec *x)
 {
 	char text[64];
 	int n = snprintf(text, sizeof(text), "%u\n", (unsigned)x->end.number);
@@ -419,7 +420,7 @@ static int exec_with(struct exec *x, int argc, const char *const *argv, int firs
 		return STATUS_CARREL;
 	int status = run_execution(x);
 	if (status == 0 && x->options[OPTION_DETACH].count)
-		say_service(x);
+		print_service(x);
 	return status;
 }
 
@@ -435,7 +436,7 @@ int exec_command(int argc, const char *const *argv, int first, const char *const
 	x->session = CLIENT_NO_SESSION;
 	init_options(x, x->env);
 	int status = exec_with(x, argc, argv, first, environment);
-	(void)say_error(&x->error);
+	(void)error_report(&x->error);
 	client_close(&x->session);
 	return status;
 }

@@ -40,7 +40,7 @@ static int watch(struct execution *x, int fd, enum event event)
 	return epoll_ctl(x->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-static int tell(struct execution *x, enum control_kind kind, int number, bool flag)
+static int send_control(struct execution *x, enum control_kind kind, int number, bool flag)
 {
 	const struct control_record record = { .kind = (uint16_t)kind,
 		.execution = x->end.number,
@@ -72,7 +72,7 @@ static int start_grace(struct execution *x)
 static int kill_tree(struct execution *x)
 {
 	x->killed = true;
-	return tell(x, CONTROL_SIGNAL, SIGKILL, true);
+	return send_control(x, CONTROL_SIGNAL, SIGKILL, true);
 }
 
 static int ask_to_end(struct execution *x, int signal)
@@ -80,20 +80,20 @@ static int ask_to_end(struct execution *x, int signal)
 	if (x->end_requested)
 		return signal == SIGHUP || signal == SIGQUIT || x->killed ? 0 : kill_tree(x);
 	x->end_requested = true;
-	int r = tell(x, CONTROL_SIGNAL, signal, false);
+	int r = send_control(x, CONTROL_SIGNAL, signal, false);
 	if (r >= 0)
-		r = tell(x, CONTROL_SIGNAL, SIGCONT, false);
+		r = send_control(x, CONTROL_SIGNAL, SIGCONT, false);
 	return r < 0 ? r : start_grace(x);
 }
 
 static int job_send(void *context, int signal)
 {
-	return tell(context, CONTROL_SIGNAL, signal, false);
+	return send_control(context, CONTROL_SIGNAL, signal, false);
 }
 
 static int job_go_on(void *context, bool in_front)
 {
-	return tell(context, CONTROL_CONTINUE, 0, in_front);
+	return send_control(context, CONTROL_CONTINUE, 0, in_front);
 }
 
 static int job_end(void *context, int signal)
@@ -105,7 +105,7 @@ static int job_close(void *context)
 {
 	struct execution *x = context;
 
-	return x->has_tty ? tell(x, CONTROL_CLOSE, 0, false) : 0;
+	return x->has_tty ? send_control(x, CONTROL_CLOSE, 0, false) : 0;
 }
 
 static struct job job_of(struct execution *x)
@@ -177,7 +177,7 @@ static int take_terminal(struct execution *x)
 	int r = tty_open(&x->tty, &x->stdio, take_fd(&x->message.fds[0]), x->e);
 	x->has_tty = r >= 0;
 	int front = r < 0 ? r : tty_start(&x->tty, x->epoll, EVENT_TTY);
-	return front < 0 ? front : tell(x, CONTROL_START, 0, front > 0);
+	return front < 0 ? front : send_control(x, CONTROL_START, 0, front > 0);
 }
 
 /* Beside the scratch, where tools read it and cannot write. */

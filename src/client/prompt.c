@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "client/place.h"
 #include "client/talk.h"
@@ -210,6 +210,6 @@ int prompt_command(int argc, const char *const *argv, int first, const char *con
 
 	(void)closed;
 	free(words);
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

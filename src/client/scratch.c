@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "client/place.h"
 #include "client/scratch_file.h"
@@ -123,7 +123,7 @@ static int run_remove(const struct call *c)
 		struct error e = { 0 };
 		int r = remove_one(c, c->words[i], &e);
 
-		(void)say_error(&e);
+		(void)error_report(&e);
 		first = first < 0 ? first : r;
 	}
 	return first;
@@ -233,6 +233,6 @@ int scratch_command(int argc, const char *const *argv, int first,
 		r = verb ? run(verb, argc, argv, first + 1, environment, words, &e)
 			 : fail_subverb(word, &e);
 	free(words);
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

@@ -12,9 +12,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "client/find.h"
 #include "client/options.h"
@@ -243,6 +243,6 @@ int session_command(int argc, const char *const *argv, int first,
 		if (r >= 0)
 			r = do_word(word, options, id, environment, &e);
 	}
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

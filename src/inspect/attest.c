@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "host/facts/facts.h"
 #include "host/launch/prepare.h"
 #include "inspect/attest_mounts.h"
@@ -256,7 +256,7 @@ int attest_main(int argc, const char *const *argv, const char *const *environmen
 	if (!a)
 		return INSPECT_BROKEN;
 	int r = attest_with(a, argc, argv, environment, &e);
-	int status = r < 0 ? say_error(&e) : a->p.help ? usage() : INSPECT_OK;
+	int status = r < 0 ? error_report(&e) : a->p.help ? usage() : INSPECT_OK;
 	if (r >= 0 && !a->p.help) {
 		status = inspect_print(&a->findings, a->json);
 		if (status == 0 && findings_worst(&a->findings) == VERDICT_FAIL)

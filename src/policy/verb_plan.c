@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/say.h"
+#include "base/error_report.h"
 #include "host/facts/resolve.h"
 #include "host/launch/limits.h"
 #include "host/report/report_file.h"
@@ -58,7 +58,7 @@ static int show(struct prepared *p, bool json, const char *rest)
 
 	if (r < 0)
 		return verb_output_failed(r);
-	return check_launch(p, &e) < 0 ? say_error(&e) : 0;
+	return check_launch(p, &e) < 0 ? error_report(&e) : 0;
 }
 
 int verb_plan(int argc, char **argv, int first)

@@ -82,7 +82,8 @@ static int wall(const struct look *l)
 }
 
 /* say - one rule as a record, where it is below a root. */
-static int say(const struct look *l, const struct gitdir_rule *rule, struct answer *answer)
+static int send_rule(
+	const struct look *l, const struct gitdir_rule *rule, struct answer *answer)
 {
 	char head[2] = { rule->kind == GITDIR_LOCKED ? 'L' : 'Q', 'a' };
 	const char *below = NULL;
@@ -116,7 +117,7 @@ static int look(void *context, struct answer *answer)
 		size_t used = answer->used;
 		bool told =
 			rules[i].kind == GITDIR_QUARANTINE || rules[i].kind == GITDIR_LOCKED;
-		int said = told ? say(l, &rules[i], answer) : 0;
+		int said = told ? send_rule(l, &rules[i], answer) : 0;
 
 		if (said < 0) {
 			answer->used = used; /* whole records alone */

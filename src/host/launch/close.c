@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "host/promote/promote_tree.h"
 #include "host/quarantine/newpath.h"
 #include "host/session/manifest.h"
@@ -72,7 +72,7 @@ int close_quarantine(const struct plan *plan, const struct newpath_watch *watch,
 		&what, arena, &report->quarantined, &report->quarantined_count, e);
 
 	/* With `quiet` as well: what was moved is the user's. */
-	newpath_tell(report->quarantined, report->quarantined_count);
+	newpath_report(report->quarantined, report->quarantined_count);
 	if (newpath_watch_report(
 		    watch, arena, &report->quarantined, &report->quarantined_count) < 0 &&
 		r >= 0)
@@ -174,7 +174,7 @@ static __attribute__((noinline)) int leave_to_sweep(
 		"the scratch is large: it is removed in the background");
 	(void)r; /* told here */
 	if (!plan->policy->quiet.on)
-		(void)say_error(&line);
+		(void)error_report(&line);
 	return 0;
 }
 

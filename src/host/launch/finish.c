@@ -221,7 +221,8 @@ static void close_output(struct finish *f, struct arena *arena)
 			"cannot report what became of the output");
 		complain(f, &e);
 	}
-	output_tell(f->stdio, policy->quiet.on, policy->keep.on || policy->keep_for_ms.set);
+	output_report_faults(
+		f->stdio, policy->quiet.on, policy->keep.on || policy->keep_for_ms.set);
 }
 
 int finish_session(struct finish *f)

@@ -208,7 +208,7 @@ void limits_execution_end(struct limits *limits, struct cgroup *group)
 	fd_close(&group->dir);
 }
 
-void limits_tell(const struct limits *limits, struct launch *l)
+void limits_fill_launch(const struct limits *limits, struct launch *l)
 {
 	/* In a live session an execution's monitor is in its group. */
 	l->dies_as_one = (limits->session.controllers & CGROUP_MEMORY) != 0;

@@ -78,8 +78,8 @@ bool limits_execution_read(
  */
 void limits_execution_end(struct limits *limits, struct cgroup *group);
 
-/* limits_tell - what init must know about them; before launch_init(). */
-void limits_tell(const struct limits *limits, struct launch *l);
+/* limits_fill_launch - what init must know about them; before launch_init(). */
+void limits_fill_launch(const struct limits *limits, struct launch *l);
 
 /* limits_enter - put init in, before launch_session(): it has no child then. 0 or -errno with @e. */
 MUST_CHECK int limits_enter(struct limits *limits, pid_t init, struct error *e);

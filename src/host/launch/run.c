@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
 #include "base/parent.h"
-#include "base/say.h"
 #include "host/launch/caller.h"
 #include "host/launch/finish.h"
 #include "host/launch/launch.h"
@@ -121,7 +121,7 @@ static int start_limits(struct run *run)
 		r = limits_begin(
 			&run->limits, &run->p->plan, run->session.record, false, &run->error);
 	if (r >= 0)
-		limits_tell(&run->limits, &run->launch);
+		limits_fill_launch(&run->limits, &run->launch);
 	return r;
 }
 
@@ -157,7 +157,7 @@ static int start(
 	if (r >= 0)
 		r = launch_session(&run->launch, e);
 	if (r >= 0)
-		verbose_tell(&run->p->plan);
+		verbose_report(&run->p->plan);
 	if (r >= 0 && refusal_format(&run->p->plan, line, sizeof(line))) {
 		int told = fd_write_all(STDERR_FILENO, line, strlen(line));
 
@@ -263,7 +263,7 @@ static int finish(struct run *run, int status)
 	if (run->report.teardown == REPORT_TEARDOWN_DEFERRED)
 		sweeper_start(run->p->records, "");
 	if (run->error.code != ERROR_NONE)
-		say_error(&run->error);
+		error_report(&run->error);
 	/* While the kernel takes init down, whose end is waited for last. */
 	prepare_free(run->p);
 	launch_kill(&run->launch);
@@ -336,7 +336,7 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 			.code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1, .what = "cannot begin"
 		};
 
-		say_error(&e);
+		error_report(&e);
 		return STATUS_CARREL;
 	}
 	run->launch = (struct launch){ .pidfd = -1, .channel = -1, .scratch = -1 };
@@ -346,7 +346,7 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 	run->outcome.op = -1;
 	limits_init(&run->limits);
 	if (prepare_begin(&run->p, &run->error) < 0) {
-		say_error(&run->error);
+		error_report(&run->error);
 		return STATUS_CARREL;
 	}
 	int status = run_with(run, argc, argv, first, environment, closed);

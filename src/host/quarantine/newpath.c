@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "box/sys.h"
 #include "host/git/gitplain.h"
 #include "host/gitreview/gitreview.h"
@@ -217,7 +217,7 @@ static void close_items(const struct closer *c)
 }
 
 /* The first is the caller's to tell; one that asks for no error, as a run's sweep, tries again another time. */
-static void tell_standing(struct closer *c, const struct quarantine_move *m)
+static void report_standing(struct closer *c, const struct quarantine_move *m)
 {
 	struct error line = { 0 };
 	const char *path = arena_format(c->arena, "%s/%s", m->item->root, m->from);
@@ -226,7 +226,7 @@ static void tell_standing(struct closer *c, const struct quarantine_move *m)
 
 	(void)r; /* said here */
 	if (c->e && strcmp(c->e->on, line.on) != 0)
-		(void)say_error(&line);
+		(void)error_report(&line);
 }
 
 /* What still stands is no part of it: that is an error, and told as one. */
@@ -242,7 +242,7 @@ static int report_moves(struct closer *c, const struct quarantine_result *found,
 		struct report_quarantine *moved = &list[count];
 
 		if (m->errnum) {
-			tell_standing(c, m);
+			report_standing(c, m);
 			continue;
 		}
 		moved->path = arena_format(arena, "%s/%s", m->item->root, m->from);
@@ -278,7 +278,7 @@ int newpath_quarantine(const struct newpath_scope *what, struct arena *arena,
 	return r < 0 ? r : reviewed < 0 ? reviewed : checked < 0 ? checked : reported;
 }
 
-void newpath_tell(const struct report_quarantine *list, size_t count)
+void newpath_report(const struct report_quarantine *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct report_quarantine *moved = &list[i];
@@ -292,6 +292,6 @@ void newpath_tell(const struct report_quarantine *list, size_t count)
 			error_hint(&line,
 				"it was removed: the disk has no room for another name of it");
 		(void)r; /* said here */
-		(void)say_error(&line);
+		(void)error_report(&line);
 	}
 }

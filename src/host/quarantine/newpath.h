@@ -55,5 +55,5 @@ MUST_CHECK int newpath_quarantine(const struct newpath_scope *what, struct arena
 MUST_CHECK int newpath_open_root(
 	const struct newpath_scope *what, const char *path, int *ret_fd);
 
-/* newpath_tell - a line or two on stderr for each. */
-void newpath_tell(const struct report_quarantine *moved, size_t count);
+/* newpath_report - a line or two on stderr for each. */
+void newpath_report(const struct report_quarantine *moved, size_t count);

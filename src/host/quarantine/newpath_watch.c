@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "host/quarantine/newpath.h"
 #include "host/quarantine/newpath_dirs.h"
 #include "host/quarantine/newpath_judge.h"
@@ -187,7 +187,7 @@ static void note(struct newpath_state *s, struct newpath_item *it, size_t length
 	it->to = arena_format(&s->arena, "%s/%s", root, s->quarantine.to);
 	moved = (struct report_quarantine){ .path = it->from, .to = it->to, .times = 1 };
 	if (it->from && it->to)
-		newpath_tell(&moved, 1);
+		newpath_report(&moved, 1);
 }
 
 struct at_look {
@@ -269,7 +269,7 @@ static void arm(struct newpath_watch *w, int op)
 		fd_close(&s->dirs.fd); /* it is looked for, then */
 }
 
-static void tell_unwatched(const struct newpath_watch *w, int r)
+static void report_unwatched(const struct newpath_watch *w, int r)
 {
 	struct error line = { 0 };
 	int set = error_set(&line, ERROR_LAYER, "supervise", -r, NULL,
@@ -277,7 +277,7 @@ static void tell_unwatched(const struct newpath_watch *w, int r)
 
 	(void)set; /* said here */
 	if (!w->plan->policy->quiet.on)
-		say_error(&line);
+		error_report(&line);
 }
 
 /* Watched first: what comes into being before the watch is seen by the look. */
@@ -288,7 +288,7 @@ static void begin_notify(struct newpath_watch *w)
 
 	s->notified = true;
 	if (r < 0) {
-		tell_unwatched(w, r);
+		report_unwatched(w, r);
 		return;
 	}
 	newpath_dirs_watch(&s->dirs);

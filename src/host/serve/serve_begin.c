@@ -302,7 +302,7 @@ static int begin_pty(
 	if (r < 0)
 		return r;
 	slot->has_tty = true;
-	r = server_tell_monitor(slot, &record);
+	r = server_send_monitor(slot, &record);
 	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
 			       "the execution cannot be begun")
 		     : 0;

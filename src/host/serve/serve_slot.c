@@ -173,7 +173,7 @@ void server_make_busy(struct server *s, struct slot *slot, enum slot_state state
 	slot->state = state;
 }
 
-int server_tell_monitor(struct slot *slot, const struct channel_record *record)
+int server_send_monitor(struct slot *slot, const struct channel_record *record)
 {
 	return channel_send(slot->channel, record, NULL, 0);
 }
@@ -186,7 +186,7 @@ static int signal_monitor(struct slot *slot, int signal, bool everything)
 		.kind = CHANNEL_SIGNAL, .number = signal, .flag = everything
 	};
 
-	return server_tell_monitor(slot, &record);
+	return server_send_monitor(slot, &record);
 }
 
 void server_kill_slot(struct slot *slot)
@@ -200,7 +200,7 @@ void server_kill_slot(struct slot *slot)
 }
 
 /* Those who asked for the end of a service. */
-static void tell_stoppers(struct server *s, uint32_t number)
+static void answer_stoppers(struct server *s, uint32_t number)
 {
 	for (unsigned i = 0; i < s->client_slots; i++) {
 		struct server_client *c = &s->clients[i];
@@ -245,7 +245,7 @@ static bool settle_limits(struct server *s, struct slot *slot, struct control_re
 	return true;
 }
 
-static void tell_end(struct server *s, struct slot *slot, struct control_record *record)
+static void send_end(struct server *s, struct slot *slot, struct control_record *record)
 {
 	struct limits_usage usage;
 	bool limited = settle_limits(s, slot, record, &usage);
@@ -258,7 +258,7 @@ static void tell_end(struct server *s, struct slot *slot, struct control_record 
 	if (slot->timed_out)
 		record->limit = CONTROL_LIMIT_TIMEOUT;
 	if (slot->detached)
-		tell_stoppers(s, slot->number);
+		answer_stoppers(s, slot->number);
 	server_answer(s, slot->client, record, &usage, limited ? sizeof(usage) : 0, NULL, 0);
 }
 
@@ -267,7 +267,7 @@ static void abandon(struct server *s, struct slot *slot)
 {
 	struct control_record record = { .started = STARTED_NO, .wait_status = SIGKILL };
 
-	tell_end(s, slot, &record);
+	send_end(s, slot, &record);
 	server_free_slot(s, slot);
 }
 
@@ -301,7 +301,7 @@ static void lose_execution(struct server *s, struct slot *slot)
 
 	if (slot->state == SLOT_RUNNING || slot->state == SLOT_STOPPING ||
 		slot->state == SLOT_KILLING || slot->state == SLOT_PTY)
-		tell_end(s, slot, &record);
+		send_end(s, slot, &record);
 	if (slot->state == SLOT_OPENING) {
 		struct error e = { 0 };
 		const struct control_record request = { .tag = slot->tag };
@@ -368,7 +368,7 @@ static void take_end(struct server *s, struct slot *slot, const struct channel_r
 		answer.limit = CONTROL_LIMIT_PIDS;
 	slot->state = SLOT_LINGERS;
 	slot->deadline_ns = 0;
-	tell_end(s, slot, &answer);
+	send_end(s, slot, &answer);
 	/* The client reads the terminal to its end first; it may have gone while it was told. */
 	bool waits = record->flag && !slot->has_tty && !slot->detached && slot->group.dir < 0;
 	if (slot->state == SLOT_LINGERS && waits)

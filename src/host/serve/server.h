@@ -152,7 +152,7 @@ void server_rest_slot(struct server *s, struct slot *slot);
 /* Dismisses monitors without work until @most are left, and of tighter views SERVER_SPARE less. */
 void server_dismiss_idle(struct server *s, unsigned most);
 void server_slot_deadline(struct server *s, struct slot *slot);
-MUST_CHECK int server_tell_monitor(struct slot *slot, const struct channel_record *record);
+MUST_CHECK int server_send_monitor(struct slot *slot, const struct channel_record *record);
 
 enum { /* the paths, each byte escaped; and what is said of each execution */
 	SERVER_SHOW_MAX = 65536 + SERVER_SLOTS * 512,

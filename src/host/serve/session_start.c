@@ -19,9 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "host/launch/caller.h"
 #include "host/launch/finish.h"
@@ -125,7 +125,7 @@ static void leave_caller(struct start *s)
 }
 
 /* Every wall stands: tell the one who waits, and stay behind. */
-static void say_ready(void *context)
+static void report_ready(void *context)
 {
 	struct start *s = context;
 	const struct facts *f = &s->p->facts;
@@ -254,7 +254,7 @@ static int begin_session(
 	if (r >= 0)
 		r = limits_begin(&s->limits, plan, s->session.record, true, e);
 	if (r >= 0) {
-		limits_tell(&s->limits, &s->launch);
+		limits_fill_launch(&s->limits, &s->launch);
 		r = launch_init(&s->launch, plan, false, block, block_size, e);
 	}
 	if (r >= 0)
@@ -262,7 +262,7 @@ static int begin_session(
 	if (r >= 0)
 		r = launch_session(&s->launch, e);
 	if (r >= 0)
-		verbose_tell(plan);
+		verbose_report(plan);
 	if (r >= 0)
 		r = manifest_write(s->session.record, plan, s->launch.init, e);
 	if (r >= 0)
@@ -291,7 +291,7 @@ static int serve_session(struct start *s)
 		.limits = &s->limits,
 		.lifetime_ms = (int64_t)policy->lifetime_ms.value,
 		.idle_ms = (int64_t)policy->idle_timeout_ms.value,
-		.ready = say_ready,
+		.ready = report_ready,
 		.context = s,
 	};
 	int r = serve(&s->p->plan, &s->launch, &s->signals, &settings, &s->served, &s->error);
@@ -344,7 +344,7 @@ static int finish(struct start *s, int status)
 	status = finish_session(&f);
 	launch_kill(&s->launch);
 	if (s->error.code != ERROR_NONE)
-		say_error(&s->error);
+		error_report(&s->error);
 	farewell(s);
 	state_close(&s->state);
 	prepare_free(s->p);
@@ -380,7 +380,7 @@ static int supervise_in_this_process(
 	};
 
 	if (!s) {
-		say_error(&no_memory);
+		error_report(&no_memory);
 		return STATUS_CARREL;
 	}
 	s->launch = (struct launch){ .pidfd = -1,
@@ -401,7 +401,7 @@ static int supervise_in_this_process(
 		s->log = memfd_create("carrel-log", MFD_CLOEXEC);
 	int status = STATUS_CARREL;
 	if (prepare_begin(&s->p, &s->error) < 0)
-		say_error(&s->error);
+		error_report(&s->error);
 	else {
 		s->p->live = true;
 		status = start_and_serve(s, argc, argv, first, environment);
@@ -412,13 +412,13 @@ static int supervise_in_this_process(
 
 /* --- background ------------------------------------------------------------------------------ */
 
-static void say_lost(const char *what, int errnum)
+static void report_lost(const char *what, int errnum)
 {
 	struct error e = { 0 };
 	int r = error_set(&e, ERROR_PROTOCOL, "launch", errnum, NULL, "%s", what);
 
 	(void)r; /* told here */
-	say_error(&e);
+	error_report(&e);
 }
 
 /* What went wrong in the supervisor it has said on stderr, unless it was killed, or ended well. */
@@ -434,19 +434,19 @@ static int wait_for_word(int fd, pid_t pid)
 	if (n == 1)
 		return status;
 	if (n < 0)
-		say_lost("whether the session began cannot be learnt", errno);
+		report_lost("whether the session began cannot be learnt", errno);
 	else if (waitpid(pid, &end, 0) != pid || !WIFEXITED(end) || WEXITSTATUS(end) == 0)
-		say_lost("the session ended before it was told that it had begun", 0);
+		report_lost("the session ended before it was told that it had begun", 0);
 	return STATUS_CARREL;
 }
 
-static int say_cannot(const char *what, int number)
+static int report_errno(const char *what, int number)
 {
 	struct error e = { 0 };
 	int r = error_set(&e, ERROR_LIMIT, "launch", number, NULL, "%s", what);
 
 	(void)r; /* told here */
-	say_error(&e);
+	error_report(&e);
 	return STATUS_CARREL;
 }
 
@@ -456,7 +456,7 @@ static int in_background(
 	int said[2];
 
 	if (pipe2(said, O_CLOEXEC) < 0)
-		return say_cannot("cannot begin", errno);
+		return report_errno("cannot begin", errno);
 	pid_t pid = fork();
 	if (pid == 0) {
 		(void)close(said[0]);
@@ -464,7 +464,7 @@ static int in_background(
 		_exit(supervise_in_this_process(argc, argv, first, environment, said[1]));
 	}
 	(void)close(said[1]);
-	int status = pid < 0 ? say_cannot("cannot fork", errno) : wait_for_word(said[0], pid);
+	int status = pid < 0 ? report_errno("cannot fork", errno) : wait_for_word(said[0], pid);
 	(void)close(said[0]);
 	return status;
 }

@@ -391,7 +391,7 @@ static int settle(struct note *n, int fd, struct error *e)
 	if (n->init && !process_await_end(n->init, n->started, PATIENCE))
 		return -EBUSY;
 	r = newpath_quarantine(&n->what, n->arena, &moved, &count, e);
-	newpath_tell(moved, count);
+	newpath_report(moved, count);
 	return r;
 }
 
