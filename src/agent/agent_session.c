@@ -22,7 +22,7 @@ extern char **environ;
 
 /* --- the connection --------------------------------------------------------------------------- */
 
-static struct session_request *find(const struct agent_session *d, uint64_t tag)
+static struct session_request *find_request(const struct agent_session *d, uint64_t tag)
 {
 	struct session_request *a = d->requests;
 
@@ -56,7 +56,7 @@ static void receive(struct watch *w, uint32_t events)
 			return;
 		if (r <= 0)
 			return lose(d);
-		struct session_request *a = find(d, d->in->head.tag);
+		struct session_request *a = find_request(d, d->in->head.tag);
 
 		if (a)
 			a->answer(a, d->in);

@@ -203,7 +203,7 @@ static void answer_end(struct work *w, const struct control_record *end)
 	call_answer_text(c, &text, structured);
 }
 
-static bool begin(struct work *w, struct buffer *why);
+static bool begin_execution(struct work *w, struct buffer *why);
 
 /* The command never was: why, and what to do. */
 static void answer_unstarted(struct work *w, const struct control_record *end)
@@ -219,7 +219,7 @@ static void answer_unstarted(struct work *w, const struct control_record *end)
 		loop_close_watched(w->session->loop, &w->in);
 		agent_session_forget(w->session, &w->request);
 		w->execution = 0;
-		if (begin(w, &why))
+		if (begin_execution(w, &why))
 			return;
 	}
 	exec_request_explain(w->session, w->arguments, end, &why);
@@ -257,7 +257,7 @@ static void accepted(struct work *w, uint32_t execution)
 		forget_execution(w);
 }
 
-static void answered(struct session_request *a, struct control_message *m)
+static void exec_answered(struct session_request *a, struct control_message *m)
 {
 	struct work *w = (struct work *)a;
 	struct call *c = w->call;
@@ -336,7 +336,7 @@ static int open_stream(struct work *w, int i, int *ret_write)
 }
 
 /* False where it did not begin; then @why says it, and the work is still there. */
-static bool begin(struct work *w, struct buffer *why)
+static bool begin_execution(struct work *w, struct buffer *why)
 {
 	autobuffer struct buffer body = { 0 };
 	const json_t *text = field_get(w->arguments, "stdin");
@@ -373,7 +373,7 @@ static void exec_start(struct call *c, const json_t *arguments)
 
 	if (!w)
 		return call_refuse(c, "out of memory");
-	w->request.answer = answered;
+	w->request.answer = exec_answered;
 	w->call = c;
 	w->session = call_context(c);
 	w->arguments = arguments;
@@ -382,7 +382,7 @@ static void exec_start(struct call *c, const json_t *arguments)
 	w->out[0].loop = w->out[1].loop = w->session->loop;
 	w->out[0].budget.file = w->out[1].budget.file = -1;
 	call_set_work(c, w);
-	if (begin(w, &why))
+	if (begin_execution(w, &why))
 		return;
 	work_free(w);
 	call_refuse(c, "%s", why.data ? why.data : "out of memory");

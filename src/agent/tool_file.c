@@ -112,7 +112,7 @@ static void judged(struct tool_file *f, const struct control_message *m)
 	json_decref(said);
 }
 
-static void answered(struct session_request *a, struct control_message *m)
+static void file_answered(struct session_request *a, struct control_message *m)
 {
 	struct tool_file *f = (struct tool_file *)a;
 	struct call *c = f->call;
@@ -133,7 +133,7 @@ static void answered(struct session_request *a, struct control_message *m)
 void tool_file_open(
 	struct tool_file *f, struct call *c, const char *path, int flags, unsigned mode)
 {
-	f->request.answer = answered;
+	f->request.answer = file_answered;
 	f->call = c;
 	f->session = call_context(c);
 	f->flags = flags;

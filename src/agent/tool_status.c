@@ -43,7 +43,7 @@ static json_t *describe(const struct work *w, const struct control_message *m)
 	return NULL;
 }
 
-static void show(const json_t *value, struct buffer *b)
+static void status_text(const json_t *value, struct buffer *b)
 {
 	static const char *const lines[][2] = { { "workspace",
 							"workspace (the user's project)" },
@@ -68,7 +68,7 @@ static void show(const json_t *value, struct buffer *b)
 		b, "the client's root (a suggestion): %s\n", json_string_value(each));
 }
 
-static void answered(struct session_request *a, struct control_message *m)
+static void status_answered(struct session_request *a, struct control_message *m)
 {
 	struct work *w = (struct work *)a;
 	struct call *c = w->call;
@@ -77,7 +77,7 @@ static void answered(struct session_request *a, struct control_message *m)
 
 	agent_session_forget(w->session, a);
 	if (value)
-		show(value, &text);
+		status_text(value, &text);
 	else if (m && m->head.kind == CONTROL_ERROR)
 		agent_session_explain(m, &text);
 	free(w);
@@ -97,7 +97,7 @@ static void status_start(struct call *c, const json_t *arguments)
 	(void)arguments;
 	if (!w)
 		return call_refuse(c, "out of memory");
-	w->request.answer = answered;
+	w->request.answer = status_answered;
 	w->call = c;
 	w->session = call_context(c);
 	if (agent_session_send(w->session, &w->request, &record, NULL, 0, NULL, 0) == 0)

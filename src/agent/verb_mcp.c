@@ -182,7 +182,7 @@ static int wait_ms(const struct mcp *m)
 	return m->eof && least < 0 ? 0 : (int)least;
 }
 
-static int serve(struct mcp *m)
+static int serve_host(struct mcp *m)
 {
 	int r = settle(m);
 
@@ -316,7 +316,7 @@ static void free_all(struct mcp *m)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-static int run(struct mcp *m, json_t *started, struct error *e)
+static int run_server(struct mcp *m, json_t *started, struct error *e)
 {
 	int r = agent_session_open(&m->session, &m->loop, started, e);
 
@@ -327,7 +327,7 @@ static int run(struct mcp *m, json_t *started, struct error *e)
 	learn_prompt(m);
 	r = open_server(m);
 	if (r == 0)
-		r = serve(m);
+		r = serve_host(m);
 	if (r < 0)
 		return error_set(e, ERROR_INTERNAL, "supervise", -r, NULL, "the server failed");
 	if (m->session.lost) {
@@ -376,7 +376,7 @@ int verb_mcp(int argc, char **argv)
 		error_set(&e, ERROR_INTERNAL, "session", -r, NULL,
 			"the session cannot be started");
 	else
-		r = run(&m, started, &e);
+		r = run_server(&m, started, &e);
 	json_decref(started);
 	free_all(&m);
 	return r < 0 ? error_report(&e) : 0;

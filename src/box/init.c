@@ -154,7 +154,7 @@ static void handle_record(struct monitor *k, struct monitors *all)
 	(void)close(fds[0]);
 }
 
-static _Noreturn void serve(struct monitor *k)
+static _Noreturn void serve_monitors(struct monitor *k)
 {
 	struct monitors all = { .count = 0 };
 	struct pollfd events[] = {
@@ -217,6 +217,6 @@ _Noreturn void box_init(const struct box *box)
 	if (r < 0)
 		box_fail(STEP_PTY, r);
 	if (own.live)
-		serve(&k);
+		serve_monitors(&k);
 	monitor_loop(&k);
 }

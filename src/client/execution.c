@@ -313,7 +313,7 @@ static int run_loop(struct execution *x)
 	return 0;
 }
 
-static int begin(struct execution *x)
+static int begin_execution(struct execution *x)
 {
 	int caller_fd[STDIO_STREAMS] = { 0, 1, 2 };
 	int r = signals_block(&x->signals);
@@ -354,7 +354,7 @@ int execution_run(struct execution *x, const struct client_session *session,
 	x->request = request;
 	x->e = e;
 	x->epoll = x->timer = x->signals.fd = x->results = -1;
-	int r = begin(x);
+	int r = begin_execution(x);
 	if (r >= 0)
 		r = run_loop(x);
 	if (r < 0 && e && e->code == ERROR_NONE)

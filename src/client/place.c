@@ -16,7 +16,7 @@
 
 enum { ARENA_SIZE = 128 << 20 }; /* address space; pages are taken as they are touched */
 
-static int fail(int r, const char *on, const char *what, struct error *e)
+static int place_error(int r, const char *on, const char *what, struct error *e)
 {
 	return error_set(e, ERROR_SESSION, "session", -r, on, "%s", what);
 }
@@ -34,8 +34,9 @@ static int open_scratch(struct place *p, const struct client_session *s, struct 
 	}
 	p->scratch = beneath_open(
 		p->session, "scratch", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH_SAME_MOUNT);
-	return p->scratch < 0 ? fail(p->scratch, p->scratch_path, "cannot open the scratch", e)
-			      : 0;
+	return p->scratch < 0
+		? place_error(p->scratch, p->scratch_path, "cannot open the scratch", e)
+		: 0;
 }
 
 static int open_dirs(
@@ -53,7 +54,8 @@ static int open_dirs(
 	p->results_path = arena_format(&p->arena, "%s/tool-results", found.path);
 	r = p->results_path ? promote_guard_read(&p->guard, &p->arena, found.record) : -ENOMEM;
 	if (r < 0)
-		r = fail(r, found.path, "cannot read where the session's artifacts may go", e);
+		r = place_error(
+			r, found.path, "cannot read where the session's artifacts may go", e);
 	else
 		r = open_scratch(p, &found, e);
 	client_close(&found);
@@ -67,7 +69,7 @@ int place_open(struct place *ret, const char *requested, const char *const *envi
 	int r = arena_init(&p.arena, ARENA_SIZE);
 
 	if (r < 0)
-		return fail(r, NULL, "no memory", e);
+		return place_error(r, NULL, "no memory", e);
 	r = open_dirs(&p, requested, environment, e);
 	if (r < 0) {
 		place_close(&p);

@@ -192,8 +192,8 @@ static int promote_all(struct job *j, const char *const *words, size_t count, bo
 	return r;
 }
 
-static int run(int argc, const char *const *argv, int first, const char *const *environment,
-	const char **words, struct error *e)
+static int run_promote(int argc, const char *const *argv, int first,
+	const char *const *environment, const char **words, struct error *e)
 {
 	struct client_option options[OPTION_COUNT] = {
 		[OPTION_SESSION] = { .name = "session", .letter = 's', .placeholder = "ID" },
@@ -228,7 +228,7 @@ int promote_command(int argc, const char *const *argv, int first,
 {
 	struct error e = { 0 };
 	const char **words = calloc((size_t)argc + 1, sizeof(*words));
-	int r = words ? run(argc, argv, first, environment, words, &e)
+	int r = words ? run_promote(argc, argv, first, environment, words, &e)
 		      : error_no_memory(&e, "options");
 
 	(void)closed;

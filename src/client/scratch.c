@@ -154,7 +154,7 @@ static const struct subverb subverbs[] = {
 };
 enum { SUBVERB_COUNT = sizeof(subverbs) / sizeof(subverbs[0]) };
 
-static int run(const struct subverb *v, int argc, const char *const *argv, int first,
+static int run_subverb(const struct subverb *v, int argc, const char *const *argv, int first,
 	const char *const *environment, const char **words, struct error *e)
 {
 	struct client_option options[OPTION_COUNT] = {
@@ -230,7 +230,7 @@ int scratch_command(int argc, const char *const *argv, int first,
 	else if (!words)
 		r = error_no_memory(&e, "options");
 	else
-		r = verb ? run(verb, argc, argv, first + 1, environment, words, &e)
+		r = verb ? run_subverb(verb, argc, argv, first + 1, environment, words, &e)
 			 : fail_subverb(word, &e);
 	free(words);
 	(void)error_report(&e);

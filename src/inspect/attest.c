@@ -198,7 +198,7 @@ static bool is_over(struct attest *a)
 		!attest_field(a->status, "VmSize", value, sizeof(value));
 }
 
-static int look(struct attest *a, struct error *e)
+static int inspect_session(struct attest *a, struct error *e)
 {
 	struct mount_table host = { .arena = &a->arena };
 	int r = inspect_launcher(a->launcher, sizeof(a->launcher));
@@ -245,7 +245,7 @@ static int attest_with(struct attest *a, int argc, const char *const *argv,
 		return r;
 	a->json = json.given;
 	r = make_arguments(a, argc, argv, e);
-	return r < 0 ? r : look(a, e);
+	return r < 0 ? r : inspect_session(a, e);
 }
 
 int attest_main(int argc, const char *const *argv, const char *const *environment)

@@ -22,7 +22,7 @@ struct answer {
 	size_t used, room;
 };
 
-static int keep(void *context, const void *data, size_t size)
+static int keep_text(void *context, const void *data, size_t size)
 {
 	struct answer *a = context;
 
@@ -69,8 +69,8 @@ static int show_policy(struct prepared *p, bool json, const char *rest)
 		error_hint(&e, "carrel policy show [--json] [SETTINGS]");
 		return error_report(&e);
 	}
-	int r = json ? policy_print_json(&p->policy, keep, &a)
-		     : policy_print(&p->policy, true, keep, &a);
+	int r = json ? policy_print_json(&p->policy, keep_text, &a)
+		     : policy_print(&p->policy, true, keep_text, &a);
 	if (r < 0)
 		return verb_output_failed(r);
 	if (judge_locks(p, &e) < 0)

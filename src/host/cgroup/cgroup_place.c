@@ -295,7 +295,7 @@ static int check_writable(int dir)
 }
 
 /* @own: the directory is our own group, and its processes may be moved. */
-static int take(
+static int take_place(
 	struct cgroup_place *p, int dir, bool own, bool dry, unsigned need, unsigned want)
 {
 	int r = check_writable(dir);
@@ -369,7 +369,7 @@ int cgroup_place_choose(const struct cgroup_location *location, bool dry, unsign
 	int *dir = ours || above < 0 ? &own : &above;
 	if (dir == &above)
 		name_above(ret->path);
-	int r = take(ret, *dir, ours, dry, need, want);
+	int r = take_place(ret, *dir, ours, dry, need, want);
 	if (r < 0) {
 		note_lack(ret, *dir, location->mount, need, -r);
 		return r;

@@ -223,7 +223,7 @@ static struct known_dirs *known(struct resolver *r)
 }
 
 /* A path that may be canonical as it is: one look. -ELOOP: it has links, or is written oddly. */
-static int look(
+static int look_up(
 	struct resolver *resolver, const char *requested, bool follow, struct resolved *ret)
 {
 	struct known_dirs *dirs = known(resolver);
@@ -267,7 +267,7 @@ int resolve_path(
 
 	if (requested[0] != '/')
 		return -EINVAL;
-	int r = look(resolver, requested, !(flags & RESOLVE_KEEP_LAST), &found);
+	int r = look_up(resolver, requested, !(flags & RESOLVE_KEEP_LAST), &found);
 	/* Without a link on the way ENOENT comes before ELOOP: the path is canonical as it is. */
 	if (r == -ELOOP)
 		r = walk(resolver, requested, flags, &found);
@@ -290,7 +290,7 @@ bool resolve_is_absent(struct resolver *resolver, const char *path)
 	struct stat st;
 
 	resolver->looked_at = NULL;
-	int r = look(resolver, path, false, &found);
+	int r = look_up(resolver, path, false, &found);
 	if (r == -ELOOP)
 		r = lstat(path, &st) < 0 ? -errno : 0;
 	else

@@ -242,7 +242,7 @@ static int exit_status(struct run *run, int r)
 }
 
 /* Close and report: on every way out, whatever stage was reached. */
-static int finish(struct run *run, int status)
+static int finish_run(struct run *run, int status)
 {
 	run->session.memory = take_fd(&run->launch.scratch);
 	struct finish f = {
@@ -317,7 +317,7 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 	if (!run->outcome.alone || run->limits.requested)
 		launch_kill(&run->launch);
 	limits_settle(&run->limits, &run->outcome, &run->error);
-	int status = finish(run, exit_status(run, r));
+	int status = finish_run(run, exit_status(run, r));
 	fd_close(&run->signals.fd);
 	return status;
 }

@@ -444,7 +444,7 @@ static int run_loop(struct supervisor *v)
 	return 0;
 }
 
-static int begin(struct supervisor *v)
+static int watch_session(struct supervisor *v)
 {
 	v->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (v->epoll < 0)
@@ -476,7 +476,7 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 		.e = e };
 
 	*ret = (struct outcome){ .op = -1 };
-	int r = begin(&v);
+	int r = watch_session(&v);
 	if (r >= 0) {
 		r = run_loop(&v);
 		if (r < 0 && e && e->code == ERROR_NONE)

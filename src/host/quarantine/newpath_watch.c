@@ -173,7 +173,7 @@ static bool is_busy(const struct newpath_state *s)
 }
 
 /* The first time is told, as it happens: what was moved is the user's. The rest is counted. */
-static void note(struct newpath_state *s, struct newpath_item *it, size_t length)
+static void note_moved(struct newpath_state *s, struct newpath_item *it, size_t length)
 {
 	struct report_quarantine moved;
 
@@ -215,7 +215,7 @@ static void look_at(struct newpath_state *s, struct newpath_item *it)
 	int r = quarantine_take(&s->quarantine, &it->item, may_stay, &at, &length);
 	/* What still stands is told at the end. */
 	if (r > 0)
-		note(s, it, length);
+		note_moved(s, it, length);
 	if (s->budget.child_started)
 		count_work(s);
 }
@@ -224,7 +224,7 @@ static void look_at(struct newpath_state *s, struct newpath_item *it)
  * One after the other: the work is bounded by their number, and that of judgements by the budget. Where this is not
  * enough the next look begins with the first that was left, and is soon.
  */
-static void look(struct newpath_state *s)
+static void look_at_all(struct newpath_state *s)
 {
 	struct quarantine_listing listing = { .root_fd = -1 };
 	struct arena names = s->names; /* what it takes is free again afterwards */
@@ -304,7 +304,7 @@ static void look_and_plan(struct newpath_watch *w, int64_t now)
 		begin_notify(w);
 	else if (s->dirs.fd >= 0)
 		newpath_dirs_watch(&s->dirs);
-	look(s);
+	look_at_all(s);
 	if (!notify)
 		earlier(&s->look_ns, now + POLL_MS * MS);
 	else if (s->dirs.fd < 0 || s->dirs.partial)

@@ -304,7 +304,7 @@ static void raise_descriptor_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit); /* fewer clients then, and they are told */
 }
 
-static int begin(struct server *s)
+static int watch_session(struct server *s)
 {
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -369,7 +369,7 @@ int serve(const struct plan *plan, struct launch *l, struct signals *signals,
 	s->out = ret;
 	s->e = e;
 	s->mounts = s->epoll = s->timer = -1;
-	int r = begin(s);
+	int r = watch_session(s);
 	if (r >= 0)
 		r = run_loop(s);
 	newpath_watch_stop(&ret->watch);

@@ -321,7 +321,7 @@ static unsigned choose_view(const struct plan *plan, const struct request *head)
 	return view;
 }
 
-static int begin(struct server *s, struct slot *slot, struct control_message *m,
+static int begin_execution(struct server *s, struct slot *slot, struct control_message *m,
 	const struct request *head, struct error *e)
 {
 	const struct cgroup_limits requested = limits_of(head);
@@ -357,7 +357,7 @@ int server_begin_execution(
 	slot->cpu_time = request.head.cpu_time_ms || s->plan->policy->cpu_time_ms.set;
 	slot->file_size = request.head.file_size || s->plan->policy->file_size.set;
 	s->out->executions++;
-	r = begin(s, slot, m, &request.head, e);
+	r = begin_execution(s, slot, m, &request.head, e);
 	if (r < 0) {
 		server_free_slot(s, slot);
 		return r;

@@ -188,7 +188,7 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 	return r;
 }
 
-static int note(struct start *s, const char *name, const char *text)
+static int note_in_record(struct start *s, const char *name, const char *text)
 {
 	autofd int fd = fd_open_at(
 		s->session.record, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
@@ -212,8 +212,8 @@ static int note_defaults(struct start *s)
 	(void)snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %d\n",
 		p->output_budget.set ? p->output_budget.value : BUDGET_NONE,
 		p->output_max.set ? p->output_max.value : UINT64_MAX, p->merge_output.on);
-	int r = note(s, "output", text);
-	return r < 0 ? r : note(s, "path", s->p->plan.path_env);
+	int r = note_in_record(s, "output", text);
+	return r < 0 ? r : note_in_record(s, "path", s->p->plan.path_env);
 }
 
 /* For clients, which have no plan: where artifacts may go. */
@@ -321,7 +321,7 @@ static void farewell(struct start *s)
 	free(text);
 }
 
-static int finish(struct start *s, int status)
+static int finish_start(struct start *s, int status)
 {
 	s->session.memory = take_fd(&s->launch.scratch);
 	struct finish f = {
@@ -367,7 +367,7 @@ static int start_and_serve(struct start *s, int argc, const char *const *argv, i
 	else
 		launch_kill(&s->launch);
 	limits_settle(&s->limits, &s->outcome, &s->error);
-	return finish(s,
+	return finish_start(s,
 		r < 0 ? STATUS_CARREL : 0); /* the signals' descriptor goes with the process */
 }
 
