@@ -15,7 +15,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/say.h"
+#include "base/error_report.h"
 #include "client/quarantine_show.h"
 #include "client/quarantine_shelf.h"
 #include "client/talk.h"
@@ -261,7 +261,7 @@ static int run_each(const struct call *c,
 		struct error e = { 0 };
 		int r = one(c, c->words[i], &e);
 
-		(void)say_error(&e);
+		(void)error_report(&e);
 		first = first < 0 ? first : r;
 	}
 	return first;
@@ -358,10 +358,10 @@ int quarantine_command(int argc, const char *const *argv, int first,
 	if (r >= 0 && (!strcmp(word, "-h") || !strcmp(word, "--help")))
 		r = show_help();
 	else if (r >= 0 && !verb)
-		r = say_unknown_verb(word, names, SUBVERB_COUNT) ? -EINVAL : 0;
+		r = error_report_unknown_verb(word, names, SUBVERB_COUNT) ? -EINVAL : 0;
 	else if (r >= 0)
 		r = run(verb, argc, argv, first + (first < argc), environment, words, &e);
 	free(words);
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/say.h"
+#include "base/error_report.h"
 #include "host/facts/facts.h"
 #include "plan/path.h"
 
@@ -55,7 +55,7 @@ void notes_work_tree(const struct prepared *p, const char *const *failed)
 
 		error_hint(&line, "with --workspace git the workspace is all of %s", top);
 		(void)r; /* said here */
-		(void)say_error(&line);
+		(void)error_report(&line);
 	}
 	arena_free(&arena);
 }

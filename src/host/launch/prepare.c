@@ -106,10 +106,11 @@ static int place_workspace(
 	struct prepared *p, const struct policy_resolver *res, struct error *e)
 {
 	const char *value = p->policy.workspace.value;
-	const char *asked = value && strcmp(value, WORKSPACE_GIT) != 0 ? value : res->cwd;
+	const char *requested = value && strcmp(value, WORKSPACE_GIT) != 0 ? value : res->cwd;
 	const char *home = res->names->home;
 
-	p->facts.workspace = asked ? arena_copy(&p->arena, asked, strlen(asked)) : NULL;
+	p->facts.workspace =
+		requested ? arena_copy(&p->arena, requested, strlen(requested)) : NULL;
 	if (!p->facts.workspace || (home && path_below(p->facts.workspace, home)))
 		return 0;
 	return check_loaded(res->context, &p->facts, e);

@@ -9,8 +9,8 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "host/facts/match.h"
 #include "host/promote/promote.h"
 #include "host/promote/promote_dest.h"
@@ -30,7 +30,7 @@ struct job {
 };
 
 /* The first failure is the one that is told; the report has all of them. */
-static void note(struct job *j, const char *source, const char *destination, int r,
+static void note_promotion(struct job *j, const char *source, const char *destination, int r,
 	const struct promote_result *done, const struct error *e)
 {
 	struct report_promotion *grown =
@@ -70,7 +70,7 @@ static void promote_each(
 		int r = promote_into(to, j->arena, &j->guard, j->scratch, sources[i], &options,
 			false, &done, &path, &e);
 
-		note(j, sources[i], path ? path : to->path, r, &done, &e);
+		note_promotion(j, sources[i], path ? path : to->path, r, &done, &e);
 	}
 }
 
@@ -123,7 +123,7 @@ static void tell_nothing(const struct job *j, const char *pattern)
 
 	(void)r; /* told here */
 	if (!j->plan->policy->quiet.on)
-		(void)say_error(&line);
+		(void)error_report(&line);
 }
 
 static int find_sources(struct job *j, const struct promote_rule *rule,
@@ -166,7 +166,7 @@ static void promote_rule(struct job *j, const struct promote_rule *rule)
 		r = promote_dest_open(
 			&to, j->arena, &j->guard, rule->dir, PROMOTE_DEST_MAKE, &e);
 	if (r < 0)
-		note(j, pattern, rule->dir, r, NULL, &e);
+		note_promotion(j, pattern, rule->dir, r, NULL, &e);
 	else
 		promote_each(j, &to, sources, count);
 	fd_close(&to.fd);
