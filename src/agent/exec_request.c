@@ -81,8 +81,9 @@ static void add_cwd(const struct desk *d, const json_t *arguments, struct buffer
 int exec_request_build(const struct desk *d, const json_t *arguments, const char *shell,
 	struct buffer *ret, struct buffer *ret_why)
 {
+	uint64_t timeout_s = (uint64_t)field_integer(arguments, "timeout_seconds", 0);
 	struct request head = { .umask = d->umask,
-		.timeout_ms = (uint64_t)field_integer(arguments, "timeout_seconds", 0) * 1000 };
+		.limits = { [EXECUTION_TIMEOUT] = timeout_s * 1000 } };
 	size_t at = ret->used;
 
 	buffer_add(ret, &head, sizeof(head));

@@ -23,6 +23,7 @@
 #include "box/confine.h"
 #include "box/number.h"
 #include "box/sys.h"
+#include "plan/settings.h"
 
 enum { EXEC_PATH_MAX = 3072 }; /* the stack is small */
 
@@ -109,12 +110,13 @@ static int tighten(const struct command *c)
 {
 	int r = 0;
 
-	if (c->cpu_time_ms)
-		r = confine_rlimit(RLIMIT_CPU, (c->cpu_time_ms + 999) / 1000);
-	if (r >= 0 && c->file_size)
-		r = confine_rlimit(RLIMIT_FSIZE, c->file_size);
-	if (r >= 0 && c->open_files)
-		r = confine_rlimit(RLIMIT_NOFILE, c->open_files);
+	for (size_t i = 0; c->limits && i < SETTING_COUNT && r >= 0; i++) {
+		const struct setting *s = &settings_table[i];
+		uint64_t value = s->limit ? c->limits[s->limit - 1] : 0;
+
+		if (s->rlimit && value)
+			r = confine_rlimit(s->rlimit - 1, settings_rlimit(s, value));
+	}
 	return r;
 }
 

@@ -23,29 +23,13 @@
 #include "host/promote/promote_guard.h"
 #include "host/report/output.h"
 #include "plan/policy.h"
+#include "plan/settings.h"
 
 enum { GUARD_ARENA_SIZE = 128 << 20 }; /* address space, as a note may need it */
 
+/* Beside the settings that one execution can have: each of these is an option, too. */
 enum option {
 	OPTION_SESSION,
-	OPTION_CWD,
-	OPTION_ENV,
-	OPTION_TTY,
-	OPTION_TIMEOUT,
-	OPTION_GRACE,
-	OPTION_CPU_TIME,
-	OPTION_FILE_SIZE,
-	OPTION_OPEN_FILES,
-	OPTION_MEMORY,
-	OPTION_PIDS,
-	OPTION_CPUS,
-	OPTION_OUTPUT_BUDGET,
-	OPTION_OUTPUT_MAX,
-	OPTION_MERGE_OUTPUT,
-	OPTION_REPORT,
-	OPTION_QUIET,
-	OPTION_WORKSPACE_MODE,
-	OPTION_NET,
 	OPTION_DETACH,
 	OPTION_NAME,
 	OPTION_STOP,
@@ -59,83 +43,54 @@ static const char help[] =
 	"       carrel exec [-s ID] --stop NAME\n\n"
 	"Runs COMMAND in a live session, with the caller's own standard descriptors.\n\n"
 	"  -s, --session ID        the session, or the beginning of its id; default: $CARREL_SESSION\n"
-	"      --cwd DIR           where the command starts\n"
-	"      --env NAME[=VALUE]  a variable for the command; without a value the caller's\n"
-	"      --tty auto|yes|no   a terminal of its own; auto: when standard input is one\n"
-	"      --timeout DURATION  end the command after that long, with status 124\n"
-	"      --grace DURATION    between asking it to end and killing it\n"
-	"      --cpu-time DURATION processor time of each process\n"
-	"      --file-size SIZE    largest file a process can write\n"
-	"      --open-files N      open descriptors of each process\n"
-	"      --memory SIZE       memory of the command and what it starts\n"
-	"      --pids N            processes and threads of it\n"
-	"      --cpus N            processors that it may keep busy, such as 0.5\n"
-	"      --output-budget CHARS  show head and tail of longer output; all of it is saved\n"
-	"      --output-max SIZE   end the command when stdout or stderr is longer\n"
-	"      --merge-output      standard error goes where standard output goes\n"
-	"      --report FILE|fd:N  where the JSON report goes\n"
-	"      --quiet             no messages but errors\n"
-	"      --workspace-mode ro the workspace cannot be written by this command\n"
-	"      --net none          no network for this command\n"
-	"      --detach            leave it running in the session, as a service\n"
-	"      --name NAME         the service's name\n"
-	"      --stop NAME         end that service\n";
+	"  --detach                leave it running in the session, as a service\n"
+	"  --name NAME             the service's name\n"
+	"  --stop NAME             end that service\n\n"
+	"For this command alone, and never looser than the session has it:\n";
 
 struct exec {
 	struct client_session session;
-	struct client_option options[OPTION_COUNT];
+	struct client_option options[OPTION_COUNT + SETTING_COUNT];
+	size_t option_count;
+	const struct client_option *given[SETTING_COUNT]; /* among the options; NULL: not of an execution */
+	uint64_t values[SETTING_COUNT];                   /* numbers, and words by their index */
 	struct execution_wish wish;
 	struct execution_end end;
 	struct report_file report;
-	uint64_t output_budget, output_max; /* where they are given */
 	struct error error;
 	char *cwd;
 	struct execution running;
 	const char *env[]; /* NAME=VALUE; room for as many as there are arguments, and a NULL */
 };
 
-static void init_options(struct exec *x, const char **env)
+static void init_options(struct exec *x)
 {
-	const struct client_option table[OPTION_COUNT] = {
+	const struct client_option own[OPTION_COUNT] = {
 		[OPTION_SESSION] = { .name = "session", .letter = 's', .placeholder = "ID" },
-		[OPTION_CWD] = { .name = "cwd", .placeholder = "DIR" },
-		[OPTION_ENV] = { .name = "env", .placeholder = "NAME[=VALUE]", .values = env },
-		[OPTION_TTY] = { .name = "tty", .placeholder = "auto|yes|no" },
-		[OPTION_TIMEOUT] = { .name = "timeout", .placeholder = "DURATION" },
-		[OPTION_GRACE] = { .name = "grace", .placeholder = "DURATION" },
-		[OPTION_CPU_TIME] = { .name = "cpu-time", .placeholder = "DURATION" },
-		[OPTION_FILE_SIZE] = { .name = "file-size", .placeholder = "SIZE" },
-		[OPTION_OPEN_FILES] = { .name = "open-files", .placeholder = "N" },
-		[OPTION_MEMORY] = { .name = "memory", .placeholder = "SIZE" },
-		[OPTION_PIDS] = { .name = "pids", .placeholder = "N" },
-		[OPTION_CPUS] = { .name = "cpus", .placeholder = "N" },
-		[OPTION_OUTPUT_BUDGET] = { .name = "output-budget", .placeholder = "CHARS" },
-		[OPTION_OUTPUT_MAX] = { .name = "output-max", .placeholder = "SIZE" },
-		[OPTION_MERGE_OUTPUT] = { .name = "merge-output" },
-		[OPTION_REPORT] = { .name = "report", .placeholder = "FILE|fd:N" },
-		[OPTION_QUIET] = { .name = "quiet" },
-		[OPTION_WORKSPACE_MODE] = { .name = "workspace-mode", .placeholder = "ro" },
-		[OPTION_NET] = { .name = "net", .placeholder = "none" },
 		[OPTION_DETACH] = { .name = "detach" },
 		[OPTION_NAME] = { .name = "name", .placeholder = "NAME" },
 		[OPTION_STOP] = { .name = "stop", .placeholder = "NAME" },
 	};
 
-	memcpy(x->options, table, sizeof(table));
+	memcpy(x->options, own, sizeof(own));
+	x->option_count = OPTION_COUNT;
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings_table[i];
+		struct client_option *o = &x->options[x->option_count];
+
+		if (!s->per_execution)
+			continue;
+		*o = (struct client_option){ .name = s->name,
+			.placeholder = s->placeholder,
+			.values = i == SETTING_ENV ? x->env : NULL };
+		x->given[i] = o;
+		x->option_count++;
+	}
 }
 
-static int read_tty(struct exec *x)
+static bool is_given(const struct exec *x, enum setting_id id)
 {
-	const char *word = x->options[OPTION_TTY].value;
-
-	x->wish.tty = TTY_AUTO;
-	if (!word || !strcmp(word, "auto"))
-		return 0;
-	if (strcmp(word, "yes") != 0 && strcmp(word, "no") != 0)
-		return error_set(
-			&x->error, ERROR_USAGE, "options", 0, word, "--tty is auto, yes or no");
-	x->wish.tty = word[0] == 'y' ? TTY_YES : TTY_NO;
-	return 0;
+	return x->given[id]->count > 0;
 }
 
 /* A name alone takes the caller's value; one that the caller has not is passed over. */
@@ -143,11 +98,11 @@ static int read_env(struct exec *x, const char *const *environment)
 {
 	unsigned kept = 0;
 
-	for (unsigned i = 0; i < x->options[OPTION_ENV].count; i++) {
+	for (unsigned i = 0; i < x->given[SETTING_ENV]->count; i++) {
 		const char *word = x->env[i];
 		const char *value = strchr(word, '=') ? NULL : facts_env(environment, word);
 
-		int r = policy_check_variable(x->options[OPTION_ENV].name, word, &x->error);
+		int r = policy_check_variable(x->given[SETTING_ENV]->name, word, &x->error);
 		if (r < 0)
 			return r;
 		if (!strchr(word, '=') && !value)
@@ -163,62 +118,52 @@ static int read_env(struct exec *x, const char *const *environment)
 /* Relative to the caller's own directory, as everywhere on a command line. */
 static int read_cwd(struct exec *x)
 {
-	const char *word = x->options[OPTION_CWD].value;
+	const char *word = x->given[SETTING_CWD]->value;
 
 	x->cwd = word ? client_absolute(word, &x->error) : NULL;
 	x->wish.cwd = x->cwd;
 	return word && !x->cwd ? -EINVAL : 0;
 }
 
-static int read_numbers(struct exec *x)
+/* A number, or one of the setting's words: of a ranked one the tightest, which no session loosens. */
+static int read_setting(struct exec *x, const struct setting *s)
 {
-	struct request *h = &x->wish.head;
-	const struct {
-		enum option option;
-		uint64_t *value;
-	} numbers[] = {
-		{ OPTION_TIMEOUT, &h->timeout_ms },
-		{ OPTION_GRACE, &h->grace_ms },
-		{ OPTION_CPU_TIME, &h->cpu_time_ms },
-		{ OPTION_FILE_SIZE, &h->file_size },
-		{ OPTION_OPEN_FILES, &h->open_files },
-		{ OPTION_MEMORY, &h->memory },
-		{ OPTION_PIDS, &h->pids },
-		{ OPTION_CPUS, &h->cpus_milli },
-		{ OPTION_OUTPUT_BUDGET, &x->output_budget },
-		{ OPTION_OUTPUT_MAX, &x->output_max },
-	};
-	int r = 0;
+	const char *word = x->given[s->id]->value, *tightest = settings_tightest(s);
+	int r = policy_read_value(s, word, &x->values[s->id], &x->error);
 
-	for (size_t i = 0; r >= 0 && i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		r = options_number(&x->options[numbers[i].option], numbers[i].value, &x->error);
+	if (r >= 0 && tightest && strcmp(word, tightest) != 0)
+		r = error_set(&x->error, ERROR_LOOSENS, "options", 0, word,
+			"an execution may only be tighter than its session: --%s %s", s->name,
+			tightest);
+	if (r >= 0 && s->limit)
+		x->wish.head.limits[s->limit - 1] = x->values[s->id];
 	return r;
 }
 
-/* The words of the settings; only the tighter ones can be asked for. */
-static int read_view(struct exec *x)
+static int read_settings(struct exec *x)
 {
-	const char *mode = x->options[OPTION_WORKSPACE_MODE].value;
-	const char *net = x->options[OPTION_NET].value;
+	static const enum tty_mode ttys[] = { TTY_AUTO, TTY_YES, TTY_NO };
+	int r = 0;
 
-	if ((mode && strcmp(mode, "ro") != 0) || (net && strcmp(net, "none") != 0))
-		return error_set(&x->error, ERROR_LOOSENS, "options", 0,
-			mode && strcmp(mode, "ro") != 0 ? mode : net,
-			"an execution may only be tighter than its session: "
-			"--workspace-mode ro, --net none");
-	if (mode)
+	for (size_t i = 0; i < SETTING_COUNT && r >= 0; i++) {
+		const struct setting *s = &settings_table[i];
+
+		if (x->given[i] && x->given[i]->count && settings_is_value(s))
+			r = read_setting(x, s);
+	}
+	x->wish.tty = ttys[x->values[SETTING_TTY]];
+	if (is_given(x, SETTING_WORKSPACE_MODE))
 		x->wish.head.flags |= REQUEST_WORKSPACE_RO;
-	if (net)
+	if (is_given(x, SETTING_NET))
 		x->wish.head.flags |= REQUEST_NET_NONE;
-	return 0;
+	return r;
 }
 
 /* An execution may ask for less than the session's policy has. A service has no output. */
 static int read_output(struct exec *x)
 {
-	const struct client_option *given[] = { &x->options[OPTION_OUTPUT_BUDGET],
-		&x->options[OPTION_OUTPUT_MAX] };
-	const uint64_t asked[] = { x->output_budget, x->output_max };
+	static const enum setting_id bounded[] = { SETTING_OUTPUT_BUDGET, SETTING_OUTPUT_MAX };
+	const struct client_option *merge = x->given[SETTING_MERGE_OUTPUT];
 	struct stdio_output *out = &x->wish.output;
 	uint64_t *const bounds[] = { &out->budget, &out->max_bytes };
 
@@ -227,30 +172,33 @@ static int read_output(struct exec *x)
 		return 0;
 	int r = client_output(&x->session, out, &x->error);
 	for (unsigned i = 0; r >= 0 && i < 2; i++) {
-		if (given[i]->count && asked[i] > *bounds[i])
-			r = error_set(&x->error, ERROR_LOOSENS, "session", 0, given[i]->name,
+		uint64_t asked = x->values[bounded[i]];
+
+		if (is_given(x, bounded[i]) && asked > *bounds[i])
+			r = error_set(&x->error, ERROR_LOOSENS, "session", 0,
+				settings_table[bounded[i]].name,
 				"an execution may tighten the session's policy and not loosen it");
-		else if (given[i]->count)
-			*bounds[i] = asked[i];
+		else if (is_given(x, bounded[i]))
+			*bounds[i] = asked;
 	}
-	out->merge |= x->options[OPTION_MERGE_OUTPUT].count > 0;
+	out->merge = !merge->off && (out->merge || merge->count > 0);
 	return r < 0 ? r : 0;
 }
 
 /* A service: its standard descriptors are /dev/null. */
 static int read_detach(struct exec *x)
 {
-	static const unsigned char of_outputs[] = { OPTION_OUTPUT_BUDGET, OPTION_OUTPUT_MAX,
-		OPTION_MERGE_OUTPUT };
+	static const enum setting_id of_outputs[] = { SETTING_OUTPUT_BUDGET, SETTING_OUTPUT_MAX,
+		SETTING_MERGE_OUTPUT };
 
 	if (!x->options[OPTION_DETACH].count)
 		return x->wish.name ? error_set(&x->error, ERROR_USAGE, "options", 0, "--name",
 					      "only a service has a name: --detach is missing")
 				    : 0;
-	for (unsigned i = 0; i < sizeof(of_outputs); i++)
-		if (x->options[of_outputs[i]].count)
+	for (unsigned i = 0; i < sizeof(of_outputs) / sizeof(of_outputs[0]); i++)
+		if (is_given(x, of_outputs[i]))
 			return error_set(&x->error, ERROR_USAGE, "options", 0,
-				x->options[of_outputs[i]].name,
+				settings_table[of_outputs[i]].name,
 				"a service (--detach) has no output of its own");
 	if (x->wish.tty == TTY_YES)
 		return error_set(&x->error, ERROR_USAGE, "options", 0, "tty",
@@ -263,20 +211,16 @@ static int read_detach(struct exec *x)
 static int read_wish(struct exec *x, const char *const *words, const char *const *environment)
 {
 	mode_t mask = umask(0);
-	int r = read_tty(x);
 
 	(void)umask(mask);
 	x->wish.head.umask = mask & 0777;
 	x->wish.argv = words;
 	x->wish.name = x->options[OPTION_NAME].value;
+	int r = read_settings(x);
 	if (r >= 0)
 		r = read_env(x, environment);
 	if (r >= 0)
 		r = read_cwd(x);
-	if (r >= 0)
-		r = read_numbers(x);
-	if (r >= 0)
-		r = read_view(x);
 	if (r >= 0)
 		r = read_detach(x);
 	if (r < 0 || words[0])
@@ -291,9 +235,9 @@ static int read_stop(struct exec *x, const char *word)
 {
 	int r = 0;
 
-	for (unsigned i = 0; i < OPTION_COUNT && !word; i++)
-		if (i != OPTION_SESSION && i != OPTION_STOP && i != OPTION_QUIET &&
-			x->options[i].count)
+	for (size_t i = 0; i < x->option_count && !word; i++)
+		if (i != OPTION_SESSION && i != OPTION_STOP &&
+			&x->options[i] != x->given[SETTING_QUIET] && x->options[i].count)
 			word = x->options[i].name;
 	if (word)
 		r = error_set(&x->error, ERROR_USAGE, "options", 0, word,
@@ -344,7 +288,7 @@ static int no_memory(void)
 /* Tools can write the workspace; what else they can the client is not told. */
 static int open_report(struct exec *x)
 {
-	const char *target = x->options[OPTION_REPORT].value;
+	const char *target = x->given[SETTING_REPORT]->value;
 	struct promote_guard guard;
 	struct arena arena;
 
@@ -380,7 +324,7 @@ static int run_execution(struct exec *x)
 		status = STATUS_CARREL;
 	/* What was saved stays as long as the session does. */
 	if (x->end.number)
-		output_tell(&x->running.stdio, x->options[OPTION_QUIET].count > 0, true);
+		output_tell(&x->running.stdio, is_given(x, SETTING_QUIET), true);
 	return write_report(x, status);
 }
 
@@ -393,16 +337,30 @@ static void say_service(const struct exec *x)
 	(void)r; /* it runs, whether somebody reads its number or not */
 }
 
+static int put(void *context, const void *data, size_t size)
+{
+	(void)context;
+	return fd_write_all(STDOUT_FILENO, data, size);
+}
+
+static int show_help(void)
+{
+	int r = put(NULL, help, sizeof(help) - 1);
+
+	if (r >= 0)
+		r = settings_print_execution_help(put, NULL);
+	return r < 0 ? STATUS_CARREL : 0;
+}
+
 static int exec_with(struct exec *x, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
 	int next = argc;
 	int r = options_read(
-		argc, argv, first, x->options, OPTION_COUNT, usage, &next, &x->error);
+		argc, argv, first, x->options, x->option_count, usage, &next, &x->error);
 
 	if (r > 0)
-		return fd_write_all(STDOUT_FILENO, help, sizeof(help) - 1) < 0 ? STATUS_CARREL
-									       : 0;
+		return show_help();
 	bool stop = x->options[OPTION_STOP].count > 0;
 	if (r >= 0)
 		r = stop ? read_stop(x, argv[next]) : read_wish(x, argv + next, environment);
@@ -431,7 +389,7 @@ int exec_command(int argc, const char *const *argv, int first, const char *const
 	if (!x)
 		return no_memory();
 	x->session = CLIENT_NO_SESSION;
-	init_options(x, x->env);
+	init_options(x);
 	int status = exec_with(x, argc, argv, first, environment);
 	(void)say_error(&x->error);
 	client_close(&x->session);

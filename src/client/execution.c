@@ -56,7 +56,8 @@ static int tell(struct execution *x, enum control_kind kind, int number, bool fl
 
 static int start_grace(struct execution *x)
 {
-	uint64_t ms = x->wish->head.grace_ms ? x->wish->head.grace_ms : GRACE_DEFAULT_MS;
+	uint64_t asked_ms = x->wish->head.limits[EXECUTION_GRACE];
+	uint64_t ms = asked_ms ? asked_ms : GRACE_DEFAULT_MS;
 	struct itimerspec t = { .it_value = { .tv_sec = (time_t)(ms / 1000),
 					.tv_nsec = (long)(ms % 1000) * 1000000 } };
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "plan/policy.h"
 #include "plan/settings.h"
 
 struct reader {
@@ -90,6 +89,7 @@ static int take(struct reader *r, struct client_option *o, const char *word, con
 	if (o->values)
 		o->values[o->count] = value;
 	o->value = value;
+	o->off = false;
 	o->count++;
 	return 0;
 }
@@ -106,6 +106,16 @@ static int read_word(struct reader *r, const char *word)
 	size_t length = equals ? (size_t)(equals - word) - 2 : strlen(word) - 2;
 	struct client_option *o = find(r, word + 2, length);
 
+	if (!o && length > 3 && !strncmp(word, "--no-", 5) && !equals) {
+		o = find(r, word + 5, length - 3);
+		/* As everywhere a flag that is a setting is turned off. */
+		if (o && !o->placeholder && settings_find(o->name, strlen(o->name))) {
+			o->off = true;
+			o->count = 0;
+			return 0;
+		}
+		o = NULL;
+	}
 	return o ? take(r, o, word, equals ? equals + 1 : NULL) : unknown(r, word);
 }
 
@@ -133,10 +143,4 @@ int options_read(int argc, const char *const *argv, int first, struct client_opt
 	}
 	*ret_next = r.next;
 	return 0;
-}
-
-int options_number(const struct client_option *o, uint64_t *ret, struct error *e)
-{
-	*ret = 0;
-	return o->count ? policy_read_number(o->name, o->value, ret, e) : 0;
 }

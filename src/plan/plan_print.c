@@ -9,6 +9,7 @@
 
 #include "plan/env.h"
 #include "plan/plan_printer.h"
+#include "plan/settings.h"
 
 enum { COLUMN_STATE = 22, COLUMN_WHAT = 22, COLUMN_WHY = 72, COLUMN_ENV = 28 };
 
@@ -120,11 +121,13 @@ static void put_new_mount(struct printer *o, const struct op *op)
 
 static void put_limit(struct printer *o, const struct op *op)
 {
+	const struct setting *s = plan_rlimit_setting(op->from);
+
 	printer_own(o, plan_word_rlimit(op->from));
 	printer_char(o, ' ');
-	if (op->source == &o->plan->policy->cpu_time_ms.source)
+	if (s && s->kind == KIND_DURATION)
 		printer_duration(o, op->value * 1000);
-	else if (op->source == &o->plan->policy->file_size.source)
+	else if (s && s->kind == KIND_SIZE)
 		printer_size(o, op->value);
 	else
 		printer_format(o, "%llu", (unsigned long long)op->value);

@@ -47,6 +47,9 @@ const char *plan_word_source(const struct source *source);
 /* plan_word_rlimit - the setting's word for an RLIMIT_*, "core" for the one that has none. */
 const char *plan_word_rlimit(unsigned resource);
 
+/* plan_rlimit_setting - the setting that an RLIMIT_* holds alone; NULL: none. */
+const struct setting *plan_rlimit_setting(unsigned resource);
+
 /* plan_word_right - the word for right number @bit of Landlock, e.g. "read-file"; NULL: unknown. */
 const char *plan_word_right(unsigned bit);
 

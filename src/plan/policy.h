@@ -214,6 +214,7 @@ struct policy_file {
 	const char *path; /* canonical: relative paths in it start from its directory */
 };
 
+struct setting;
 struct embedded_text;
 struct embedded_profile;
 struct embedded_filter;
@@ -314,15 +315,19 @@ struct facts;
 MUST_CHECK int policy_check_facts(
 	const struct policy *p, const struct facts *facts, struct error *e);
 
+/* policy_number - the value in @p of a setting that is a number. */
+const struct number_value *policy_number(const struct policy *p, const struct setting *s);
+
 /* policy_path_setting - the setting a path rule comes from, e.g. "bind". Never NULL. */
 const char *policy_path_setting(enum path_kind kind);
 
 /*
- * policy_read_number - a size, duration or count as the setting @name has it: for an option of a verb that reads no
- * policy. @ret is untouched on failure. 0 or -errno with the error (ERROR_USAGE), which names the option.
+ * policy_read_value - the number that @word is to the setting @s (settings_is_value()), of a word its index: for an
+ * option of a verb that reads no policy. @ret is untouched on failure. 0 or -errno with the error (ERROR_USAGE),
+ * which names the option.
  */
-MUST_CHECK int policy_read_number(
-	const char *name, const char *word, uint64_t *ret, struct error *e);
+MUST_CHECK int policy_read_value(
+	const struct setting *s, const char *word, uint64_t *ret, struct error *e);
 
 /* policy_check_variable - whether option @name may give a command the variable in @word, NAME[=VALUE], as `env` may. */
 MUST_CHECK int policy_check_variable(const char *name, const char *word, struct error *e);

@@ -78,6 +78,11 @@ int policy_line_number(
 	}
 }
 
+const struct number_value *policy_number(const struct policy *p, const struct setting *s)
+{
+	return (const void *)((const char *)p + s->member);
+}
+
 struct policy_place policy_option_place(const char *name, struct error *e)
 {
 	return (struct policy_place){
@@ -85,18 +90,4 @@ struct policy_place policy_option_place(const char *name, struct error *e)
 		.setting = name,
 		.e = e,
 	};
-}
-
-int policy_read_number(const char *name, const char *word, uint64_t *ret, struct error *e)
-{
-	const struct policy_place at = policy_option_place(name, e);
-	const struct setting *s = settings_find(name, strlen(name));
-	uint64_t number = 0;
-
-	if (!s)
-		return policy_fail(&at, "there is no such setting");
-	int r = policy_line_number(&at, s, word, &number);
-	if (r >= 0)
-		*ret = number;
-	return r;
 }

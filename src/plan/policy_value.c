@@ -239,6 +239,19 @@ static int read_env_name(const struct policy_place *at, const struct setting *s,
 	return r < 0 ? r : keep_text(at, word, l);
 }
 
+int policy_read_value(
+	const struct setting *s, const char *word, uint64_t *ret, struct error *e)
+{
+	const struct policy_place at = policy_option_place(s->name, e);
+	struct policy_line l = { 0 };
+	int r = s->kind == KIND_ENUM ? read_enum(&at, s, word, &l)
+				     : policy_line_number(&at, s, word, &l.number);
+
+	if (r >= 0)
+		*ret = l.number;
+	return r;
+}
+
 int policy_check_variable(const char *name, const char *word, struct error *e)
 {
 	const struct policy_place at = policy_option_place(name, e);

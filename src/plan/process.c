@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "plan/bare.h"
+#include "plan/settings.h"
 #include "plan/uapi.h"
 
 struct emitter {
@@ -47,18 +48,24 @@ static int emit_limit(struct emitter *m, int resource, const struct number_value
 			.source = limit ? &limit->source : NULL });
 }
 
+/* A setting that is a limit of each process. */
+static int emit_rlimit(struct emitter *m, const struct setting *s)
+{
+	const struct number_value *limit = policy_number(m->plan->policy, s);
+
+	return emit_limit(
+		m, s->rlimit - 1, limit, settings_rlimit(s, limit->value), s->name);
+}
+
 static int emit_limits(struct emitter *m)
 {
 	const struct policy *policy = m->plan->policy;
-	uint64_t cpu_s = (policy->cpu_time_ms.value + 999) / 1000;
 	int r = emit_limit(
 		m, RLIMIT_CORE, NULL, 1, "no core files, nor a core handler of the host");
 
-	if (r >= 0)
-		r = emit_limit(m, RLIMIT_CPU, &policy->cpu_time_ms, cpu_s, "cpu-time");
-	if (r >= 0)
-		r = emit_limit(m, RLIMIT_FSIZE, &policy->file_size, policy->file_size.value,
-			"file-size");
+	for (size_t i = 0; i < SETTING_COUNT && r >= 0; i++)
+		if (settings_table[i].rlimit && i != SETTING_OPEN_FILES)
+			r = emit_rlimit(m, &settings_table[i]);
 	if (r < 0)
 		return r;
 	/* Init is counted with the others. */
@@ -289,8 +296,7 @@ int plan_process(
 				.source = &plan->policy->net_source });
 	/* Last of the limits: the operations before need descriptors themselves. */
 	if (r >= 0)
-		r = emit_limit(&m, RLIMIT_NOFILE, &plan->policy->open_files,
-			plan->policy->open_files.value, "open-files");
+		r = emit_rlimit(&m, &settings_table[SETTING_OPEN_FILES]);
 	if (r >= 0)
 		r = emit(&m,
 			(struct op){ .kind = OP_FILTER,

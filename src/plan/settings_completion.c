@@ -12,41 +12,37 @@
 /* What a verb takes beside settings. tests/lint/completions holds it to what --help says. */
 struct verb_words {
 	const char *verb; /* with its second word, where it has one */
-	bool settings;
+	enum { SETTINGS_NONE, SETTINGS_ALL, SETTINGS_EXECUTION } settings;
 	const char *options;
 	const char *words; /* what stands alone */
 };
 
-#define EXEC_OPTIONS \
-	"--session -s --cwd --env --tty --timeout --grace --cpu-time --file-size --open-files --memory " \
-	"--pids --cpus --output-budget --output-max --merge-output --report --quiet --workspace-mode --net"
-
 static const struct verb_words verb_words[] = {
-	{ "run", true, "", "" },
-	{ "session start", true, "--json --foreground --die-with", "" },
-	{ "session list", false, "--json", "" },
-	{ "session show", false, "--session -s --json", "" },
-	{ "session end", false, "--session -s --json", "" },
-	{ "exec", false, EXEC_OPTIONS " --detach --name --stop", "" },
-	{ "shell", true, "--session -s", "" },
-	{ "classify", false, "--session -s --json", "" },
-	{ "read", false, "--session -s --lines --chars --bytes", "" },
-	{ "scratch path", false, "--session -s", "" },
-	{ "scratch list", false, "--session -s --json", "" },
-	{ "scratch put", false, "--session -s --force", "" },
-	{ "scratch get", false, "--session -s", "" },
-	{ "scratch remove", false, "--session -s", "" },
-	{ "promote", false, "--session -s --copy --force --dry-run --json", "" },
-	{ "prompt", false, "--session -s --template", "" },
-	{ "gc", false, "--dry-run --scratch-base", "" },
-	{ "plan", true, "--json", "" },
-	{ "policy show", true, "--json", "" },
-	{ "policy check", false, "--system", "" },
-	{ "doctor", false, "--json", "" },
-	{ "attest", true, "--json", "" },
-	{ "mcp", true, "", "" },
-	{ "pad", false, "--session -s --json", "write append read clear" },
-	{ "help", false, "", "" },
+	{ "run", SETTINGS_ALL, "", "" },
+	{ "session start", SETTINGS_ALL, "--json --foreground --die-with", "" },
+	{ "session list", SETTINGS_NONE, "--json", "" },
+	{ "session show", SETTINGS_NONE, "--session -s --json", "" },
+	{ "session end", SETTINGS_NONE, "--session -s --json", "" },
+	{ "exec", SETTINGS_EXECUTION, "--session -s --detach --name --stop", "" },
+	{ "shell", SETTINGS_ALL, "--session -s", "" },
+	{ "classify", SETTINGS_NONE, "--session -s --json", "" },
+	{ "read", SETTINGS_NONE, "--session -s --lines --chars --bytes", "" },
+	{ "scratch path", SETTINGS_NONE, "--session -s", "" },
+	{ "scratch list", SETTINGS_NONE, "--session -s --json", "" },
+	{ "scratch put", SETTINGS_NONE, "--session -s --force", "" },
+	{ "scratch get", SETTINGS_NONE, "--session -s", "" },
+	{ "scratch remove", SETTINGS_NONE, "--session -s", "" },
+	{ "promote", SETTINGS_NONE, "--session -s --copy --force --dry-run --json", "" },
+	{ "prompt", SETTINGS_NONE, "--session -s --template", "" },
+	{ "gc", SETTINGS_NONE, "--dry-run --scratch-base", "" },
+	{ "plan", SETTINGS_ALL, "--json", "" },
+	{ "policy show", SETTINGS_ALL, "--json", "" },
+	{ "policy check", SETTINGS_NONE, "--system", "" },
+	{ "doctor", SETTINGS_NONE, "--json", "" },
+	{ "attest", SETTINGS_ALL, "--json", "" },
+	{ "mcp", SETTINGS_ALL, "", "" },
+	{ "pad", SETTINGS_NONE, "--session -s --json", "write append read clear" },
+	{ "help", SETTINGS_NONE, "", "" },
 };
 enum { VERB_COUNT = sizeof(verb_words) / sizeof(verb_words[0]) };
 
@@ -134,12 +130,22 @@ static void put_words(struct output *o, const struct setting *s)
 		}
 }
 
-static void put_options(struct output *o)
+/* What the verb of @v takes beside its words. */
+static void put_options(struct output *o, const struct verb_words *v)
+{
+	output_text(o, v->options);
+	output_text(o, *v->words ? " " : "");
+	output_text(o, v->words);
+}
+
+/* The settings among its options. */
+static void put_settings(struct output *o, const struct verb_words *v)
 {
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
 		const struct setting *s = &settings_table[i];
 
-		if (s->system_only)
+		if (v->settings == SETTINGS_NONE || s->system_only ||
+			(v->settings == SETTINGS_EXECUTION && !s->per_execution))
 			continue;
 		output_text(o, " --");
 		output_text(o, s->name);
@@ -232,11 +238,8 @@ static void bash_verbs(struct output *o)
 		output_text(o, "\t'");
 		output_text(o, v->verb);
 		output_text(o, "') options='");
-		output_text(o, v->options);
-		output_text(o, *v->words ? " " : "");
-		output_text(o, v->words);
-		if (v->settings)
-			put_options(o);
+		put_options(o, v);
+		put_settings(o, v);
 		output_text(o, "' ;;\n");
 	}
 	output_text(o, "\tesac\n");
@@ -355,10 +358,12 @@ static void zsh_verbs(struct output *o)
 		output_text(o, "\t'");
 		output_text(o, v->verb);
 		output_text(o, "')\n\t\tcompadd -- ");
-		output_text(o, v->options);
-		output_text(o, *v->words ? " " : "");
-		output_text(o, v->words);
-		output_text(o, v->settings ? " ;;\n" : " --help\n\t\t_files\n\t\treturn ;;\n");
+		put_options(o, v);
+		if (v->settings == SETTINGS_EXECUTION)
+			put_settings(o, v);
+		output_text(o,
+			v->settings == SETTINGS_ALL ? " ;;\n"
+						    : " --help\n\t\t_files\n\t\treturn ;;\n");
 	}
 	output_text(o, "\tesac\n");
 }
@@ -419,9 +424,9 @@ static void fish_verbs(struct output *o)
 			output_text(o, v->verb + length + 1);
 		}
 		output_text(o, "' -a '");
-		output_text(o, v->options);
-		output_text(o, *v->words ? " " : "");
-		output_text(o, v->words);
+		put_options(o, v);
+		if (v->settings == SETTINGS_EXECUTION)
+			put_settings(o, v);
 		output_text(o, "'\n");
 	}
 }

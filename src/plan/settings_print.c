@@ -14,15 +14,29 @@
 
 /* --- help ------------------------------------------------------------------------------------- */
 
-static void help_setting(struct output *o, const struct setting *s)
+/* What can be asked for: of one execution the tightest of words that are ranked. */
+static const char *placeholder_of(const struct setting *s, bool execution)
 {
-	size_t width = 4 + strlen(s->name) + (s->placeholder ? 1 + strlen(s->placeholder) : 0);
+	const char *tightest = execution ? settings_tightest(s) : NULL;
+
+	return tightest ? tightest : s->placeholder;
+}
+
+static const char *help_of(const struct setting *s, bool execution)
+{
+	return execution && s->execution_help ? s->execution_help : s->help;
+}
+
+static void help_setting(struct output *o, const struct setting *s, bool execution)
+{
+	const char *placeholder = placeholder_of(s, execution);
+	size_t width = 4 + strlen(s->name) + (placeholder ? 1 + strlen(placeholder) : 0);
 
 	output_text(o, "  --");
 	output_text(o, s->name);
-	if (s->placeholder) {
+	if (placeholder) {
 		output_char(o, ' ');
-		output_text(o, s->placeholder);
+		output_text(o, placeholder);
 	}
 	if (width + 2 > HELP_COLUMN) {
 		output_char(o, '\n');
@@ -30,7 +44,7 @@ static void help_setting(struct output *o, const struct setting *s)
 	}
 	for (; width < HELP_COLUMN; width++)
 		output_char(o, ' ');
-	output_text(o, s->help);
+	output_text(o, help_of(s, execution));
 	output_char(o, '\n');
 }
 
@@ -44,13 +58,23 @@ int settings_print_help(settings_write_fn write, void *context)
 		output_text(&o, ":\n");
 		for (size_t i = 0; i < SETTING_COUNT; i++)
 			if (settings_table[i].group == group && !settings_table[i].system_only)
-				help_setting(&o, &settings_table[i]);
+				help_setting(&o, &settings_table[i], false);
 	}
 	output_text(&o,
 		"\nEach of these is a line of a policy file too, without the dashes. A flag is "
 		"turned off by\n--no-NAME, in a file by `NAME no`. PATH may start with ~/, "
 		"$HOME, $WORKSPACE or $SCRATCH.\nSIZE: 4096, 512K, 1G. DURATION: 10, 500ms, "
 		"1.5s, 5m, 2h, 1d.\n");
+	return output_finish(&o);
+}
+
+int settings_print_execution_help(settings_write_fn write, void *context)
+{
+	struct output o = { .write = write, .context = context };
+
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (settings_table[i].per_execution)
+			help_setting(&o, &settings_table[i], true);
 	return output_finish(&o);
 }
 
@@ -88,23 +112,28 @@ static const char *lock_text(enum setting_lock lock)
 
 static const char man_special[] = "\\*_<>#`";
 
-static void man_setting(struct output *o, const struct setting *s)
+/* The name, what it takes, and the line of help: a sentence without its capital and its full stop. */
+static void man_line(struct output *o, const struct setting *s, bool execution)
 {
+	const char *placeholder = placeholder_of(s, execution), *text = help_of(s, execution);
+
 	output_text(o, s->system_only ? "*" : "*--");
 	output_text(o, s->name);
 	output_char(o, '*');
-	if (s->placeholder) {
+	if (placeholder) {
 		output_text(o, " _");
-		output_escaped(o, s->placeholder, man_special, "\\");
+		output_escaped(o, placeholder, man_special, "\\");
 		output_char(o, '_');
 	}
 	output_text(o, "\n\t");
-	/* one line of help: a sentence without its capital and its full stop */
-	output_char(o,
-		(char)(s->help[0] >= 'a' && s->help[0] <= 'z' ? s->help[0] - 'a' + 'A'
-							      : s->help[0]));
-	output_escaped(o, s->help + 1, man_special, "\\");
-	output_text(o, ".");
+	output_char(o, (char)(*text >= 'a' && *text <= 'z' ? *text - 'a' + 'A' : *text));
+	output_escaped(o, text + 1, man_special, "\\");
+	output_char(o, '.');
+}
+
+static void man_setting(struct output *o, const struct setting *s)
+{
+	man_line(o, s, false);
 	if (s->kind == KIND_WALL) {
 		output_text(o, " The layers:");
 		for (size_t i = 0; s->words[i]; i++) {
@@ -120,11 +149,25 @@ static void man_setting(struct output *o, const struct setting *s)
 	output_text(o, "\n\n");
 }
 
-int settings_print_man(settings_write_fn write, void *context)
+static void man_execution(struct output *o)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings_table[i];
+
+		if (!s->per_execution)
+			continue;
+		man_line(o, s, true);
+		output_text(o, s->merge == MERGE_LIST ? " Can be given many times.\n\n" : "\n\n");
+	}
+}
+
+int settings_print_man(bool execution, settings_write_fn write, void *context)
 {
 	struct output o = { .write = write, .context = context };
 
-	for (unsigned group = 0; group < GROUP_COUNT; group++) {
+	if (execution)
+		man_execution(&o);
+	for (unsigned group = 0; group < GROUP_COUNT && !execution; group++) {
 		const char *title = settings_group_title((enum setting_group)group);
 
 		output_text(&o, "## ");

@@ -21,13 +21,13 @@ int main(int argc, char **argv)
 	int r;
 
 	if (argc != 2) {
-		(void)fputs("usage: mksettings help|man|bash|zsh|fish\n", stderr);
+		(void)fputs("usage: mksettings help|man|man-exec|bash|zsh|fish\n", stderr);
 		return 2;
 	}
 	if (!strcmp(argv[1], "help"))
 		r = settings_print_help(write_stdout, NULL);
-	else if (!strcmp(argv[1], "man"))
-		r = settings_print_man(write_stdout, NULL);
+	else if (!strcmp(argv[1], "man") || !strcmp(argv[1], "man-exec"))
+		r = settings_print_man(argv[1][3] == '-', write_stdout, NULL);
 	else
 		r = settings_print_completion(argv[1], write_stdout, NULL);
 	if (r < 0)

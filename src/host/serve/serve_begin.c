@@ -19,6 +19,7 @@
 #include "box/request.h"
 #include "host/serve/server.h"
 #include "host/stdio/stdio_kind.h"
+#include "plan/settings.h"
 
 /* As a `run` would: what could be a way out of the session is the client's to relay. */
 static int check_streams(const struct facts *facts, const struct control_message *m,
@@ -77,9 +78,23 @@ static int looser(struct error *e, const char *what)
 		"an execution may tighten the session's policy and not loosen it");
 }
 
-static bool is_looser(const struct number_value *have, uint64_t asked)
+/* Each of its limits against the session's own. */
+static int check_limits(const struct policy *policy, const uint64_t *asked, struct error *e)
 {
-	return asked && have->set && asked > have->value;
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings_table[i];
+		uint64_t value = s->limit ? asked[s->limit - 1] : 0;
+
+		if (!value)
+			continue;
+		const struct number_value *have = policy_number(policy, s);
+		if (have->set && value > have->value)
+			return looser(e, s->name);
+		if (s->kind == KIND_DURATION && value > TEXT_DURATION_MAX_MS)
+			return error_set(e, ERROR_REQUEST, "session", ERANGE, s->name,
+				"a time limit is longer than the clock goes");
+	}
+	return 0;
 }
 
 static bool is_locked(const struct policy *policy, const char *setting)
@@ -107,29 +122,12 @@ static int check_variables(
 static int check_wish(const struct server *s, const struct request_view *v, struct error *e)
 {
 	const struct policy *policy = s->plan->policy;
-	const struct request *h = &v->head;
+	uint32_t flags = v->head.flags;
+	int r = check_limits(policy, v->head.limits, e);
 
-	if (is_looser(&policy->timeout_ms, h->timeout_ms))
-		return looser(e, "timeout");
-	if (is_looser(&policy->grace_ms, h->grace_ms))
-		return looser(e, "grace");
-	if (is_looser(&policy->cpu_time_ms, h->cpu_time_ms))
-		return looser(e, "cpu-time");
-	if (is_looser(&policy->file_size, h->file_size))
-		return looser(e, "file-size");
-	if (is_looser(&policy->open_files, h->open_files))
-		return looser(e, "open-files");
-	if (is_looser(&policy->memory, h->memory))
-		return looser(e, "memory");
-	if (is_looser(&policy->pids, h->pids))
-		return looser(e, "pids");
-	if (is_looser(&policy->cpus_milli, h->cpus_milli))
-		return looser(e, "cpus");
-	if (h->timeout_ms > TEXT_DURATION_MAX_MS || h->grace_ms > TEXT_DURATION_MAX_MS ||
-		h->cpu_time_ms > TEXT_DURATION_MAX_MS)
-		return error_set(e, ERROR_REQUEST, "session", ERANGE, NULL,
-			"a time limit is longer than the clock goes");
-	if ((h->flags & REQUEST_TTY) && (h->flags & REQUEST_DETACH))
+	if (r < 0)
+		return r;
+	if ((flags & REQUEST_TTY) && (flags & REQUEST_DETACH))
 		return error_set(
 			e, ERROR_REQUEST, "session", 0, NULL, "a service has no terminal");
 	return check_variables(policy, v, e);
@@ -222,9 +220,9 @@ static void set_timeout(const struct server *s, struct slot *slot, uint64_t aske
 static struct cgroup_limits limits_of(const struct request *head)
 {
 	return (struct cgroup_limits){
-		.memory_bytes = head->memory,
-		.tasks = head->pids,
-		.cpu_milli = head->cpus_milli,
+		.memory_bytes = head->limits[EXECUTION_MEMORY],
+		.tasks = head->limits[EXECUTION_PIDS],
+		.cpu_milli = head->limits[EXECUTION_CPUS],
 	};
 }
 
@@ -260,7 +258,7 @@ static int send_exec(struct server *s, struct slot *slot, const struct control_m
 	if (r < 0)
 		return r;
 	record.number = slot->group.dir >= 0;
-	set_timeout(s, slot, head->timeout_ms);
+	set_timeout(s, slot, head->limits[EXECUTION_TIMEOUT]);
 	server_make_busy(s, slot, SLOT_RUNNING);
 	r = channel_send_body(slot->channel, &record, m->fds, m->fd_count, m->body, m->size);
 	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
@@ -350,10 +348,11 @@ int server_begin_execution(
 	memcpy(slot->command, note.command, sizeof(slot->command));
 	slot->number = ++s->last_number;
 	slot->detached = (wish.head.flags & REQUEST_DETACH) != 0;
-	slot->grace_ms = wish.head.grace_ms ? (int64_t)wish.head.grace_ms
-					    : (int64_t)s->plan->policy->grace_ms.value;
-	slot->cpu_time = wish.head.cpu_time_ms || s->plan->policy->cpu_time_ms.set;
-	slot->file_size = wish.head.file_size || s->plan->policy->file_size.set;
+	const uint64_t *limits = wish.head.limits;
+	slot->grace_ms = (int64_t)(limits[EXECUTION_GRACE] ? limits[EXECUTION_GRACE]
+							   : s->plan->policy->grace_ms.value);
+	slot->cpu_time = limits[EXECUTION_CPU_TIME] || s->plan->policy->cpu_time_ms.set;
+	slot->file_size = limits[EXECUTION_FILE_SIZE] || s->plan->policy->file_size.set;
 	s->out->executions++;
 	r = begin(s, slot, m, &wish.head, e);
 	if (r < 0) {
