@@ -17,7 +17,8 @@ struct command {
 	const char *const *envp;
 	const char *path_env;
 	const char *cwd;
-	const uint64_t *limits; /* by enum execution_limit; 0: as the session has it. NULL: none */
+	const uint64_t
+		*limits; /* by enum execution_limit; 0: as the session has it. NULL: none */
 };
 
 /* command_of_plan - the one command of a `run`. */

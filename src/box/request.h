@@ -30,7 +30,7 @@ struct request {
 	uint32_t flags; /* enum request_flag */
 	uint32_t argc;  /* 1 and more */
 	uint32_t envc;
-	uint32_t umask; /* 0 to 0777 */
+	uint32_t umask;                         /* 0 to 0777 */
 	uint64_t limits[EXECUTION_LIMIT_COUNT]; /* in the units of their settings */
 };
 

@@ -22,6 +22,7 @@
 #include "host/facts/facts.h"
 #include "host/promote/promote_guard.h"
 #include "host/report/output.h"
+#include "host/report/verbose.h"
 #include "plan/policy.h"
 #include "plan/settings.h"
 
@@ -30,6 +31,7 @@ enum { GUARD_ARENA_SIZE = 128 << 20 }; /* address space, as a note may need it *
 /* Beside the settings that one execution can have: each of these is an option, too. */
 enum option {
 	OPTION_SESSION,
+	OPTION_COMMAND,
 	OPTION_DETACH,
 	OPTION_NAME,
 	OPTION_STOP,
@@ -40,9 +42,11 @@ static const char usage[] = "carrel exec [-s ID] [OPTIONS] -- COMMAND [ARGUMENT 
 
 static const char help[] =
 	"usage: carrel exec [-s ID] [OPTIONS] -- COMMAND [ARGUMENT ...]\n"
+	"       carrel exec [-s ID] [OPTIONS] -c LINE [WORD ...]\n"
 	"       carrel exec [-s ID] --stop NAME\n\n"
 	"Runs COMMAND in a live session, with the caller's own standard descriptors.\n\n"
 	"  -s, --session ID        the session, or the beginning of its id; default: $CARREL_SESSION\n"
+	"  -c, --command LINE      the command is /bin/sh -c LINE\n"
 	"  --detach                leave it running in the session, as a service\n"
 	"  --name NAME             the service's name\n"
 	"  --stop NAME             end that service\n\n"
@@ -52,8 +56,9 @@ struct exec {
 	struct client_session session;
 	struct client_option options[OPTION_COUNT + SETTING_COUNT];
 	size_t option_count;
-	const struct client_option *given[SETTING_COUNT]; /* among the options; NULL: not of an execution */
-	uint64_t values[SETTING_COUNT];                   /* numbers, and words by their index */
+	const struct client_option
+		*given[SETTING_COUNT];  /* among the options; NULL: not of an execution */
+	uint64_t values[SETTING_COUNT]; /* numbers, and words by their index */
 	struct execution_wish wish;
 	struct execution_end end;
 	struct report_file report;
@@ -67,6 +72,7 @@ static void init_options(struct exec *x)
 {
 	const struct client_option own[OPTION_COUNT] = {
 		[OPTION_SESSION] = { .name = "session", .letter = 's', .placeholder = "ID" },
+		[OPTION_COMMAND] = { .name = "command", .letter = 'c', .placeholder = "LINE" },
 		[OPTION_DETACH] = { .name = "detach" },
 		[OPTION_NAME] = { .name = "name", .placeholder = "NAME" },
 		[OPTION_STOP] = { .name = "stop", .placeholder = "NAME" },
@@ -93,6 +99,32 @@ static bool is_given(const struct exec *x, enum setting_id id)
 	return x->given[id]->count > 0;
 }
 
+/* Whoever passes all of an environment on names these, too: the session's own words, where they say no other. */
+static bool is_set_anyway(
+	const struct exec *x, const char *variable, const char *const *environment)
+{
+	const char *session = x->options[OPTION_SESSION].value;
+
+	if (!session)
+		session = facts_env(environment, "CARREL_SESSION");
+	if (!strncmp(variable, "PWD=", 4))
+		return x->cwd && !strcmp(variable + 4, x->cwd);
+	if (!strncmp(variable, "CARREL_SESSION=", 15))
+		return session && !strcmp(variable + 15, session);
+	return policy_own_variable(variable, strlen(variable));
+}
+
+/* Of one variable the last value: what is in front of it is overridden. */
+static unsigned find_variable(const char *const *env, unsigned count, const char *entry)
+{
+	size_t length = strcspn(entry, "=") + 1;
+
+	for (unsigned i = 0; i < count; i++)
+		if (!strncmp(env[i], entry, length))
+			return i;
+	return count;
+}
+
 /* A name alone takes the caller's value; one that the caller has not is passed over. */
 static int read_env(struct exec *x, const char *const *environment)
 {
@@ -102,13 +134,21 @@ static int read_env(struct exec *x, const char *const *environment)
 		const char *word = x->env[i];
 		const char *value = strchr(word, '=') ? NULL : facts_env(environment, word);
 
+		if (is_set_anyway(x, word, environment)) {
+			if (!is_given(x, SETTING_QUIET))
+				verbose_passed_over(word);
+			continue;
+		}
 		int r = policy_check_variable(x->given[SETTING_ENV]->name, word, &x->error);
 		if (r < 0)
 			return r;
 		if (!strchr(word, '=') && !value)
 			continue;
 		/* The caller's own entry, whole: the name stands in front of the value. */
-		x->env[kept++] = value ? value - strlen(word) - 1 : word;
+		const char *entry = value ? value - strlen(word) - 1 : word;
+		unsigned at = find_variable(x->env, kept, entry);
+		x->env[at] = entry;
+		kept += at == kept;
 	}
 	x->env[kept] = NULL;
 	x->wish.envp = x->env;
@@ -208,22 +248,45 @@ static int read_detach(struct exec *x)
 	return 0;
 }
 
+/* With -c LINE a shell and the line are in front of what follows. Not given back: the program ends with it. */
+static int choose_words(struct exec *x, const char *const *words)
+{
+	const char *line = x->options[OPTION_COMMAND].value;
+	size_t count = 0;
+
+	while (words[count])
+		count++;
+	const char **all = line ? calloc(count + 4, sizeof(*all)) : NULL;
+	x->wish.argv = words;
+	if (!line)
+		return 0;
+	if (!all)
+		return error_no_memory(&x->error, "options");
+	all[0] = "/bin/sh";
+	all[1] = "-c";
+	all[2] = line;
+	memcpy(all + 3, words, count * sizeof(*all));
+	x->wish.argv = all;
+	return 0;
+}
+
 static int read_wish(struct exec *x, const char *const *words, const char *const *environment)
 {
 	mode_t mask = umask(0);
 
 	(void)umask(mask);
 	x->wish.head.umask = mask & 0777;
-	x->wish.argv = words;
 	x->wish.name = x->options[OPTION_NAME].value;
-	int r = read_settings(x);
+	int r = choose_words(x, words);
 	if (r >= 0)
-		r = read_env(x, environment);
+		r = read_settings(x);
 	if (r >= 0)
 		r = read_cwd(x);
 	if (r >= 0)
+		r = read_env(x, environment);
+	if (r >= 0)
 		r = read_detach(x);
-	if (r < 0 || words[0])
+	if (r < 0 || x->wish.argv[0])
 		return r;
 	r = error_set(&x->error, ERROR_USAGE, "options", 0, NULL, "there is no command to run");
 	error_hint(&x->error, "%s", usage);

@@ -77,8 +77,13 @@ static int unknown(struct reader *r, const char *word)
 
 static int take(struct reader *r, struct client_option *o, const char *word, const char *value)
 {
-	if (o->count && !o->values)
-		return fail(r, word, "given twice");
+	const char *mistaken = o->placeholder || value
+		? NULL
+		: settings_mistaken_word(r->argc, r->argv, r->next);
+
+	if (mistaken && settings_find(o->name, strlen(o->name)))
+		return fail(r, mistaken,
+			"this would be the command, and a flag takes no value: it stands behind --");
 	if (!o->placeholder && value)
 		return fail(r, word, "a flag takes no value");
 	if (o->placeholder && !value) {

@@ -34,7 +34,7 @@ static const char *find_command(int argc, const char *const *argv, int first)
 	for (int i = first; i < argc; i++) {
 		const char *word = argv[i];
 
-		if (word[0] != '-' || !word[1] || !strcmp(word, "--"))
+		if (word[0] != '-' || !word[1] || !strcmp(word, "--") || !strcmp(word, "-c"))
 			return word;
 		if (!strcmp(word, "-s") || !strcmp(word, "--session")) {
 			i++;
@@ -46,7 +46,7 @@ static const char *find_command(int argc, const char *const *argv, int first)
 			word[1] == '-' ? settings_find(word + 2, strlen(word + 2)) : NULL;
 		if (!s)
 			return NULL; /* an option of `exec`, or none: who reads it says so */
-		i += s->kind != KIND_FLAG;
+		i += settings_arguments(s, i + 1 < argc ? argv[i + 1] : "");
 	}
 	return NULL;
 }

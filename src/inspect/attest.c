@@ -243,6 +243,9 @@ static int attest_with(struct attest *a, int argc, const char *const *argv,
 		r = prepare(&a->p, PREPARE_PLAN, argc, argv, 2, a->environ, &json, 1, e);
 	if (r < 0 || a->p.help)
 		return r;
+	if (a->p.policy.from_stdin)
+		return error_set(e, ERROR_USAGE, "options", 0, "--policy -",
+			"attest reads the settings twice, standard input only once: name a file");
 	a->json = json.given;
 	r = make_arguments(a, argc, argv, e);
 	return r < 0 ? r : look(a, e);

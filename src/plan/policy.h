@@ -181,6 +181,9 @@ struct policy {
 	struct flag_value quiet;
 	struct flag_value verbose;
 
+	const char *passed_over; /* --env NAME of what carrel sets itself anyway; NULL: none */
+	bool from_stdin;         /* `--policy -` was read */
+
 	struct arena *arena; /* owns every text above */
 
 	struct policy_line *lines; /* what was read, in reading order; see policy_line.h */
@@ -222,6 +225,7 @@ struct embedded_filter;
 /* What reading a policy needs from outside. Borrowed until policy_finish(). */
 struct policy_resolver {
 	const char *cwd; /* for relative paths on the command line; NULL: they are refused */
+	const char *pwd; /* what the caller's own PWD is; NULL: it has none */
 	const struct policy_names
 		*names; /* home and xdg_*: for workspace, scratch-base, report, policy */
 	const struct embedded_text *texts; /* shipped profiles and lists */
@@ -235,13 +239,14 @@ struct policy_resolver {
 	/*
 	 * load - read the policy file @path (absolute, at most POLICY_SIZE_MAX bytes), and refuse it
 	 * where it lies in the workspace. 0, or -errno with @e (or without: then a plain "cannot read"
-	 * is said). NULL: `policy` lines are refused.
+	 * is said). @path may be POLICY_STDIN: standard input. NULL: `policy` lines are refused.
 	 */
 	int (*load)(void *context, const char *path, struct policy_file *ret, struct error *e);
 	void *context;
 };
 
 #define POLICY_COMMAND_LINE "command line"       /* source.file of the command line */
+#define POLICY_STDIN "-"                         /* `--policy -` */
 #define POLICY_SIZE_MAX (1024 * 1024)            /* bytes of one text */
 #define POLICY_LINE_MAX 8192                     /* bytes of one line */
 #define POLICY_SYSCALL_MAX 512                   /* bytes of the text of one `syscall` line */
@@ -252,6 +257,7 @@ struct policy_resolver {
 /* Flags of a verb that are no settings, e.g. --json. */
 struct policy_verb_flag {
 	const char *name;        /* without dashes */
+	char letter;             /* with one dash; 0: none */
 	const char *placeholder; /* of its value; NULL: it takes none */
 	bool given;              /* set by policy_add_arguments */
 	const char *value;       /* set by policy_add_arguments, borrowed from argv */
@@ -328,6 +334,9 @@ const char *policy_path_setting(enum path_kind kind);
  */
 MUST_CHECK int policy_read_value(
 	const struct setting *s, const char *word, uint64_t *ret, struct error *e);
+
+/* policy_own_variable - whether carrel sets the variable of that name (@length bytes) itself, in every session. */
+bool policy_own_variable(const char *name, size_t length);
 
 /* policy_check_variable - whether option @name may give a command the variable in @word, NAME[=VALUE], as `env` may. */
 MUST_CHECK int policy_check_variable(const char *name, const char *word, struct error *e);

@@ -146,12 +146,18 @@ static int fail_both(const struct policy_place *at, const struct policy_line *ol
 	return r;
 }
 
-/* A scalar twice, or one path or variable with two meanings, in one source: @old and @l. */
+/*
+ * A scalar twice, or one path or variable with two meanings, in one source: @old and @l. On the command line the
+ * later of two values wins, when lines are merged, so that an alias or a wrapper can be overridden; a path with two
+ * meanings is refused there, too: which of them is meant no order tells.
+ */
 static int check_pair(const struct policy_place *at, const struct policy_line *old,
 	const struct policy_line *l)
 {
 	int topic = policy_line_topic(l);
 
+	if (is_command_line(&l->source) && (topic == 0 || topic == TOPIC_ENV))
+		return 0;
 	if (topic == 0 && old->id == l->id)
 		return fail_both(at, old, l);
 	if (topic && policy_line_topic(old) == topic &&

@@ -188,6 +188,17 @@ static bool is_env_name(const char *name, size_t length, bool glob)
 	return length > 0;
 }
 
+bool policy_own_variable(const char *name, size_t length)
+{
+	static const char *const own[] = { "CARREL_SESSION", "CARREL_WORKSPACE",
+		"CARREL_SCRATCH", "CARREL_TOOL_RESULTS", "PWD" };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (strlen(own[i]) == length && !memcmp(name, own[i], length))
+			return true;
+	return false;
+}
+
 static int fail_env_name(const struct policy_place *at, const char *word)
 {
 	return policy_fail(at, "'%.60s' is no name of a variable", word);
@@ -239,8 +250,7 @@ static int read_env_name(const struct policy_place *at, const struct setting *s,
 	return r < 0 ? r : keep_text(at, word, l);
 }
 
-int policy_read_value(
-	const struct setting *s, const char *word, uint64_t *ret, struct error *e)
+int policy_read_value(const struct setting *s, const char *word, uint64_t *ret, struct error *e)
 {
 	const struct policy_place at = policy_option_place(s->name, e);
 	struct policy_line l = { 0 };
@@ -314,6 +324,9 @@ static int read_syscall(const struct policy_place *at, const char *word, struct 
 			first, sizeof(first), "%.*s", (int)(action < 60 ? action : 60), word);
 		return fail_one_of(at, "action", first, actions, 2);
 	}
+	if (!*name)
+		return policy_fail(at, "'%s' needs %s", at->setting,
+			settings_table[SETTING_SYSCALL].placeholder);
 	const char *bare = name + (*name == '@');
 	size_t bare_length = length - (size_t)(bare - name);
 	if (bare_length == 0 || bare_length > 63 ||

@@ -53,8 +53,7 @@ static int emit_rlimit(struct emitter *m, const struct setting *s)
 {
 	const struct number_value *limit = policy_number(m->plan->policy, s);
 
-	return emit_limit(
-		m, s->rlimit - 1, limit, settings_rlimit(s, limit->value), s->name);
+	return emit_limit(m, s->rlimit - 1, limit, settings_rlimit(s, limit->value), s->name);
 }
 
 static int emit_limits(struct emitter *m)

@@ -312,6 +312,24 @@ bool settings_is_value(const struct setting *s)
 	}
 }
 
+int settings_arguments(const struct setting *s, const char *word)
+{
+	if (s->kind == KIND_FLAG)
+		return 0;
+	return s->kind == KIND_SYSCALL && (!strcmp(word, "allow") || !strcmp(word, "errno")) ? 2
+											     : 1;
+}
+
+const char *settings_mistaken_word(int argc, const char *const *argv, int next)
+{
+	const char *word = next < argc ? argv[next] : "";
+
+	if (!strcmp(word, "no") ||
+		(!strcmp(word, "yes") && next + 1 < argc && argv[next + 1][0] == '-'))
+		return word;
+	return NULL;
+}
+
 const char *settings_tightest(const struct setting *s)
 {
 	size_t last = 0;

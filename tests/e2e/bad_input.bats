@@ -26,11 +26,16 @@ refused() {
 }
 
 @test "duplicated, conflicting and incomplete settings" {
-	refused timeout --timeout 5 --timeout 6
-	refused timeout --timeout=5 --timeout 5
-	refused keep --keep --no-keep
-	refused keep --keep --keep
+	refused "'yes' would be the command: --keep" --keep yes
+	refused "'no' would be the command: --keep" --keep no
+	assert_matches "$stderr" 'hint: write --keep or --no-keep; a command of that name stands behind --'
+	refused 'needs allow.errno' --syscall allow
+	refused 'a condition is a part of one argument: --syscall' --syscall allow ptrace if 'arg0 == 0'
+	refused "'PWD' is carrel's own" --env PWD=/elsewhere
+	refused "'CARREL_X' is carrel's own" --env CARREL_X
 	refused 'hide|read' --hide "$T" --read "$T"
+	carrel run -c
+	assert_refused "'--command' needs LINE"
 	carrel run --timeout
 	assert_refused timeout
 	refused keep --keep=perhaps
@@ -55,6 +60,20 @@ refused() {
 	refused "contradicts 'verbose'" --quiet --verbose
 	refused env --env '=x'
 	refused lock --lock net
+}
+
+@test "a policy from standard input that is none, or the workspace's" {
+	echo 'timeout 5' >"$WS/policy"
+	refused 'a file in the workspace is never read as policy' --policy - <"$WS/policy"
+	refused 'standard input: No data' --policy - </dev/null
+	assert_matches "$stderr" 'hint: it comes from a pipe or a file; a file named - is ./-'
+	refused 'Is a directory' --policy - <"$T"
+	refused "unknown setting 'kepe': standard input:2" --policy - < <(printf 'keep\nkepe\n')
+	refused 'relative' --policy - < <(echo 'read x')
+	refused 'larger than|too large' --policy - < <(head -c 1100000 /dev/zero)
+	carrel attest --policy - < <(echo keep)
+	((status != 0))
+	assert_matches "$stderr" 'standard input only once'
 }
 
 @test "no command, and unknown verbs" {

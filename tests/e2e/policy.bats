@@ -30,6 +30,75 @@ seen() {
 	assert_output none
 }
 
+@test "of two values the later counts, of lists all: a wrapper can be overridden" {
+	echo 'env LAYER=user' >"$USER_POLICY"
+	seen --env LAYER=one --timeout 1ms --env LAYER=two --timeout 10m --env OTHER=x
+	assert_output two
+	seen --env LAYER=one --unsetenv LAYER
+	assert_output none
+	# shellcheck disable=SC2016
+	carrel run --env A=1 --env B=2 -- sh -c 'echo $A $B'
+	assert_output '1 2'
+	printf 'timeout 5\ntimeout 6\n' >"$USER_POLICY"
+	carrel run -- true # in a file they are a mistake
+	assert_refused "'timeout' is given twice"
+}
+
+@test "a policy from standard input" {
+	echo 'env LAYER=stdin' >"$T/policy"
+	seen --policy - <"$T/policy"
+	assert_output stdin
+	seen --policy - < <(cat "$T/policy")
+	assert_output stdin
+	seen --policy - <<<'env LAYER=here'
+	assert_output here
+	carrel policy show --policy - < <(printf '\nkeep\n')
+	assert_matches "$output" 'keep yes +# standard input:2'
+	echo 'env LAYER=named' >"$T/-" # one of that name
+	cd "$T"
+	seen --workspace "$WS" --policy ./- </dev/null
+	assert_output named
+}
+
+@test "-c LINE: a shell inside" {
+	# shellcheck disable=SC2016
+	carrel run -c 'echo $PPID; exit 3'
+	assert_status 3
+	assert_output 1
+	# shellcheck disable=SC2016
+	carrel run --command 'echo "$0 $1" && false' --quiet zero one
+	assert_status 1
+	assert_output 'zero one'
+	carrel run -c one -c 'echo two'
+	assert_output two
+	carrel plan -c 'echo $X'
+	assert_matches "$output" "/bin/sh -c 'echo .X'"
+	carrel policy show -c true
+	assert_status 125
+}
+
+@test "what carrel sets anyway can be named, and is passed over with a word" {
+	# shellcheck disable=SC2016
+	carrel run --env PWD --env "PWD=$WS" --env CARREL_SESSION --env PATH -- sh -c 'echo $PWD'
+	assert_output "$WS"
+	assert_matches "$stderr" '^carrel: --env is passed over, carrel sets this itself: CARREL_SESSION$'
+	carrel run --quiet --env PWD -- true
+	assert_status 0
+	[[ -z $stderr ]] || fail "$stderr"
+	ln -s "$WS" "$T/link"
+	cd "$T/link"
+	carrel run --env "PWD=$T/link" -- true
+	assert_status 0
+}
+
+@test "syscall in two words, as help prints it" {
+	carrel policy show --syscall allow ptrace --syscall 'errno mkdir if arg1 == 1' --keep
+	assert_status 0
+	assert_matches "$output" $'\nsyscall allow ptrace .*--syscall\nsyscall errno mkdir if arg1'
+	carrel run --syscall errno mkdir -- sh -c 'mkdir "$TMPDIR/x" || echo refused'
+	assert_output refused
+}
+
 # in_etc MAKE COMMAND...: COMMAND after MAKE, a line of shell, in /etc/carrel, which nobody else sees.
 in_etc() {
 	need_root

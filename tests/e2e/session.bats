@@ -319,6 +319,27 @@ sleepers() {
 	inside --cwd "/$(printf 'x/%.0s' {1..2500})" -- true
 	assert_status 125
 	assert_matches "$stderr" 'name too long'
+	# Of one that is given twice the later counts; what the session sets anyway is passed over.
+	inside --cwd / --cwd /usr --env A=1 --env A=2 -- sh -c 'pwd; env | grep ^A='
+	assert_output $'/usr\nA=2'
+	inside --env PWD --cwd /usr --env PWD=/usr --env "CARREL_SESSION=$ID" -- pwd
+	assert_output /usr
+	assert_matches "$stderr" 'passed over, carrel sets this itself: CARREL_SESSION='
+	inside --quiet --env CARREL_SCRATCH -- true
+	[[ -z $stderr ]] || fail "$stderr"
+	inside --env PWD=/elsewhere -- true
+	assert_status 125
+	assert_matches "$stderr" "'PWD' is carrel's own"
+	# shellcheck disable=SC2016
+	inside -c 'echo "$0"; exit 4' zero
+	assert_status 4
+	assert_output zero
+	inside -c
+	assert_status 125
+	assert_matches "$stderr" 'value is missing: -c'
+	inside --quiet yes -- true
+	assert_status 125
+	assert_matches "$stderr" 'would be the command.*: yes'
 	umask 027
 	inside -- sh -c umask
 	assert_matches "$output" '0?027'

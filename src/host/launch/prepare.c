@@ -20,6 +20,7 @@
 #include "host/machine/container.h"
 #include "host/machine/refusal.h"
 #include "host/promote/promote_guard.h"
+#include "host/report/verbose.h"
 #include "host/session/session.h"
 #include "host/session/state_place.h"
 #include "plan/embedded.h"
@@ -114,14 +115,23 @@ static int place_workspace(
 	return check_loaded(res->context, &p->facts, e);
 }
 
-static int copy_command(struct prepared *p, int argc, const char *const *argv, struct error *e)
+/* With -c LINE a shell and the line are in front of what follows. */
+static int copy_command(struct prepared *p, int argc, const char *const *argv,
+	const struct policy_verb_flag *flags, size_t flag_count, struct error *e)
 {
-	size_t count = argc > p->next ? (size_t)(argc - p->next) : 0;
-	/* One word in front is left free: "/bin/sh", for a script without #!. */
-	const char **copy = arena_array(&p->arena, count + 2, sizeof(*copy));
+	const char *shell[] = { "/bin/sh", "-c", NULL };
+	size_t rest = argc > p->next ? (size_t)(argc - p->next) : 0, extra = 0;
 
-	for (size_t i = 0; copy && i < count; i++) {
-		const char *word = argv[p->next + (int)i];
+	for (size_t i = 0; i < flag_count; i++)
+		if (flags[i].letter == 'c' && flags[i].given) {
+			shell[2] = flags[i].value;
+			extra = 3;
+		}
+	/* One word in front is left free: "/bin/sh", for a script without #!. */
+	const char **copy = arena_array(&p->arena, rest + extra + 2, sizeof(*copy));
+
+	for (size_t i = 0; copy && i < rest + extra; i++) {
+		const char *word = i < extra ? shell[i] : argv[p->next + (int)(i - extra)];
 
 		copy[i + 1] = arena_copy(&p->arena, word, strlen(word));
 		if (!copy[i + 1])
@@ -368,6 +378,7 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 	char state_dir[STATE_PATH_MAX];
 	const struct policy_resolver res = {
 		.cwd = facts_cwd(&p->arena),
+		.pwd = facts_env(environment, "PWD"),
 		.names = &names,
 		.texts = embedded_texts,
 		.text_count = embedded_text_count,
@@ -385,10 +396,12 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 		r = read_layers(p, argc, argv, first, environment, &res, flags, flag_count, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
+	if (p->policy.passed_over && !p->policy.quiet.on)
+		verbose_passed_over(p->policy.passed_over);
 	digest_policy(p);
 	if (until == PREPARE_MERGED)
 		return place_workspace(p, &res, e);
-	r = copy_command(p, argc, argv, e);
+	r = copy_command(p, argc, argv, flags, flag_count, e);
 	if (r >= 0)
 		r = choose_state_dir(p, until == PREPARE_DRY, state_dir, environment, e);
 	if (r >= 0)

@@ -27,6 +27,10 @@ struct prepared {
 	int next;  /* index in argv of the first word that is no setting */
 };
 
+/* -c LINE: the command is `/bin/sh -c LINE`, and what follows. */
+#define PREPARE_COMMAND_LINE \
+	((struct policy_verb_flag){ .name = "command", .letter = 'c', .placeholder = "LINE" })
+
 enum prepare_until {
 	PREPARE_MERGED, /* for `policy show`: paths as they were written, of the facts the workspace */
 	PREPARE_DRY, /* for `plan`: no file is written, a cache of filters included */
@@ -36,7 +40,7 @@ enum prepare_until {
 /*
  * prepare - read all layers and work out the plan.
  * @argv, @first: the caller's arguments and where settings begin. @environment: its environment.
- * @flags, @flag_count: flags of the verb that are no settings.
+ * @flags, @flag_count: flags of the verb that are no settings; PREPARE_COMMAND_LINE is known here.
  * @ret: as far as it came, also on failure: the report of a session that did not start quotes it.
  * Returns 0 or -errno with @e.
  */

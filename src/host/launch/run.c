@@ -65,10 +65,12 @@ static int print_help(void *context, const void *data, size_t size)
 static int show_help(void)
 {
 	static const char usage[] =
-		"usage: carrel run [SETTINGS] -- COMMAND [ARGUMENT ...]\n\n"
+		"usage: carrel run [SETTINGS] -- COMMAND [ARGUMENT ...]\n"
+		"       carrel run [SETTINGS] -c LINE [WORD ...]\n\n"
 		"Runs COMMAND in a session of its own: the machine is read-only, the workspace\n"
 		"(default: the working directory) and the session's scratch are writable, system\n"
-		"calls are filtered, and nothing is left behind.\n\n";
+		"calls are filtered, and nothing is left behind.\n\n"
+		"  -c, --command LINE      the command is /bin/sh -c LINE\n\n";
 	int r = fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1);
 
 	if (r >= 0)
@@ -169,6 +171,7 @@ static int start(
 static int options_to_plan(struct run *run, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
+	struct policy_verb_flag flags[] = { PREPARE_COMMAND_LINE };
 	struct error *e = &run->error;
 	struct identity identity;
 
@@ -184,7 +187,7 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 		r = identity_choose(&identity, e);
 	if (r >= 0)
 		r = prepare_with(run->p, &identity, PREPARE_PLAN, argc, argv, first,
-			environment, NULL, 0, e);
+			environment, flags, 1, e);
 
 	/* Without namespaces and without `degraded` nothing else is worth saying: where they are
 	 * refused by a filter, what follows fails for the same reason. */

@@ -30,6 +30,11 @@ static void say_about(const char *what, const char *on, const char *why)
 	say(parts, sizeof(parts) / sizeof(parts[0]));
 }
 
+void verbose_passed_over(const char *variable)
+{
+	say_about("--env is passed over, carrel sets this itself", variable, NULL);
+}
+
 void verbose_tell(const struct plan *plan)
 {
 	const struct facts *f = plan->facts;

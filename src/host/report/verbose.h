@@ -12,3 +12,6 @@
  * the repositories in its workspace (docs/git.md). Nothing without `verbose`.
  */
 void verbose_tell(const struct plan *plan);
+
+/* verbose_passed_over - that --env names @variable, NAME or NAME=VALUE, which carrel sets itself and no other way. */
+void verbose_passed_over(const char *variable);
