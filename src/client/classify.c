@@ -42,7 +42,7 @@ static int put_json(const char *path, const struct control_message *answer)
 	if (answer->size < 2 || answer->body[0] != '{')
 		return -EPROTO;
 	int r = put("{\"path\":", 8);
-	json_init(&j, buffer, sizeof(buffer), json_write_fd, (void *)&out);
+	json_init(&j, buffer, sizeof(buffer), fd_write_to, (void *)&out);
 	json_string(&j, path);
 	if (r >= 0)
 		r = json_finish(&j);

@@ -141,7 +141,7 @@ static int put_end(const char *id, const char *text, size_t size)
 	char buffer[1024];
 	struct json j;
 
-	json_init(&j, buffer, sizeof(buffer), json_write_fd, (void *)&out);
+	json_init(&j, buffer, sizeof(buffer), fd_write_to, (void *)&out);
 	json_object_begin(&j);
 	json_key(&j, "session");
 	json_string(&j, id);

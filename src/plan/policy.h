@@ -26,6 +26,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/writer.h"
 
 /* Layers, weakest first; each over the last. The number orders them. */
 enum layer {
@@ -324,6 +325,13 @@ MUST_CHECK int policy_check_facts(
 /* policy_number - the value in @p of a setting that is a number. */
 const struct number_value *policy_number(const struct policy *p, const struct setting *s);
 
+/* policy_format_number - a number of the setting @s as a policy says it: 4K, 1.5s, 0.5. */
+void policy_format_number(
+	const struct setting *s, uint64_t number, char *ret_text, size_t size);
+
+/* policy_layer_name - "profile", "command-line" and the like. */
+const char *policy_layer_name(enum layer layer);
+
 /* policy_path_setting - the setting a path rule comes from, e.g. "bind". Never NULL. */
 const char *policy_path_setting(enum path_kind kind);
 
@@ -358,9 +366,8 @@ const char *policy_source_setting(const struct policy *p, const struct source *s
  * Before policy_expand() the paths are as written ($HOME/...), after it as they are on this machine.
  * Returns 0, or what @write returned.
  */
-MUST_CHECK int policy_print(const struct policy *p, bool sources,
-	int (*write)(void *context, const void *data, size_t size), void *context);
+MUST_CHECK int policy_print(
+	const struct policy *p, bool sources, writer_fn write, void *context);
 
 /* policy_print_json - the same as one JSON document (docs: "policy show --json"). 0 or -errno. */
-MUST_CHECK int policy_print_json(const struct policy *p,
-	int (*write)(void *context, const void *data, size_t size), void *context);
+MUST_CHECK int policy_print_json(const struct policy *p, writer_fn write, void *context);

@@ -4,6 +4,7 @@
  * Runs in: the launcher and carrel-policy. PURE.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -76,6 +77,18 @@ int policy_line_number(
 				word, OPEN_FILES_LEAST);
 		return r < 0 ? fail_number(at, word, r, "a whole number from 1 on") : 0;
 	}
+}
+
+void policy_format_number(const struct setting *s, uint64_t number, char *ret_text, size_t size)
+{
+	if (s->kind == KIND_DURATION)
+		text_format_duration(number, ret_text, size);
+	else if (s->kind == KIND_CPUS)
+		text_format_thousandths(number, ret_text, size);
+	else if (s->kind == KIND_SIZE || s->kind == KIND_TMPFS)
+		text_format_size(number, ret_text, size);
+	else
+		(void)snprintf(ret_text, size, "%llu", (unsigned long long)number);
 }
 
 const struct number_value *policy_number(const struct policy *p, const struct setting *s)

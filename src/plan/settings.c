@@ -316,8 +316,9 @@ int settings_arguments(const struct setting *s, const char *word)
 {
 	if (s->kind == KIND_FLAG)
 		return 0;
-	return s->kind == KIND_SYSCALL && (!strcmp(word, "allow") || !strcmp(word, "errno")) ? 2
-											     : 1;
+	return s->kind == KIND_SYSCALL && (!strcmp(word, "allow") || !strcmp(word, "errno"))
+		? 2
+		: 1;
 }
 
 const char *settings_mistaken_word(int argc, const char *const *argv, int next)

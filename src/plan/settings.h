@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/writer.h"
 
 enum setting_id {
 	/* files */
@@ -157,15 +158,15 @@ struct setting {
 	const char *help;           /* one line, no full stop */
 	const char *execution_help; /* the same of one execution, where it differs */
 	const char *const *words;   /* of KIND_ENUM and KIND_WALL, NULL-terminated */
-	unsigned char id;         /* enum setting_id, equal to the index */
+	unsigned char id;           /* enum setting_id, equal to the index */
 	unsigned char kind;
 	unsigned char group;
 	unsigned char merge;
 	unsigned char lock;
-	unsigned char limit;   /* 1 + enum execution_limit; 0: none of these */
-	unsigned char rlimit;  /* 1 + the RLIMIT_* that holds it in each process; 0: none does */
-	bool per_execution;    /* one execution can have its own: an option of `exec` */
-	bool system_only;      /* in the system policy and nowhere else */
+	unsigned char limit;  /* 1 + enum execution_limit; 0: none of these */
+	unsigned char rlimit; /* 1 + the RLIMIT_* that holds it in each process; 0: none does */
+	bool per_execution;   /* one execution can have its own: an option of `exec` */
+	bool system_only;     /* in the system policy and nowhere else */
 	unsigned short member; /* offset in struct policy for kinds with one plain member */
 };
 
@@ -185,9 +186,6 @@ bool settings_is_value(const struct setting *s);
 
 /* settings_group_title - the heading of a group, e.g. "system calls". Never NULL. */
 const char *settings_group_title(enum setting_group group);
-
-/* Where printed text goes: 0 or -errno; an error ends the printing and is returned. */
-typedef int (*settings_write_fn)(void *context, const void *data, size_t size);
 
 /*
  * settings_arguments - how many arguments of a command line the value of @s takes whose first is @word: `syscall` two
@@ -211,20 +209,19 @@ static inline uint64_t settings_rlimit(const struct setting *s, uint64_t value)
 }
 
 /* settings_print_help - all settings, grouped and aligned, for --help. 0 or -errno. */
-MUST_CHECK int settings_print_help(settings_write_fn write, void *context);
+MUST_CHECK int settings_print_help(writer_fn write, void *context);
 
 /* settings_print_execution_help - those that one execution can have, for --help of `exec`. 0 or -errno. */
-MUST_CHECK int settings_print_execution_help(settings_write_fn write, void *context);
+MUST_CHECK int settings_print_execution_help(writer_fn write, void *context);
 
 /*
  * settings_print_man - all settings as sections of a scdoc(5) page; with @execution those that one execution
  * can have, without sections. 0 or -errno.
  */
-MUST_CHECK int settings_print_man(bool execution, settings_write_fn write, void *context);
+MUST_CHECK int settings_print_man(bool execution, writer_fn write, void *context);
 
 /*
  * settings_print_completion - a completion script for the command `carrel`.
  * @shell: bash, zsh or fish. Returns 0, -EINVAL for another shell, or what @write returned.
  */
-MUST_CHECK int settings_print_completion(
-	const char *shell, settings_write_fn write, void *context);
+MUST_CHECK int settings_print_completion(const char *shell, writer_fn write, void *context);

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "plan/settings.h"
-#include "plan/settings_output.h"
 
 #define HELP_COLUMN 26
 
@@ -27,55 +26,61 @@ static const char *help_of(const struct setting *s, bool execution)
 	return execution && s->execution_help ? s->execution_help : s->help;
 }
 
-static void help_setting(struct output *o, const struct setting *s, bool execution)
+static void help_setting(struct writer *o, const struct setting *s, bool execution)
 {
 	const char *placeholder = placeholder_of(s, execution);
 	size_t width = 4 + strlen(s->name) + (placeholder ? 1 + strlen(placeholder) : 0);
 
-	output_text(o, "  --");
-	output_text(o, s->name);
+	writer_text(o, "  --");
+	writer_text(o, s->name);
 	if (placeholder) {
-		output_char(o, ' ');
-		output_text(o, placeholder);
+		writer_char(o, ' ');
+		writer_text(o, placeholder);
 	}
 	if (width + 2 > HELP_COLUMN) {
-		output_char(o, '\n');
+		writer_char(o, '\n');
 		width = 0;
 	}
 	for (; width < HELP_COLUMN; width++)
-		output_char(o, ' ');
-	output_text(o, help_of(s, execution));
-	output_char(o, '\n');
+		writer_char(o, ' ');
+	writer_text(o, help_of(s, execution));
+	writer_char(o, '\n');
 }
 
-int settings_print_help(settings_write_fn write, void *context)
+int settings_print_help(writer_fn write, void *context)
 {
-	struct output o = { .write = write, .context = context };
+	char buffer[1024];
+	struct writer o;
+
+	writer_init(&o, buffer, sizeof(buffer), write, context);
 
 	for (unsigned group = 0; group < GROUP_COUNT; group++) {
-		output_text(&o, group ? "\n" : "");
-		output_text(&o, settings_group_title((enum setting_group)group));
-		output_text(&o, ":\n");
+		writer_text(&o, group ? "\n" : "");
+		writer_text(&o, settings_group_title((enum setting_group)group));
+		writer_text(&o, ":\n");
 		for (size_t i = 0; i < SETTING_COUNT; i++)
 			if (settings_table[i].group == group && !settings_table[i].system_only)
 				help_setting(&o, &settings_table[i], false);
 	}
-	output_text(&o,
+	writer_text(&o,
 		"\nEach of these is a line of a policy file too, without the dashes. A flag is "
 		"turned off by\n--no-NAME, in a file by `NAME no`. PATH may start with ~/, "
 		"$HOME, $WORKSPACE or $SCRATCH.\nSIZE: 4096, 512K, 1G. DURATION: 10, 500ms, "
 		"1.5s, 5m, 2h, 1d.\n");
-	return output_finish(&o);
+	return writer_finish(&o);
 }
 
-int settings_print_execution_help(settings_write_fn write, void *context)
+int settings_print_execution_help(writer_fn write, void *context)
 {
-	struct output o = { .write = write, .context = context };
+	char buffer[1024];
+	struct writer o;
+
+	writer_init(&o, buffer, sizeof(buffer), write, context);
 
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		if (settings_table[i].per_execution)
 			help_setting(&o, &settings_table[i], true);
-	return output_finish(&o);
+	return writer_finish(&o);
 }
 
 /* --- man -------------------------------------------------------------------------------------- */
@@ -113,43 +118,43 @@ static const char *lock_text(enum setting_lock lock)
 static const char man_special[] = "\\*_<>#`";
 
 /* The name, what it takes, and the line of help: a sentence without its capital and its full stop. */
-static void man_line(struct output *o, const struct setting *s, bool execution)
+static void man_line(struct writer *o, const struct setting *s, bool execution)
 {
 	const char *placeholder = placeholder_of(s, execution), *text = help_of(s, execution);
 
-	output_text(o, s->system_only ? "*" : "*--");
-	output_text(o, s->name);
-	output_char(o, '*');
+	writer_text(o, s->system_only ? "*" : "*--");
+	writer_text(o, s->name);
+	writer_char(o, '*');
 	if (placeholder) {
-		output_text(o, " _");
-		output_escaped(o, placeholder, man_special, "\\");
-		output_char(o, '_');
+		writer_text(o, " _");
+		writer_escaped(o, placeholder, man_special, "\\");
+		writer_char(o, '_');
 	}
-	output_text(o, "\n\t");
-	output_char(o, (char)(*text >= 'a' && *text <= 'z' ? *text - 'a' + 'A' : *text));
-	output_escaped(o, text + 1, man_special, "\\");
-	output_char(o, '.');
+	writer_text(o, "\n\t");
+	writer_char(o, (char)(*text >= 'a' && *text <= 'z' ? *text - 'a' + 'A' : *text));
+	writer_escaped(o, text + 1, man_special, "\\");
+	writer_char(o, '.');
 }
 
-static void man_setting(struct output *o, const struct setting *s)
+static void man_setting(struct writer *o, const struct setting *s)
 {
 	man_line(o, s, false);
 	if (s->kind == KIND_WALL) {
-		output_text(o, " The layers:");
+		writer_text(o, " The layers:");
 		for (size_t i = 0; s->words[i]; i++) {
-			output_text(o, i ? ", " : " ");
-			output_text(o, s->words[i]);
+			writer_text(o, i ? ", " : " ");
+			writer_text(o, s->words[i]);
 		}
-		output_char(o, '.');
+		writer_char(o, '.');
 	}
 	if (s->merge == MERGE_LIST)
-		output_text(o, " Can be given many times.");
-	output_char(o, ' ');
-	output_text(o, lock_text((enum setting_lock)s->lock));
-	output_text(o, "\n\n");
+		writer_text(o, " Can be given many times.");
+	writer_char(o, ' ');
+	writer_text(o, lock_text((enum setting_lock)s->lock));
+	writer_text(o, "\n\n");
 }
 
-static void man_execution(struct output *o)
+static void man_execution(struct writer *o)
 {
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
 		const struct setting *s = &settings_table[i];
@@ -157,28 +162,32 @@ static void man_execution(struct output *o)
 		if (!s->per_execution)
 			continue;
 		man_line(o, s, true);
-		output_text(o, s->merge == MERGE_LIST ? " Can be given many times.\n\n" : "\n\n");
+		writer_text(
+			o, s->merge == MERGE_LIST ? " Can be given many times.\n\n" : "\n\n");
 	}
 }
 
-int settings_print_man(bool execution, settings_write_fn write, void *context)
+int settings_print_man(bool execution, writer_fn write, void *context)
 {
-	struct output o = { .write = write, .context = context };
+	char buffer[1024];
+	struct writer o;
+
+	writer_init(&o, buffer, sizeof(buffer), write, context);
 
 	if (execution)
 		man_execution(&o);
 	for (unsigned group = 0; group < GROUP_COUNT && !execution; group++) {
 		const char *title = settings_group_title((enum setting_group)group);
 
-		output_text(&o, "## ");
+		writer_text(&o, "## ");
 		for (; *title; title++)
-			output_char(&o,
+			writer_char(&o,
 				(char)(*title >= 'a' && *title <= 'z' ? *title - 'a' + 'A'
 								      : *title));
-		output_text(&o, "\n\n");
+		writer_text(&o, "\n\n");
 		for (size_t i = 0; i < SETTING_COUNT; i++)
 			if (settings_table[i].group == group)
 				man_setting(&o, &settings_table[i]);
 	}
-	return output_finish(&o);
+	return writer_finish(&o);
 }

@@ -54,7 +54,7 @@ static int show(struct prepared *p, bool json, const char *rest)
 	struct error e = { 0 };
 
 	(void)rest; /* the command, which the plan has */
-	int r = json ? plan_print_json(&view) : plan_print(&view);
+	int r = plan_print(&view, json);
 
 	if (r < 0)
 		return verb_output_failed(r);

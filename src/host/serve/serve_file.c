@@ -152,7 +152,7 @@ static int write_json(const struct surface *surface, const char *rule, const cha
 	json_string(&j, resolved);
 	json_object_end(&j);
 	int r = json_finish(&j);
-	return r < 0 ? r : (int)j.used;
+	return r < 0 ? r : (int)j.out.used;
 }
 
 static int write_line(const struct surface *surface, const char *rule, char *ret, size_t size)

@@ -85,7 +85,7 @@ int server_show(const struct server *s, char *ret, size_t size)
 	json_array_end(&j);
 	json_object_end(&j);
 	int r = json_finish(&j);
-	return r < 0 ? r : (int)j.used;
+	return r < 0 ? r : (int)j.out.used;
 }
 
 /* --- for people ------------------------------------------------------------------------------ */

@@ -82,7 +82,7 @@ static int print_json(const struct facts *f)
 	char buffer[1024];
 	struct json j;
 
-	json_init(&j, buffer, sizeof(buffer), json_write_fd, (void *)&out);
+	json_init(&j, buffer, sizeof(buffer), fd_write_to, (void *)&out);
 	json_object_begin(&j);
 	session_show_paths(&j, f);
 	json_key(&j, "pid");
