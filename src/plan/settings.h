@@ -219,9 +219,3 @@ MUST_CHECK int settings_print_execution_help(writer_fn write, void *context);
  * can have, without sections. 0 or -errno.
  */
 MUST_CHECK int settings_print_man(bool execution, writer_fn write, void *context);
-
-/*
- * settings_print_completion - a completion script for the command `carrel`.
- * @shell: bash, zsh or fish. Returns 0, -EINVAL for another shell, or what @write returned.
- */
-MUST_CHECK int settings_print_completion(const char *shell, writer_fn write, void *context);

@@ -171,25 +171,6 @@ static void test_tightest(void **state)
 	assert_null(settings_tightest(&settings_table[SETTING_MEMORY]));
 }
 
-static void test_completion(void **state)
-{
-	static const char *const shells[] = { "bash", "zsh", "fish" };
-	static struct sink s;
-
-	(void)state;
-	for (size_t i = 0; i < 3; i++) {
-		s = (struct sink){ .used = 0 };
-		assert_int_equal(settings_print_completion(shells[i], sink_write, &s), 0);
-		assert_all_named(&s, true);
-		assert_null(strstr(s.text, "--lock"));
-		assert_non_null(strstr(s.text, "direct overlay ro"));
-		assert_non_null(strstr(s.text, "no-keep"));
-		assert_int_equal(
-			settings_print_completion(shells[i], refuse_write, NULL), -EPIPE);
-	}
-	assert_int_equal(settings_print_completion("csh", sink_write, &s), -EINVAL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,7 +180,6 @@ int main(void)
 		cmocka_unit_test(test_man),
 		cmocka_unit_test(test_execution),
 		cmocka_unit_test(test_tightest),
-		cmocka_unit_test(test_completion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
