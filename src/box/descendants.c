@@ -82,9 +82,12 @@ static int parent_of(int proc, const char *name)
 	return parent > 0 && parent < PID_LIMIT ? parent : 0;
 }
 
+/*
+ * Not host/tree's walker: nothing inside is linked with what runs outside. As getdents64(2) writes an entry: ino, off,
+ * length, type, name.
+ */
 static void add_entries(struct scan *s, int proc, size_t size)
 {
-	/* As getdents64(2) writes it: ino, off, length, type, name. */
 	for (size_t at = 0; at + 19 < size;) {
 		const char *name = s->buffer + at + 19;
 		uint16_t length;

@@ -146,6 +146,12 @@ static int fail_both(const struct policy_place *at, const struct policy_line *ol
 	return r;
 }
 
+/* Of a variable; not scratch-env, which says what it is for. */
+static bool is_value(const struct policy_line *l)
+{
+	return l->id == SETTING_ENV || l->id == SETTING_UNSETENV;
+}
+
 /*
  * A scalar twice, or one path or variable with two meanings, in one source: @old and @l. On the command line the
  * later of two values wins, when lines are merged, so that an alias or a wrapper can be overridden; a path with two
@@ -156,7 +162,7 @@ static int check_pair(const struct policy_place *at, const struct policy_line *o
 {
 	int topic = policy_line_topic(l);
 
-	if (is_command_line(&l->source) && (topic == 0 || topic == TOPIC_ENV))
+	if (is_command_line(&l->source) && (topic == 0 || (is_value(old) && is_value(l))))
 		return 0;
 	if (topic == 0 && old->id == l->id)
 		return fail_both(at, old, l);

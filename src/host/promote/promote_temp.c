@@ -167,21 +167,16 @@ void promote_temp_sweep(int dir)
 	/* A position of its own; a removal while reading may only make it miss one. */
 	autofd int fd = fd_open_at(dir, ".", O_RDONLY | O_DIRECTORY, 0);
 
-	while (fd >= 0 && read < SWEEP_READ && removed < SWEEP_REMOVED) {
-		ssize_t n = beneath_read(fd, buffer, sizeof(buffer));
+	struct beneath_list list = { .fd = fd, .buffer = buffer, .size = sizeof(buffer) };
+	struct beneath_entry *entry;
 
-		if (n <= 0)
+	while (fd >= 0 && read++ < SWEEP_READ && removed < SWEEP_REMOVED &&
+		beneath_next(&list, &entry) > 0) {
+		if (!is_temp_name(entry->name))
+			continue;
+		/* Tools can make such names, as many and as large as they like. */
+		if (clock_now_ns() >= deadline)
 			return;
-		for (ssize_t at = 0; at < n; read++) {
-			const struct beneath_entry *entry = (void *)(buffer + at);
-
-			at += entry->length;
-			if (!is_temp_name(entry->name))
-				continue;
-			/* Tools can make such names, as many and as large as they like. */
-			if (clock_now_ns() >= deadline)
-				return;
-			removed += sweep_one(dir, entry->name, deadline);
-		}
+		removed += sweep_one(dir, entry->name, deadline);
 	}
 }

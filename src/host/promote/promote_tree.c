@@ -21,9 +21,8 @@
 enum { BUFFER_BYTES = 8 << 10, ENTRIES_BETWEEN_LOOKS = 64 };
 
 struct level {
-	int from_fd;
+	struct beneath_list from;
 	int to_fd; /* -1 when inspecting */
-	uint32_t at, end;
 	unsigned mode;
 	struct timespec times[2];
 };
@@ -212,7 +211,9 @@ static int push(struct walk *w, const char *name, int *from, int *to, const stru
 	if (w->depth + 1 >= PROMOTE_DEPTH_MAX)
 		return fail(w, name, E2BIG, "more than 128 directories deep");
 	struct level *l = &w->space->levels[++w->depth];
-	*l = (struct level){ .from_fd = take_fd(from),
+	*l = (struct level){ .from = { .fd = take_fd(from),
+				     .buffer = w->space->buffers[w->depth],
+				     .size = BUFFER_BYTES },
 		.to_fd = take_fd(to),
 		.mode = st->st_mode & 0777,
 		.times = { st->st_atim, st->st_mtim } };
@@ -278,7 +279,7 @@ static int close_level(struct walk *w, bool complete)
 	if (complete && l->to_fd >= 0 &&
 		(futimens(l->to_fd, l->times) < 0 || fchmod(l->to_fd, l->mode) < 0))
 		r = fail(w, NULL, errno, "cannot write the copy");
-	fd_close(&l->from_fd);
+	fd_close(&l->from.fd);
 	fd_close(&l->to_fd);
 	w->depth--;
 	return r;
@@ -288,23 +289,14 @@ static int close_level(struct walk *w, bool complete)
 static int step(struct walk *w)
 {
 	struct level *l = &w->space->levels[w->depth];
-	char *buffer = w->space->buffers[w->depth];
+	struct beneath_entry *entry;
+	int r = beneath_next(&l->from, &entry);
 
-	if (l->at >= l->end) {
-		ssize_t n = beneath_read(l->from_fd, buffer, BUFFER_BYTES);
-
-		if (n < 0 && n != -ENOENT)
-			return fail(w, NULL, (int)-n, "cannot read the artifact");
-		if (n <= 0) /* at its end, or removed by a tool */
-			return close_level(w, true);
-		l->at = 0;
-		l->end = (uint32_t)n;
-	}
-	const struct beneath_entry *entry = (void *)(buffer + l->at);
-	l->at += entry->length;
-	if (beneath_is_dots(entry->name))
-		return 0;
-	return visit(w, l->from_fd, entry->name, l->to_fd);
+	if (r < 0 && r != -ENOENT)
+		return fail(w, NULL, -r, "cannot read the artifact");
+	if (r <= 0) /* at its end, or removed by a tool */
+		return close_level(w, true);
+	return visit(w, l->from.fd, entry->name, l->to_fd);
 }
 
 static int walk_all(struct walk *w)

@@ -5,7 +5,6 @@
  */
 #include "host/session/state.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 
 #include "base/fd.h"
 #include "host/facts/facts.h"
+#include "host/tree/beneath.h"
 
 #define LINK_SUFFIX ".record"
 enum { BACKLOG = 256 };
@@ -186,26 +186,23 @@ static bool names_session(const char *name, char ret[SESSION_ID_LENGTH + 1])
 /* The smallest id behind @after. The directory is read anew each time: it changes meanwhile. */
 static int next_id(int fd, const char *after, char best[SESSION_ID_LENGTH + 1])
 {
-	struct dirent *entry;
-	int copy = fd_open_at(fd, ".", O_RDONLY | O_DIRECTORY, 0);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	_Alignas(struct beneath_entry) char buffer[2048];
+	struct beneath_entry *entry;
+	autofd int copy = fd_open_at(fd, ".", O_RDONLY | O_DIRECTORY, 0);
+	struct beneath_list names = { .fd = copy, .buffer = buffer, .size = sizeof(buffer) };
+	int r;
 
-	if (!dir) {
-		int r = copy < 0 ? copy : -errno;
-
-		fd_close(&copy);
-		return r;
-	}
+	if (copy < 0)
+		return copy;
 	best[0] = '\0';
-	while ((entry = readdir(dir))) {
+	while ((r = beneath_next(&names, &entry)) > 0) {
 		char id[SESSION_ID_LENGTH + 1];
 
-		if (names_session(entry->d_name, id) && strcmp(id, after) > 0 &&
+		if (names_session(entry->name, id) && strcmp(id, after) > 0 &&
 			(!best[0] || strcmp(id, best) < 0))
 			memcpy(best, id, sizeof(id));
 	}
-	(void)closedir(dir);
-	return best[0] != '\0';
+	return r < 0 ? r : best[0] != '\0';
 }
 
 int state_next(const struct state *s, struct state_session *ret)
