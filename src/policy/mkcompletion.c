@@ -66,8 +66,8 @@ static int read_verbs(struct maker *m, char *text)
 		if (!options || m->verb_count == VERB_MAX)
 			return -EBADMSG;
 		*settings++ = *options++ = '\0';
-		m->verbs[m->verb_count++] = (struct verb){ line, settings + strspn(settings, " "),
-			options + strspn(options, " ") };
+		m->verbs[m->verb_count++] = (struct verb){ line,
+			settings + strspn(settings, " "), options + strspn(options, " ") };
 	}
 	return 0;
 }

@@ -276,6 +276,15 @@ with_system() {
 	assert_status 0
 	with_system $'timeout 50\nlock timeout' "$CARREL" run --timeout 60 -- true
 	assert_status 125
+	# Of two values on the command line the one that counts is judged; standard input is a file like others.
+	with_system $'timeout 50\nlock timeout' "$CARREL" run --timeout 20 --timeout 60 -- true
+	assert_status 125
+	with_system $'timeout 50\nlock timeout' "$CARREL" run --timeout 60 --timeout 20 -- true
+	assert_status 0
+	with_system 'lock policy' "$CARREL" run --policy - -- touch "$WS/ran" < <(echo 'net host')
+	assert_status 125
+	assert_matches "$stderr" 'locked.*policy|policy.*locked'
+	[[ ! -e $WS/ran ]]
 	with_system $'net none\nlock net' "$CARREL" run -- true
 	assert_status 0
 }
