@@ -10,12 +10,12 @@
 
 #include "base/text.h"
 
-static void fail(struct json *j, int error)
+static void note_error(struct json *j, int error)
 {
 	writer_fail(&j->out, error);
 }
 
-static void put(struct json *j, const void *data, size_t size)
+static void put_bytes(struct json *j, const void *data, size_t size)
 {
 	writer_bytes(&j->out, data, size);
 }
@@ -32,11 +32,11 @@ static bool value_begin(struct json *j)
 	bool in_array = j->depth > 0 && (j->arrays & level(j));
 
 	if (j->depth == 0 ? j->complete : (!in_array && !j->keyed))
-		fail(j, -EINVAL);
+		note_error(j, -EINVAL);
 	if (j->out.error)
 		return false;
 	if (in_array && (j->filled & level(j)))
-		put(j, ",", 1);
+		put_bytes(j, ",", 1);
 	if (in_array)
 		j->filled |= level(j);
 	j->keyed = false;
@@ -44,13 +44,13 @@ static bool value_begin(struct json *j)
 	return true;
 }
 
-static void begin(struct json *j, bool array)
+static void begin_container(struct json *j, bool array)
 {
 	if (j->depth == JSON_DEPTH_MAX)
-		fail(j, -EINVAL);
+		note_error(j, -EINVAL);
 	if (!value_begin(j))
 		return;
-	put(j, array ? "[" : "{", 1);
+	put_bytes(j, array ? "[" : "{", 1);
 	j->depth++;
 	j->filled &= ~level(j);
 	if (array)
@@ -62,8 +62,8 @@ static void begin(struct json *j, bool array)
 static void end(struct json *j, bool array)
 {
 	if (j->depth == 0 || j->keyed || !!(j->arrays & level(j)) != array)
-		return fail(j, -EINVAL);
-	put(j, array ? "]" : "}", 1);
+		return note_error(j, -EINVAL);
+	put_bytes(j, array ? "]" : "}", 1);
 	j->depth--;
 }
 
@@ -73,7 +73,7 @@ static void put_escape(struct json *j, unsigned code)
 	const char text[6] = { '\\', 'u', hex[code >> 12 & 15], hex[code >> 8 & 15],
 		hex[code >> 4 & 15], hex[code & 15] };
 
-	put(j, text, sizeof(text));
+	put_bytes(j, text, sizeof(text));
 }
 
 /* One character below 0x80 that cannot stand as it is. */
@@ -84,7 +84,7 @@ static void put_special(struct json *j, unsigned char c)
 
 	if (!at)
 		return put_escape(j, c);
-	put(j, (const char[2]){ '\\', to[at - from] }, 2);
+	put_bytes(j, (const char[2]){ '\\', to[at - from] }, 2);
 }
 
 static bool is_special(unsigned char c)
@@ -96,7 +96,7 @@ static void put_quoted(struct json *j, const unsigned char *s, size_t size)
 {
 	size_t at = 0, plain = 0; /* [plain, at) is written as it is, in one piece */
 
-	put(j, "\"", 1);
+	put_bytes(j, "\"", 1);
 	while (at < size && !j->out.error) {
 		size_t length = text_utf8_length((const char *)s + at, size - at);
 		bool control = length == 2 && s[at] == 0xc2 && s[at + 1] < 0xa0;
@@ -105,7 +105,7 @@ static void put_quoted(struct json *j, const unsigned char *s, size_t size)
 			at += length;
 			continue;
 		}
-		put(j, s + plain, at - plain);
+		put_bytes(j, s + plain, at - plain);
 		if (length == 0)
 			put_escape(j, 0xdc00U + s[at]);
 		else if (control)
@@ -115,8 +115,8 @@ static void put_quoted(struct json *j, const unsigned char *s, size_t size)
 		at += length ? length : 1;
 		plain = at;
 	}
-	put(j, s + plain, at - plain);
-	put(j, "\"", 1);
+	put_bytes(j, s + plain, at - plain);
+	put_bytes(j, "\"", 1);
 }
 
 void json_init(struct json *j, char *buffer, size_t size, writer_fn write, void *context)
@@ -127,7 +127,7 @@ void json_init(struct json *j, char *buffer, size_t size, writer_fn write, void 
 
 void json_object_begin(struct json *j)
 {
-	begin(j, false);
+	begin_container(j, false);
 }
 
 void json_object_end(struct json *j)
@@ -137,7 +137,7 @@ void json_object_end(struct json *j)
 
 void json_array_begin(struct json *j)
 {
-	begin(j, true);
+	begin_container(j, true);
 }
 
 void json_array_end(struct json *j)
@@ -148,12 +148,12 @@ void json_array_end(struct json *j)
 void json_key(struct json *j, const char *key)
 {
 	if (j->depth == 0 || (j->arrays & level(j)) || j->keyed)
-		return fail(j, -EINVAL);
+		return note_error(j, -EINVAL);
 	if (j->filled & level(j))
-		put(j, ",", 1);
+		put_bytes(j, ",", 1);
 	j->filled |= level(j);
 	put_quoted(j, (const unsigned char *)key, strlen(key));
-	put(j, ":", 1);
+	put_bytes(j, ":", 1);
 	j->keyed = true;
 }
 
@@ -182,7 +182,7 @@ static void put_number(struct json *j, bool negative, uint64_t value)
 	while ((value /= 10) > 0);
 	if (negative)
 		text[--at] = '-';
-	put(j, text + at, sizeof(text) - at);
+	put_bytes(j, text + at, sizeof(text) - at);
 }
 
 void json_number(struct json *j, int64_t value)
@@ -199,19 +199,19 @@ void json_unsigned(struct json *j, uint64_t value)
 void json_bool(struct json *j, bool value)
 {
 	if (value_begin(j))
-		put(j, value ? "true" : "false", value ? 4 : 5);
+		put_bytes(j, value ? "true" : "false", value ? 4 : 5);
 }
 
 void json_null(struct json *j)
 {
 	if (value_begin(j))
-		put(j, "null", 4);
+		put_bytes(j, "null", 4);
 }
 
 int json_finish(struct json *j)
 {
 	if (j->depth > 0 || !j->complete)
-		fail(j, -EINVAL);
-	put(j, "\n", 1);
+		note_error(j, -EINVAL);
+	put_bytes(j, "\n", 1);
 	return writer_finish(&j->out);
 }

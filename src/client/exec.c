@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "client/exec_report.h"
 #include "client/execution.h"
 #include "client/options.h"
@@ -59,7 +59,7 @@ struct exec {
 	const struct client_option
 		*given[SETTING_COUNT];  /* among the options; NULL: not of an execution */
 	uint64_t values[SETTING_COUNT]; /* numbers, and words by their index */
-	struct execution_wish wish;
+	struct execution_request request;
 	struct execution_end end;
 	struct report_file report;
 	struct error error;
@@ -151,7 +151,7 @@ static int read_env(struct exec *x, const char *const *environment)
 		kept += at == kept;
 	}
 	x->env[kept] = NULL;
-	x->wish.envp = x->env;
+	x->request.envp = x->env;
 	return 0;
 }
 
@@ -161,7 +161,7 @@ static int read_cwd(struct exec *x)
 	const char *word = x->given[SETTING_CWD]->value;
 
 	x->cwd = word ? client_absolute(word, &x->error) : NULL;
-	x->wish.cwd = x->cwd;
+	x->request.cwd = x->cwd;
 	return word && !x->cwd ? -EINVAL : 0;
 }
 
@@ -176,7 +176,7 @@ static int read_setting(struct exec *x, const struct setting *s)
 			"an execution may only be tighter than its session: --%s %s", s->name,
 			tightest);
 	if (r >= 0 && s->limit)
-		x->wish.head.limits[s->limit - 1] = x->values[s->id];
+		x->request.head.limits[s->limit - 1] = x->values[s->id];
 	return r;
 }
 
@@ -191,11 +191,11 @@ static int read_settings(struct exec *x)
 		if (x->given[i] && x->given[i]->count && settings_is_value(s))
 			r = read_setting(x, s);
 	}
-	x->wish.tty = ttys[x->values[SETTING_TTY]];
+	x->request.tty = ttys[x->values[SETTING_TTY]];
 	if (is_given(x, SETTING_WORKSPACE_MODE))
-		x->wish.head.flags |= REQUEST_WORKSPACE_RO;
+		x->request.head.flags |= REQUEST_WORKSPACE_RO;
 	if (is_given(x, SETTING_NET))
-		x->wish.head.flags |= REQUEST_NET_NONE;
+		x->request.head.flags |= REQUEST_NET_NONE;
 	return r;
 }
 
@@ -204,22 +204,22 @@ static int read_output(struct exec *x)
 {
 	static const enum setting_id bounded[] = { SETTING_OUTPUT_BUDGET, SETTING_OUTPUT_MAX };
 	const struct client_option *merge = x->given[SETTING_MERGE_OUTPUT];
-	struct stdio_output *out = &x->wish.output;
+	struct stdio_output *out = &x->request.output;
 	uint64_t *const bounds[] = { &out->budget, &out->max_bytes };
 
 	*out = (struct stdio_output){ .budget = BUDGET_NONE, .max_bytes = UINT64_MAX };
-	if (x->wish.head.flags & REQUEST_DETACH)
+	if (x->request.head.flags & REQUEST_DETACH)
 		return 0;
 	int r = client_output(&x->session, out, &x->error);
 	for (unsigned i = 0; r >= 0 && i < 2; i++) {
-		uint64_t asked = x->values[bounded[i]];
+		uint64_t requested = x->values[bounded[i]];
 
-		if (is_given(x, bounded[i]) && asked > *bounds[i])
+		if (is_given(x, bounded[i]) && requested > *bounds[i])
 			r = error_set(&x->error, ERROR_LOOSENS, "session", 0,
 				settings_table[bounded[i]].name,
 				"an execution may tighten the session's policy and not loosen it");
 		else if (is_given(x, bounded[i]))
-			*bounds[i] = asked;
+			*bounds[i] = requested;
 	}
 	out->merge = !merge->off && (out->merge || merge->count > 0);
 	return r < 0 ? r : 0;
@@ -232,19 +232,20 @@ static int read_detach(struct exec *x)
 		SETTING_MERGE_OUTPUT };
 
 	if (!x->options[OPTION_DETACH].count)
-		return x->wish.name ? error_set(&x->error, ERROR_USAGE, "options", 0, "--name",
-					      "only a service has a name: --detach is missing")
-				    : 0;
+		return x->request.name
+			? error_set(&x->error, ERROR_USAGE, "options", 0, "--name",
+				  "only a service has a name: --detach is missing")
+			: 0;
 	for (unsigned i = 0; i < sizeof(of_outputs) / sizeof(of_outputs[0]); i++)
 		if (is_given(x, of_outputs[i]))
 			return error_set(&x->error, ERROR_USAGE, "options", 0,
 				settings_table[of_outputs[i]].name,
 				"a service (--detach) has no output of its own");
-	if (x->wish.tty == TTY_YES)
+	if (x->request.tty == TTY_YES)
 		return error_set(&x->error, ERROR_USAGE, "options", 0, "tty",
 			"a service (--detach) has no terminal");
-	x->wish.head.flags |= REQUEST_DETACH;
-	x->wish.tty = TTY_NO;
+	x->request.head.flags |= REQUEST_DETACH;
+	x->request.tty = TTY_NO;
 	return 0;
 }
 
@@ -257,7 +258,7 @@ static int choose_words(struct exec *x, const char *const *words)
 	while (words[count])
 		count++;
 	const char **all = line ? calloc(count + 4, sizeof(*all)) : NULL;
-	x->wish.argv = words;
+	x->request.argv = words;
 	if (!line)
 		return 0;
 	if (!all)
@@ -266,17 +267,18 @@ static int choose_words(struct exec *x, const char *const *words)
 	all[1] = "-c";
 	all[2] = line;
 	memcpy(all + 3, words, count * sizeof(*all));
-	x->wish.argv = all;
+	x->request.argv = all;
 	return 0;
 }
 
-static int read_wish(struct exec *x, const char *const *words, const char *const *environment)
+static int read_request(
+	struct exec *x, const char *const *words, const char *const *environment)
 {
 	mode_t mask = umask(0);
 
 	(void)umask(mask);
-	x->wish.head.umask = mask & 0777;
-	x->wish.name = x->options[OPTION_NAME].value;
+	x->request.head.umask = mask & 0777;
+	x->request.name = x->options[OPTION_NAME].value;
 	int r = choose_words(x, words);
 	if (r >= 0)
 		r = read_settings(x);
@@ -286,7 +288,7 @@ static int read_wish(struct exec *x, const char *const *words, const char *const
 		r = read_env(x, environment);
 	if (r >= 0)
 		r = read_detach(x);
-	if (r < 0 || x->wish.argv[0])
+	if (r < 0 || x->request.argv[0])
 		return r;
 	r = error_set(&x->error, ERROR_USAGE, "options", 0, NULL, "there is no command to run");
 	error_hint(&x->error, "%s", usage);
@@ -328,7 +330,7 @@ static int write_report(struct exec *x, int status)
 		.session = &x->session,
 		.execution = &x->running,
 		.end = &x->end,
-		.argv = x->wish.argv,
+		.argv = x->request.argv,
 		.status = status,
 		.error = &x->error,
 	};
@@ -344,7 +346,7 @@ static int no_memory(void)
 	int r = error_no_memory(&e, "session");
 
 	(void)r; /* told here */
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return STATUS_CARREL;
 }
 
@@ -380,18 +382,18 @@ static int run_execution(struct exec *x)
 	/* A report that cannot be opened means that the command is not started. */
 	int r = open_report(x);
 	if (r >= 0)
-		r = execution_run(&x->running, &x->session, &x->wish, &x->end, &x->error);
+		r = execution_run(&x->running, &x->session, &x->request, &x->end, &x->error);
 	if (x->end.ended || r >= 0)
-		status = execution_status(&x->end, &x->session, &x->wish, &x->error);
+		status = execution_status(&x->end, &x->session, &x->request, &x->error);
 	if (r < 0 && status == 0)
 		status = STATUS_CARREL;
 	/* What was saved stays as long as the session does. */
 	if (x->end.number)
-		output_tell(&x->running.stdio, is_given(x, SETTING_QUIET), true);
+		output_report_faults(&x->running.stdio, is_given(x, SETTING_QUIET), true);
 	return write_report(x, status);
 }
 
-static void say_service(const struct exec *x)
+static void print_service(const struct exec *x)
 {
 	char text[64];
 	int n = snprintf(text, sizeof(text), "%u\n", (unsigned)x->end.number);
@@ -426,7 +428,7 @@ static int exec_with(struct exec *x, int argc, const char *const *argv, int firs
 		return show_help();
 	bool stop = x->options[OPTION_STOP].count > 0;
 	if (r >= 0)
-		r = stop ? read_stop(x, argv[next]) : read_wish(x, argv + next, environment);
+		r = stop ? read_stop(x, argv[next]) : read_request(x, argv + next, environment);
 	if (r >= 0)
 		r = client_connect(
 			&x->session, x->options[OPTION_SESSION].value, environment, &x->error);
@@ -438,7 +440,7 @@ static int exec_with(struct exec *x, int argc, const char *const *argv, int firs
 		return STATUS_CARREL;
 	int status = run_execution(x);
 	if (status == 0 && x->options[OPTION_DETACH].count)
-		say_service(x);
+		print_service(x);
 	return status;
 }
 
@@ -454,7 +456,7 @@ int exec_command(int argc, const char *const *argv, int first, const char *const
 	x->session = CLIENT_NO_SESSION;
 	init_options(x);
 	int status = exec_with(x, argc, argv, first, environment);
-	(void)say_error(&x->error);
+	(void)error_report(&x->error);
 	client_close(&x->session);
 	return status;
 }

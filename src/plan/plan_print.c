@@ -112,7 +112,7 @@ static void put_rights(struct printer *o, const struct op *op)
 	printer_end_array(o);
 }
 
-static void put_furniture(struct printer *o, const struct op *op)
+static void put_skeleton(struct printer *o, const struct op *op)
 {
 	printer_number(o, "slot", "slot ", op->slot);
 	printer_string(o, "path", ": ", op->path);
@@ -191,7 +191,7 @@ static void put_what(struct printer *o, const struct op *op)
 	case OP_MKDIR:
 	case OP_MKFILE:
 	case OP_SYMLINK:
-		put_furniture(o, op);
+		put_skeleton(o, op);
 		return;
 	case OP_ATTACH:
 		printer_number(o, "slot", "slot ", op->slot);

@@ -24,7 +24,7 @@ struct list {
 	struct arena *arena;
 };
 
-static int put(struct list *l, const char *directory, const char *name)
+static int list_path(struct list *l, const char *directory, const char *name)
 {
 	const char **grown;
 	bool slash = l->root < 0 || *directory;
@@ -69,7 +69,7 @@ static int match_in(struct list *l, const char *directory, const char *component
 	while (fd >= 0 && r >= 0 && beneath_next(&names, &entry) > 0)
 		if (glob_name_fits(
 			    component, strlen(component), entry->name, strlen(entry->name)))
-			r = put(l, directory, entry->name);
+			r = list_path(l, directory, entry->name);
 	return r;
 }
 
@@ -82,7 +82,7 @@ static int match_component(struct list *l, const char *component)
 	int r = 0;
 
 	for (size_t i = 0; i < l->count && r >= 0; i++)
-		r = literal ? put(&next, l->paths[i], name)
+		r = literal ? list_path(&next, l->paths[i], name)
 			    : match_in(&next, l->paths[i], component);
 	*l = next;
 	return r;

@@ -8,10 +8,10 @@
 #include "plan/plan.h"
 
 /*
- * verbose_tell - where the session is, which layers it does without and why, and what was noticed about
+ * verbose_report - where the session is, which layers it does without and why, and what was noticed about
  * the repositories in its workspace (docs/git.md). Nothing without `verbose`.
  */
-void verbose_tell(const struct plan *plan);
+void verbose_report(const struct plan *plan);
 
 /* verbose_passed_over - that --env names @variable, NAME or NAME=VALUE, which carrel sets itself and no other way. */
 void verbose_passed_over(const char *variable);

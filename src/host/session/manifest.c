@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "base/writer.h"
 #include "host/process/process_stat.h"
-#include "host/quarantine/appeared.h"
+#include "host/quarantine/newpath.h"
 #include "plan/path.h"
 
 /*
@@ -35,7 +35,7 @@ enum { ARENA_SIZE = 64 << 20, MANIFEST_MAX = 4 << 20 };
 enum { PATIENCE = 2000 };
 
 /* With its NUL. */
-static void put(struct writer *w, const char *text)
+static void put_field(struct writer *w, const char *text)
 {
 	writer_bytes(w, text, strlen(text) + 1);
 }
@@ -45,7 +45,7 @@ static void put_number(struct writer *w, uint64_t number)
 	char text[24];
 
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-	put(w, text);
+	put_field(w, text);
 }
 
 static void put_init(struct writer *w, pid_t init)
@@ -54,26 +54,26 @@ static void put_init(struct writer *w, pid_t init)
 
 	if (started < 0)
 		return; /* it is over */
-	put(w, "init");
+	put_field(w, "init");
 	put_number(w, (uint64_t)init);
 	put_number(w, (uint64_t)started);
 }
 
 static void put_begun(struct writer *w, const struct facts *facts)
 {
-	put(w, "begun");
+	put_field(w, "begun");
 	put_number(w, (uint64_t)facts->begun.tv_sec);
 	put_number(w, (uint64_t)facts->begun.tv_nsec);
 	put_number(w, facts->workspace_dev);
 	put_number(w, facts->workspace_ino);
-	put(w, facts->workspace);
+	put_field(w, facts->workspace);
 }
 
 static void put_absent(struct writer *w, const struct absent_path *a)
 {
-	put(w, "absent");
-	put(w, a->root);
-	put(w, a->path);
+	put_field(w, "absent");
+	put_field(w, a->root);
+	put_field(w, a->path);
 	put_number(w, a->existing_prefix);
 }
 
@@ -93,10 +93,10 @@ static void put_rule(struct writer *w, const struct gitdir_rule *rule)
 
 	if (!word)
 		return;
-	put(w, word);
-	put(w, rule->path);
+	put_field(w, word);
+	put_field(w, rule->path);
 	if (!strcmp(word, "link"))
-		put(w, rule->target);
+		put_field(w, rule->target);
 }
 
 static bool is_reviewed(const struct plan *plan)
@@ -155,7 +155,7 @@ struct note {
 	const char *at, *end; /* what is still to be read */
 	pid_t init;           /* 0: not noted */
 	int64_t started;
-	struct appeared what;
+	struct newpath_scope what;
 	struct absent_path *absents;
 	struct gitdir_rule *rules;
 };
@@ -359,8 +359,8 @@ static int settle(struct note *n, int fd, struct error *e)
 	/* The lock falls with the launcher; what it ran is killed next, and could put back what we move. */
 	if (n->init && !process_await_end(n->init, n->started, PATIENCE))
 		return -EBUSY;
-	r = appeared_quarantine(&n->what, n->arena, &moved, &count, e);
-	appeared_tell(moved, count);
+	r = newpath_quarantine(&n->what, n->arena, &moved, &count, e);
+	newpath_report(moved, count);
 	return r;
 }
 
