@@ -55,6 +55,11 @@ static enum meaning meaning(const struct node *n)
 	return MEANS_CLOSED;
 }
 
+bool bare_closes(const struct node *n)
+{
+	return meaning(n) == MEANS_CLOSED;
+}
+
 /* --- what only a mount could do --------------------------------------------------------------- */
 
 static int refuse(struct builder *b, const struct node *n, const char *what)
