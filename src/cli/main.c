@@ -11,7 +11,6 @@
 #include "base/fd.h"
 #include "base/say.h"
 #include "base/text.h"
-#include "client/classify.h"
 #include "client/exec.h"
 #include "client/promote.h"
 #include "client/prompt.h"
@@ -43,12 +42,12 @@ static const struct verb verbs[] = {
 	{ "exec", NULL, exec_command, "run a command in a live session" },
 	{ "shell", NULL, shell_command,
 		"an interactive shell, in a new session or a live one" },
-	{ "classify", NULL, classify_command, "say what paths are to a live session" },
 	{ "read", NULL, read_command, "print a part of a file, as a live session sees it" },
 	{ "scratch", NULL, scratch_command, "the scratch of a live session, from outside" },
 	{ "promote", NULL, promote_command, "move artifacts out of a scratch, to keep them" },
 	{ "prompt", NULL, prompt_command, "what a model has to know about its session" },
 	{ "gc", NULL, sweep_command, "remove what killed sessions left behind" },
+	{ "why", "carrel-policy", NULL, "what a command finds at a path, host or system call" },
 	{ "plan", "carrel-policy", NULL, "show what `run` would do, operation by operation" },
 	{ "policy", "carrel-policy", NULL, "show or check policies" },
 	{ "doctor", "carrel-inspect", NULL,

@@ -311,3 +311,60 @@ int policy_print(const struct policy *p, bool sources,
 	flush(&o);
 	return o.error;
 }
+
+/* --- one rule by its place -------------------------------------------------------------------- */
+
+struct pick {
+	struct printer out;
+	const struct source *source;
+	const char *path; /* of the path rule that it is the source of, or NULL */
+	char *text;
+	size_t size, used;
+	bool done, full;
+};
+
+static int keep_text(void *context, const void *data, size_t size)
+{
+	struct pick *k = context;
+
+	if (k->used + size >= k->size) {
+		k->full = true;
+		return -ENOBUFS;
+	}
+	memcpy(k->text + k->used, data, size);
+	k->used += size;
+	return 0;
+}
+
+static void pick_rule(void *context, const struct setting *s, const struct policy_line *l)
+{
+	struct pick *k = context;
+	const struct source *at = &l->source;
+
+	if (k->done || at->layer != k->source->layer || at->line != k->source->line ||
+		!at->file || !k->source->file || strcmp(at->file, k->source->file) != 0 ||
+		(k->path && k->path != l->text && k->path != l->dest))
+		return;
+	put_rule(&k->out, s, l);
+	k->done = true;
+}
+
+int policy_print_rule(
+	const struct policy *p, const struct source *source, char *ret, size_t size)
+{
+	struct pick k = { .source = source, .text = ret, .size = size };
+
+	k.out = (struct printer){ .p = p, .write = keep_text, .context = &k };
+	for (size_t i = 0; i < p->path_count; i++)
+		if (&p->paths[i].source == source)
+			k.path = p->paths[i].path ? p->paths[i].path : p->paths[i].dest;
+	ret[0] = '\0';
+	policy_walk(p, pick_rule, &k);
+	flush(&k.out);
+	if (k.full)
+		return -ENOBUFS;
+	if (k.used && ret[k.used - 1] == '\n')
+		k.used--;
+	ret[k.used] = '\0';
+	return (int)k.used;
+}

@@ -541,8 +541,8 @@ ended_by() {
 	echo text >file
 	carrel read file
 	assert_output text
-	carrel classify file
-	assert_matches "$output" '^workspace'
+	carrel why -s "$ID" ./file
+	assert_matches "$output" 'seen     writable'
 	inside --cwd . -- cat file
 	assert_output text
 	# Longer than the kernel says it: without a name, but not gone.

@@ -169,15 +169,20 @@ static int protect_records(struct prepared *p, const char *state_dir,
 	return 0;
 }
 
+const char *prepare_filter(const struct policy *policy)
+{
+	const char *name = policy->syscalls.value ? policy->syscalls.value : "default";
+
+	/* What `nested` allows is what the filter of that name lets through. */
+	return policy->nested.on && !strcmp(name, "default") ? "nested" : name;
+}
+
 static int choose_filter(struct prepared *p, const char *const *cache_env,
 	const struct embedded_filter **ret, struct error *e)
 {
 	const struct policy *policy = &p->policy;
-	const char *name = policy->syscalls.value ? policy->syscalls.value : "default";
+	const char *name = prepare_filter(policy);
 
-	/* What `nested` allows is what the filter of that name lets through. */
-	if (policy->nested.on && !strcmp(name, "default"))
-		name = "nested";
 	if (policy->syscall_rule_count)
 		return filter_cache_load(&p->arena, policy, name, cache_env, ret, e);
 	*ret = embedded_find_filter(name);
@@ -248,6 +253,9 @@ static int read_layers(struct prepared *p, int argc, const char *const *argv, in
 		r = path ? add_layer(p, LAYER_USER, path, res, e)
 			 : error_no_memory(e, "options");
 	}
+	if (r >= 0 && p->lines)
+		r = policy_add_text(
+			&p->policy, LAYER_FILE, "session", p->lines, strlen(p->lines), res, e);
 	return r < 0 ? r : policy_finish(&p->policy, "agent", res, e);
 }
 

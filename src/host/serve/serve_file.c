@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "host/serve/server.h"
 #include "plan/surface.h"
 
@@ -58,7 +59,7 @@ int server_open_file(
 		return -EAGAIN;
 	server_make_busy(s, slot, SLOT_OPENING);
 	slot->kind = m->head.kind;
-	slot->lines = m->head.flag != 0;
+	slot->form = m->head.flag;
 	slot->asked = classify ? malloc(m->size) : NULL;
 	if (slot->asked)
 		memcpy(slot->asked, m->body, m->size);
@@ -162,6 +163,37 @@ static int write_line(const struct surface *surface, const char *rule, char *ret
 		rule ? " (" : "", rule ? rule : "", rule ? ")" : "");
 }
 
+/* A name may hold anything: one line each, whatever it holds. */
+static bool put_field(char **at, size_t *room, const char *text)
+{
+	while (*text && *room > 8) {
+		size_t n = text_visible(&text, "", *at, *room - 2);
+
+		*at += n;
+		*room -= n;
+	}
+	if (*text || *room < 2)
+		return false;
+	*(*at)++ = '\n';
+	--*room;
+	return true;
+}
+
+static int write_fields(const struct surface *surface, const char *rule, const char *resolved,
+	bool exists, char *ret, size_t size)
+{
+	char *at = ret;
+	const char *const fields[] = { plan_surface_name(surface->kind),
+		surface->write ? "write" : "", surface->quarantined ? "quarantined" : "",
+		exists ? "exists" : "", surface->why, rule ? rule : "",
+		resolved ? resolved : "" };
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (!put_field(&at, &size, fields[i]))
+			return -ENOBUFS;
+	return (int)(at - ret);
+}
+
 static void answer_surface(
 	struct server *s, struct slot *slot, const char *resolved, bool exists)
 {
@@ -176,9 +208,11 @@ static void answer_surface(
 	if (resolved)
 		plan_surface(s->plan, resolved, &surface);
 	const char *line = rule_of(s, &surface, rule);
-	int r = !text         ? -ENOMEM
-		: slot->lines ? write_line(&surface, line, text, ANSWER_ROOM)
-			      : write_json(&surface, line, resolved, exists, text, ANSWER_ROOM);
+	int r = !text ? -ENOMEM
+		: slot->form == CONTROL_FORM_FIELDS
+		? write_fields(&surface, line, resolved, exists, text, ANSWER_ROOM)
+		: slot->form ? write_line(&surface, line, text, ANSWER_ROOM)
+			     : write_json(&surface, line, resolved, exists, text, ANSWER_ROOM);
 	if (r >= 0) {
 		server_answer(s, slot->client, &record, text, (size_t)r, NULL, 0);
 	} else {

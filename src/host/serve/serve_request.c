@@ -162,9 +162,10 @@ static int do_show(
 	struct server *s, unsigned client, struct control_message *m, struct error *e)
 {
 	char *text = malloc(SERVER_SHOW_MAX);
-	int r = !text ? -ENOMEM
-		: m->head.flag == 0
-		? server_show(s, text, SERVER_SHOW_MAX)
+	int r = !text               ? -ENOMEM
+		: m->head.flag == 0 ? server_show(s, text, SERVER_SHOW_MAX)
+		: m->head.flag == CONTROL_SHOW_POLICY
+		? server_show_policy(s, text, SERVER_SHOW_MAX)
 		: server_show_text(s, m->head.flag == 2, text, SERVER_SHOW_MAX);
 
 	if (r >= 0)
