@@ -51,6 +51,15 @@ static int try_write(const struct place *at)
 	return r || at->surface.write ? r : EROFS;
 }
 
+/* Without mounts a directory on the way to what is hidden is passed, not listed: plan/bare.h. */
+static bool is_split(const struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->facts->split_count && !plan->clone_flags; i++)
+		if (!strcmp(plan->facts->splits[i].path, path))
+			return true;
+	return false;
+}
+
 static void try_host(const struct place *at, struct why_answer *a)
 {
 	mode_t mode = at->st.st_mode;
@@ -69,7 +78,7 @@ static void try_host(const struct place *at, struct why_answer *a)
 	if (is_device(mode) && at->seen.node->kind != NODE_DEV)
 		a->outcome[TRY_READ] = a->outcome[TRY_WRITE] = EACCES; /* nodev */
 	/* Without mounts what is not allowed is refused by Landlock. */
-	if (!at->plan->clone_flags && !at->surface.read)
+	if (!at->plan->clone_flags && (!at->surface.read || is_split(at->plan, a->path)))
 		a->outcome[TRY_READ] = EACCES;
 	if (!at->plan->clone_flags && !at->surface.write && a->outcome[TRY_WRITE] == EROFS)
 		a->outcome[TRY_WRITE] = EACCES;
@@ -189,6 +198,10 @@ static int explain(struct why *w, const struct prepared *p, const struct place *
 {
 	const char *node = at->seen.node ? at->seen.node->path : NULL;
 
+	if (a->exists && is_split(&p->plan, found->path)) {
+		a->because = "something below it is hidden: without mounts it cannot be listed";
+		return why_add_line(w, &p->policy, at->surface.source, a);
+	}
 	if (found->refused ||
 		(!strcmp(a->seen, "closed") && at->seen.backing == SEEN_HOST &&
 			at->surface.read)) {

@@ -82,6 +82,27 @@ furnish() {
 	agrees "${PATHS[@]}" -- --workspace-mode overlay
 }
 
+@test "the same where the machine refuses namespaces, and Landlock stands for the mounts" {
+	furnish
+	export PATHS_FILE=$T/paths
+	printf '%s\n' "${PATHS[@]}" >"$PATHS_FILE"
+	in_no_namespaces() {
+		unshare -Ur bash -c 'echo 0 >/proc/sys/user/max_user_namespaces || exit 77
+			mapfile -t paths <"$PATHS_FILE"
+			"$CARREL" why --json "$@" -- "${paths[@]}" >"$T/said" || exit 1
+			"$CARREL" run --quiet "$@" -- /usr/bin/python3 -c "$(<"$WHY")" try "${paths[@]}" >"$T/tried"' bash --degraded "$@"
+	}
+	export WHY
+	"$CARREL" doctor | grep -q 'landlock.*ABI' || skip 'no Landlock in this kernel'
+	unshare -Ur true || skip 'no user namespaces here'
+	in_no_namespaces || fail 'no answer, or no attempt'
+	/usr/bin/python3 "$WHY" compare "$T/said" "$T/tried"
+	in_no_namespaces --read "$T/else"
+	/usr/bin/python3 "$WHY" compare "$T/said" "$T/tried"
+	in_no_namespaces --write "$T/else"
+	/usr/bin/python3 "$WHY" compare "$T/said" "$T/tried"
+}
+
 @test "the attempts are not blind: told of another session they differ" {
 	furnish
 	"$CARREL" why --json --read "$T/else" -- "${PATHS[@]}" >"$T/said"
