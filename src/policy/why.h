@@ -99,17 +99,53 @@ struct why_walked {
 MUST_CHECK int why_walk(const struct plan *plan, struct arena *arena, const char *asked,
 	struct why_walked *ret);
 
-/* --- why_access.c --- */
+/* --- why_try.c --- */
 
-struct seen;
+/* Whose ids the payload has where a thing is seen. */
+struct why_ids {
+	bool change; /* the payload is somebody else than the caller */
+	bool mapped; /* it is looked at outside of an idmapped mount: all other owners are nobody there */
+	uid_t uid;
+	gid_t gid;
+};
+
+/* A file, and what stands before it. */
+struct why_thing {
+	int fd; /* O_PATH; or -1, and `refused` is what every attempt gets */
+	int refused;
+	struct why_ids ids;
+	struct stat st;
+	bool read, write; /* what the policy lets a command do there */
+	bool device;      /* a node of the session's own /dev */
+	bool mounts, landlock,
+		sockets; /* walls that stand; `sockets`: those of the host are refused by path */
+};
 
 /*
- * why_access - may the payload of @plan do @mode (R_OK, W_OK, X_OK) with what the host has at @seen->host, as far as
- * its owner, mode and access control list go? Asked of the kernel by a child that has the payload's ids.
+ * why_access - may the payload do @mode (R_OK, W_OK, X_OK) with it, as far as owner, mode and access control list go, and the
+ * mount that `fd` was opened on? Asked of the kernel by a child that has the payload's ids.
  * Returns the errno that the payload would see, 0, or -errno where that cannot be found out.
  * See: faccessat2(2), mount_setattr(2) MOUNT_ATTR_IDMAP.
  */
-MUST_CHECK int why_access(const struct plan *plan, const struct seen *seen, int mode);
+MUST_CHECK int why_access(const struct why_thing *t, int mode);
+
+/* why_try - the outcomes for what is there. 0 or -errno: they cannot be found out. */
+MUST_CHECK int why_try(const struct why_thing *t, struct why_answer *a);
+
+/* why_try_make - the outcome of making something in a directory that is there. As why_access(). */
+MUST_CHECK int why_try_make(const struct why_thing *dir);
+
+/* why_judge - the word for what a path is, from what was found out about it. */
+void why_judge(struct why_answer *a, enum surface_kind surface, bool quarantined, mode_t mode);
+
+struct seen; /* plan/seen.h */
+
+/*
+ * why_open - look at what is seen at @path in a session of @plan, where that is the host's.
+ * @ret->fd is the caller's. 0 or -errno.
+ */
+MUST_CHECK int why_open(const struct plan *plan, const struct seen *seen, const char *path,
+	struct why_thing *ret);
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
@@ -148,9 +184,6 @@ const char *why_rule(
 /* why_add_line - that line as one of the answer; nothing where nobody wrote one. 0 or -ENOMEM. */
 MUST_CHECK int why_add_line(struct why *w, const struct policy *policy,
 	const struct source *source, struct why_answer *a);
-
-/* why_judge - the word for what a path is, from what was found out about it. */
-void why_judge(struct why_answer *a, enum surface_kind surface, bool quarantined, mode_t mode);
 
 /* --- why_change.c --- */
 

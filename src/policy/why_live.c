@@ -1,38 +1,49 @@
 /*
  * why_live.c - what a path is to a live session: asked of the session itself.
  *
- * Runs in: carrel-policy, outside; a client of the session. A keeper inside opens the path, as a command would, and
- * only what opening does not change: a file or a directory for reading, a file for writing, neither made nor cut.
+ * Runs in: carrel-policy, outside; a client of the session. A keeper inside opens the path for a look (O_PATH), on
+ * the session's own mounts; what may be done with it is asked of the kernel on that descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/fd.h"
+#include "plan/path.h"
 #include "policy/why.h"
 
-enum {
+/* The answer of CLASSIFY in lines: docs/control-protocol.md. */
+enum field {
 	FIELD_SURFACE,
+	FIELD_READ,
 	FIELD_WRITE,
 	FIELD_QUARANTINED,
 	FIELD_EXISTS,
 	FIELD_WHY,
 	FIELD_RULE,
 	FIELD_PATH,
+	FIELD_IDS,
+	FIELD_WALLS,
 	FIELD_COUNT
 };
 
-enum { PATH_ROOM = 4096 };
+struct told {
+	const char *field[FIELD_COUNT];
+};
+
+/* --- asking the session ----------------------------------------------------------------------- */
 
 /* Its errno, or the descriptor in @ret_fd. -errno with @e: the session was not asked. */
-static int try_open(struct why *w, const char *path, int flags, char *ret_path, int *ret_fd,
-	struct error *e)
+static int look(struct why *w, const char *path, char *ret_path, int *ret_fd, struct error *e)
 {
 	struct error refused = { 0 };
-	int fd = client_open_file(w->session, path, flags, 0, ret_path, PATH_ROOM, &refused);
+	int fd = client_open_file(w->session, path, O_PATH, 0, ret_path, PATH_MAX, &refused);
 
 	*ret_fd = fd;
 	if (fd >= 0)
@@ -40,17 +51,47 @@ static int try_open(struct why *w, const char *path, int flags, char *ret_path, 
 	if (refused.code == ERROR_PATH && refused.errnum > 0)
 		return refused.errnum;
 	*e = refused;
-	return fd < 0 ? fd : -EIO;
+	return fd;
 }
 
-static int try_and_close(struct why *w, const char *path, int flags, struct error *e)
+static bool split(struct arena *arena, const char *text, struct told *ret)
 {
-	autofd int fd = -1;
+	for (int i = 0; i < FIELD_COUNT; i++) {
+		size_t length = strcspn(text, "\n");
 
-	return try_open(w, path, flags, NULL, &fd, e);
+		ret->field[i] = text[length] ? arena_copy(arena, text, length) : NULL;
+		if (!ret->field[i])
+			return false;
+		text += length + 1;
+	}
+	return !*text;
 }
 
-/* Files of the kernel's say to each writer something else. */
+static int ask(struct why *w, const char *path, struct told *ret, struct error *e)
+{
+	const struct control_record request = { .kind = CONTROL_CLASSIFY,
+		.flag = CONTROL_FORM_FIELDS };
+	struct control_message *answer = malloc(sizeof(*answer));
+	char *text = NULL;
+	int r = answer ? client_ask(w->session, &request, path, strlen(path) + 1, answer, e)
+		       : error_no_memory(e, "session");
+
+	if (r >= 0) {
+		ssize_t n = control_read_text(answer, &text);
+
+		control_close_fds(answer);
+		if (n < 0 || !split(&w->arena, text, ret))
+			r = error_set(e, ERROR_VERSION, "session", n < 0 ? (int)-n : 0, path,
+				"the session's answer is not understood");
+	}
+	free(text);
+	free(answer);
+	return r;
+}
+
+/* --- what is there ---------------------------------------------------------------------------- */
+
+/* Files of the kernel's say to each reader and writer something else. */
 static bool is_kernels(int fd)
 {
 	struct statfs fs;
@@ -59,61 +100,80 @@ static bool is_kernels(int fd)
 		fs.f_type == DEVPTS_SUPER_MAGIC;
 }
 
-static int try_there(struct why *w, const char *path, int fd, mode_t mode, struct why_answer *a,
-	struct error *e)
+static bool stands(const struct told *told, enum wall wall)
 {
-	if (is_kernels(fd))
-		return 0;
-	if (S_ISSOCK(mode)) {
-		a->outcome[TRY_READ] = a->outcome[TRY_WRITE] = ENXIO;
-		return 0;
+	const char *name = plan_wall_name(wall), *at = told->field[FIELD_WALLS];
+	size_t length = strlen(name);
+
+	while ((at = strstr(at, name))) {
+		if ((at == told->field[FIELD_WALLS] || at[-1] == ' ') &&
+			(!at[length] || at[length] == ' '))
+			return true;
+		at += length;
 	}
-	if (!S_ISREG(mode) && !S_ISDIR(mode))
-		return 0;
-	int r = try_and_close(w, path, O_RDONLY, e);
+	return false;
+}
+
+/* On the session's own mounts: their owners are those that the payload sees. */
+static int thing_of(const struct told *told, int fd, struct why_thing *ret)
+{
+	struct why_thing t = { .fd = fd,
+		.read = *told->field[FIELD_READ] != '\0',
+		.write = *told->field[FIELD_WRITE] != '\0' ||
+			*told->field[FIELD_QUARANTINED] != '\0',
+		.device = !strncmp(told->field[FIELD_PATH], "/dev/", 5),
+		.mounts = stands(told, WALL_MOUNTS),
+		.landlock = stands(told, WALL_LANDLOCK),
+		.sockets = stands(told, WALL_UNIX_SOCKETS) };
+
+	t.ids.change = sscanf(told->field[FIELD_IDS], "%u %u", &t.ids.uid, &t.ids.gid) == 2;
+	if (fstat(fd, &t.st) < 0)
+		return -errno;
+	t.device = t.device && (S_ISCHR(t.st.st_mode) || S_ISBLK(t.st.st_mode));
+	*ret = t;
+	return 0;
+}
+
+static int try_there(const struct told *told, int fd, struct why_answer *a, mode_t *ret_mode)
+{
+	struct why_thing t;
+	int r = thing_of(told, fd, &t);
+
 	if (r < 0)
 		return r;
-	a->outcome[TRY_READ] = r;
-	if (!S_ISREG(mode))
-		return 0;
-	r = try_and_close(w, path, O_WRONLY, e);
-	if (r >= 0)
-		a->outcome[TRY_WRITE] = r;
+	*ret_mode = t.st.st_mode;
+	return is_kernels(fd) ? 0 : why_try(&t, a);
+}
+
+/* What is not there: in the nearest directory above that is. */
+static int try_make(struct why *w, const char *path, const struct told *told,
+	struct why_answer *a, struct error *e)
+{
+	char *dir = arena_copy(&w->arena, path, strlen(path));
+	struct why_thing t;
+	struct told above;
+	autofd int fd = -1;
+	int r = ENOENT;
+
+	while (dir && dir[1] && r == ENOENT) {
+		dir[path_parent_length(dir)] = '\0';
+		r = look(w, dir, NULL, &fd, e);
+	}
+	if (r != 0 || !dir)
+		return r < 0 ? r : 0;
+	r = ask(w, dir, &above, e);
+	if (r < 0 || is_kernels(fd))
+		return r;
+	r = thing_of(&above, fd, &t);
+	if (r < 0)
+		return r;
+	t.write |= *told->field[FIELD_QUARANTINED] != '\0';
+	r = why_try_make(&t);
+	a->outcome[TRY_MAKE] = r;
 	return r < 0 ? r : 0;
 }
 
-static int ask_surface(struct why *w, const char *path, char **ret, struct error *e)
-{
-	const struct control_record request = { .kind = CONTROL_CLASSIFY,
-		.flag = CONTROL_FORM_FIELDS };
-	struct control_message *answer = malloc(sizeof(*answer));
-	int r = answer ? client_ask(w->session, &request, path, strlen(path) + 1, answer, e)
-		       : error_no_memory(e, "session");
-
-	if (r >= 0) {
-		ssize_t n = control_read_text(answer, ret);
-
-		control_close_fds(answer);
-		r = n < 0 ? error_set(e, ERROR_SESSION, "session", (int)-n, path,
-				    "the session cannot tell")
-			  : 0;
-	}
-	free(answer);
-	return r;
-}
-
-static bool split(struct arena *arena, const char *text, const char *ret[FIELD_COUNT])
-{
-	for (int i = 0; i < FIELD_COUNT; i++) {
-		size_t length = strcspn(text, "\n");
-
-		ret[i] = text[length] ? arena_copy(arena, text, length) : NULL;
-		if (!ret[i])
-			return false;
-		text += length + 1;
-	}
-	return !*text;
-}
+/* --- the answer ------------------------------------------------------------------------------- */
 
 static enum surface_kind surface_named(const char *name)
 {
@@ -123,65 +183,71 @@ static enum surface_kind surface_named(const char *name)
 	return SURFACE_OUTSIDE;
 }
 
-static int read_surface(struct why *w, const char *text, const char *asked, mode_t mode,
-	struct why_answer *a, struct error *e)
+static void tell(struct why *w, const struct told *told, mode_t mode, struct why_answer *a)
 {
-	const char *f[FIELD_COUNT];
+	const char *rule = told->field[FIELD_RULE];
 
-	if (!split(&w->arena, text, f))
-		return error_set(e, ERROR_VERSION, "session", 0, asked,
-			"the session's answer is not understood");
-	bool write = *f[FIELD_WRITE] != '\0', quarantined = *f[FIELD_QUARANTINED] != '\0';
-	if (!a->exists)
-		a->outcome[TRY_MAKE] = a->outcome[TRY_READ] != ENOENT ? a->outcome[TRY_READ]
-			: write || quarantined                        ? 0
-								      : EROFS;
-	if (a->exists && S_ISDIR(mode) && a->outcome[TRY_READ] != WHY_UNKNOWN)
-		a->outcome[TRY_WRITE] = write ? 0 : EROFS;
-	a->because = f[FIELD_WHY];
-	if (!a->path && *f[FIELD_PATH])
-		a->path = f[FIELD_PATH];
-	if (*f[FIELD_RULE])
+	a->because = told->field[FIELD_WHY];
+	if (!a->path && *told->field[FIELD_PATH])
+		a->path = told->field[FIELD_PATH];
+	if (*rule)
 		a->lines[a->line_count++] =
-			(struct why_line){ .text = why_live_at(w, f[FIELD_RULE]),
-				.place = f[FIELD_RULE] };
-	why_judge(a, surface_named(f[FIELD_SURFACE]), quarantined, mode);
-	return 0;
+			(struct why_line){ .text = why_live_at(w, rule), .place = rule };
+	why_judge(a, surface_named(told->field[FIELD_SURFACE]),
+		*told->field[FIELD_QUARANTINED] != '\0', mode);
+	if (!strcmp(a->seen, "closed") && *told->field[FIELD_READ])
+		a->because =
+			"its mode, or that of a directory on the way, keeps the command out";
 }
 
-/* What the kernel said of the path itself. */
-static int refuse(int errnum, const char *asked, struct error *e)
+static int fail(struct error *e, int errnum, const char *asked)
 {
-	if (errnum == ELOOP || errnum == ENAMETOOLONG || errnum == ENOTDIR)
-		return error_set(e, ERROR_PATH, "session", errnum, asked,
-			"this path cannot be looked up");
-	return 0;
+	return error_set(
+		e, ERROR_PATH, "session", errnum, asked, "this path cannot be looked up");
+}
+
+/* Nothing was opened: @errnum says why. */
+static int answer_missing(struct why *w, const char *asked, int errnum, const struct told *told,
+	struct why_answer *a, struct error *e)
+{
+	a->outcome[TRY_READ] = a->outcome[TRY_WRITE] = errnum;
+	if (errnum != ENOENT) {
+		a->outcome[TRY_MAKE] = errnum;
+		return 0;
+	}
+	if (!*told->field[FIELD_PATH])
+		return 0; /* it leads through what does not exist */
+	int r = try_make(w, told->field[FIELD_PATH], told, a, e);
+	return r < 0 && !e->code ? fail(e, -r, asked) : r;
 }
 
 int why_live_path(struct why *w, const char *asked, struct why_answer *a, struct error *e)
 {
-	struct stat st = { 0 };
-	char *path = arena_alloc(&w->arena, PATH_ROOM), *text = NULL;
+	char *path = arena_alloc(&w->arena, PATH_MAX);
+	struct told told;
+	mode_t mode = 0;
 	autofd int fd = -1;
 
 	for (int i = 0; i < TRY_COUNT; i++)
 		a->outcome[i] = WHY_UNKNOWN;
-	int r = path ? try_open(w, asked, O_PATH, path, &fd, e) : error_no_memory(e, "session");
-	if (r < 0 || (r > 0 && refuse(r, asked, e) < 0))
-		return r < 0 ? r : -r;
-	a->exists = fd >= 0;
-	if (!a->exists) {
-		a->outcome[TRY_READ] = a->outcome[TRY_WRITE] = r;
-	} else if (fstat(fd, &st) < 0) {
-		return error_set(e, ERROR_SESSION, "session", errno, asked, "cannot look at");
+	int missing = path ? look(w, asked, path, &fd, e) : error_no_memory(e, "session");
+	if (missing < 0)
+		return missing;
+	if (missing == ELOOP || missing == ENAMETOOLONG || missing == ENOTDIR)
+		return fail(e, missing, asked);
+	int r = ask(w, asked, &told, e);
+	if (r < 0)
+		return r;
+	a->exists = !missing;
+	if (missing) {
+		r = answer_missing(w, asked, missing, &told, a, e);
 	} else {
 		a->path = path;
-		r = try_there(w, asked, fd, st.st_mode, a, e);
+		r = try_there(&told, fd, a, &mode);
+		if (r < 0)
+			r = fail(e, -r, asked);
 	}
 	if (r >= 0)
-		r = ask_surface(w, asked, &text, e);
-	if (r >= 0)
-		r = read_surface(w, text, asked, st.st_mode, a, e);
-	free(text);
+		tell(w, &told, mode, a);
 	return r;
 }

@@ -4,12 +4,13 @@
  * Runs in: carrel-policy, outside, as the caller.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "plan/path.h"
+#include "base/fd.h"
 #include "plan/seen.h"
 #include "policy/why.h"
 
@@ -17,38 +18,33 @@ struct place {
 	const struct plan *plan;
 	struct seen seen;
 	struct surface surface;
-	struct stat st;
+	mode_t mode;
 };
-
-static bool wall_is_on(const struct plan *plan, enum wall wall)
-{
-	return plan->walls[wall].state == WALL_ON;
-}
 
 /* --- what is there ---------------------------------------------------------------------------- */
 
-static bool is_device(mode_t mode)
+/* What a redundant node stands on is what is really mounted there. */
+static const struct node *mounted(const struct plan *plan, const struct node *n)
 {
-	return S_ISCHR(mode) || S_ISBLK(mode);
+	while (n->redundant && n->up != NODE_NO_UP)
+		n = &plan->nodes[n->up];
+	return n;
 }
 
-/* Opening what the host has there for writing; in a directory, making something. */
-static int try_write(const struct place *at)
+/* An idmapped mount shows the files of one owner as the payload's: outside, that owner is who may. */
+static struct why_ids ids_at(const struct plan *plan, const struct seen *seen)
 {
-	mode_t mode = at->st.st_mode;
-	int r = why_access(at->plan, &at->seen, S_ISDIR(mode) ? X_OK : W_OK);
+	const struct node *n = mounted(plan, seen->node);
+	struct why_ids ids = { .change = plan->facts->privileged,
+		.uid = plan->facts->kernel_uid,
+		.gid = plan->facts->kernel_gid };
 
-	if (at->seen.node->kind == NODE_DEV)
-		return r;
-	if (S_ISDIR(mode)) /* entered, then the mount is looked at, then the mode */
-		return r                     ? r
-			: !at->surface.write ? EROFS
-					     : why_access(at->plan, &at->seen, W_OK);
-	if (S_ISFIFO(mode)) /* no mount keeps them read-only, only Landlock does */
-		return r || at->surface.write || !wall_is_on(at->plan, WALL_LANDLOCK) ? r
-										      : EACCES;
-	/* The mode is looked at first: open(2). */
-	return r || at->surface.write ? r : EROFS;
+	if (ids.change && n->idmapped) {
+		ids.mapped = true;
+		ids.uid = plan->idmaps[n->idmap].disk_uid;
+		ids.gid = plan->idmaps[n->idmap].disk_gid;
+	}
+	return ids;
 }
 
 /* Without mounts a directory on the way to what is hidden is passed, not listed: plan/bare.h. */
@@ -60,28 +56,46 @@ static bool is_split(const struct plan *plan, const char *path)
 	return false;
 }
 
-static void try_host(const struct place *at, struct why_answer *a)
+int why_open(const struct plan *plan, const struct seen *seen, const char *path,
+	struct why_thing *ret)
 {
-	mode_t mode = at->st.st_mode;
+	const struct wall_fact *walls = plan->walls;
+	struct surface surface;
+	struct why_thing t = { .ids = ids_at(plan, seen),
+		.device = seen->node->kind == NODE_DEV,
+		.mounts = plan->clone_flags != 0,
+		.landlock = walls[WALL_LANDLOCK].state == WALL_ON,
+		.sockets = walls[WALL_UNIX_SOCKETS].state == WALL_ON };
 
-	if (S_ISSOCK(mode)) {
-		int r = why_access(at->plan, &at->seen, W_OK);
+	plan_surface(plan, path, &surface);
+	t.read = surface.read && !is_split(plan, path);
+	t.write = surface.write;
+	t.fd = fd_open_at(AT_FDCWD, seen->host, O_PATH | O_NOFOLLOW, 0);
+	/* What the session makes itself is its own, and not there yet. */
+	if (t.fd < 0 && t.fd != -EACCES && !(t.fd == -ENOENT && seen->exact))
+		return t.fd;
+	if (t.fd < 0)
+		t.refused = t.fd == -EACCES ? EACCES : 0;
+	else if (fstat(t.fd, &t.st) < 0)
+		return -errno;
+	if (t.fd < 0)
+		t.st.st_mode = S_IFDIR;
+	*ret = t;
+	return 0;
+}
 
-		if (r == 0 && !at->surface.write && wall_is_on(at->plan, WALL_UNIX_SOCKETS))
-			r = EACCES;
-		a->outcome[TRY_CONNECT] = r;
-		a->outcome[TRY_READ] = a->outcome[TRY_WRITE] = ENXIO;
-		return;
-	}
-	a->outcome[TRY_READ] = why_access(at->plan, &at->seen, R_OK);
-	a->outcome[TRY_WRITE] = try_write(at);
-	if (is_device(mode) && at->seen.node->kind != NODE_DEV)
-		a->outcome[TRY_READ] = a->outcome[TRY_WRITE] = EACCES; /* nodev */
-	/* Without mounts what is not allowed is refused by Landlock. */
-	if (!at->plan->clone_flags && (!at->surface.read || is_split(at->plan, a->path)))
-		a->outcome[TRY_READ] = EACCES;
-	if (!at->plan->clone_flags && !at->surface.write && a->outcome[TRY_WRITE] == EROFS)
-		a->outcome[TRY_WRITE] = EACCES;
+static int try_host(
+	const struct place *at, const char *path, struct why_answer *a, mode_t *ret_mode)
+{
+	struct why_thing t;
+	int r = why_open(at->plan, &at->seen, path, &t);
+
+	if (r < 0)
+		return r;
+	*ret_mode = t.st.st_mode;
+	r = why_try(&t, a);
+	fd_close(&t.fd);
+	return r;
 }
 
 /* A directory on the way to something in memory is init's, and root's init is not the payload: box/apply.c. */
@@ -96,17 +110,16 @@ static int write_made(const struct place *at)
 static void try_made(const struct place *at, struct why_answer *a)
 {
 	a->outcome[TRY_READ] = 0;
-	if (S_ISDIR(at->st.st_mode))
+	if (S_ISDIR(at->mode))
 		a->outcome[TRY_WRITE] = write_made(at);
 	else
 		a->outcome[TRY_WRITE] = EACCES; /* mode 0444 */
 }
 
-/* --- what is not there ------------------------------------------------------------------------ */
-
-/* Whether something could be made in the directory that is there. */
+/* Whether something could be made in the directory that is there: an outcome, or less than WHY_UNKNOWN. */
 static int try_make(struct place *at, struct arena *arena, const char *dir)
 {
+	struct why_thing t;
 	int r = plan_seen(at->plan, arena, dir, &at->seen);
 
 	if (r < 0)
@@ -116,38 +129,15 @@ static int try_make(struct place *at, struct arena *arena, const char *dir)
 		return write_made(at);
 	if (at->seen.backing != SEEN_HOST)
 		return WHY_UNKNOWN;
-	if (!at->surface.write)
-		return at->plan->clone_flags ? EROFS : EACCES;
-	return why_access(at->plan, &at->seen, W_OK | X_OK);
+	r = why_open(at->plan, &at->seen, dir, &t);
+	if (r < 0)
+		return r;
+	r = why_try_make(&t);
+	fd_close(&t.fd);
+	return r;
 }
 
-/* --- the word and the line -------------------------------------------------------------------- */
-
-static const char *word_for(
-	const struct why_answer *a, enum surface_kind surface, bool quarantined, mode_t mode)
-{
-	int read = a->outcome[TRY_READ], write = a->outcome[TRY_WRITE];
-
-	if (!a->exists && read == EACCES)
-		return "closed";
-	if (!a->exists)
-		return quarantined && a->outcome[TRY_MAKE] == 0 ? "quarantined" : "absent";
-	if (S_ISSOCK(mode))
-		return a->outcome[TRY_CONNECT] > 0 ? "closed" : "socket";
-	if (read == WHY_UNKNOWN && write == WHY_UNKNOWN)
-		return "own";
-	if (read && write)
-		return "closed";
-	if (surface == SURFACE_HIDDEN || surface == SURFACE_OUTSIDE)
-		return "empty";
-	return write == 0 ? "writable" : "read-only";
-}
-
-void why_judge(struct why_answer *a, enum surface_kind surface, bool quarantined, mode_t mode)
-{
-	a->surface = plan_surface_name(surface);
-	a->seen = word_for(a, surface, quarantined, mode);
-}
+/* --- the line --------------------------------------------------------------------------------- */
 
 const char *why_rule(
 	struct arena *arena, const struct policy *policy, const struct source *source)
@@ -222,11 +212,10 @@ static int look_at(struct why *w, const struct prepared *p, struct place *at,
 {
 	if (!found->known || at->seen.backing == SEEN_KERNEL)
 		return 0; /* all outcomes stay unknown */
+	if (a->exists && at->seen.backing == SEEN_HOST)
+		return try_host(at, found->path, a, &at->mode);
 	if (a->exists) {
-		if (at->seen.backing == SEEN_HOST)
-			try_host(at, a);
-		else
-			try_made(at, a);
+		try_made(at, a);
 		return 0;
 	}
 	a->outcome[TRY_READ] = a->outcome[TRY_WRITE] = found->refused ? found->refused : ENOENT;
@@ -260,13 +249,13 @@ int why_path(struct why *w, const struct prepared *p, const char *asked, struct 
 	for (int i = 0; i < TRY_COUNT; i++)
 		a->outcome[i] = WHY_UNKNOWN;
 	plan_surface(&p->plan, found.path, &at.surface);
-	at.st = found.st;
+	at.mode = found.st.st_mode;
 	a->path = found.path;
 	a->exists = found.exists;
 	r = look_at(w, p, &at, &found, a);
 	if (r < 0)
 		return fail(e, r, asked);
-	why_judge(a, at.surface.kind, at.surface.quarantined, at.st.st_mode);
+	why_judge(a, at.surface.kind, at.surface.quarantined, at.mode);
 	r = explain(w, p, &at, &found, a);
 	return r < 0 ? fail(e, r, asked) : 0;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "plan/path.h"
 #include "plan/seen.h"
 #include "policy/why.h"
@@ -144,6 +145,7 @@ static void go_up(struct walk *w)
 /* The path so far is a directory that the payload may search; else -ENOTDIR, or `refused` is set. */
 static int enter(struct walk *w, struct thing *here)
 {
+	struct why_thing thing;
 	int r = look(w, w->path, here);
 
 	if (r < 0)
@@ -152,7 +154,11 @@ static int enter(struct walk *w, struct thing *here)
 		return -ENOTDIR;
 	if (here->seen.backing != SEEN_HOST)
 		return 0;
-	r = why_access(w->plan, &here->seen, X_OK);
+	r = why_open(w->plan, &here->seen, w->path, &thing);
+	if (r < 0)
+		return r;
+	r = why_access(&thing, X_OK);
+	fd_close(&thing.fd);
 	if (r > 0)
 		w->out->refused = r;
 	return r < 0 ? r : 0;

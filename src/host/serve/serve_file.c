@@ -179,15 +179,35 @@ static bool put_field(char **at, size_t *room, const char *text)
 	return true;
 }
 
-static int write_fields(const struct surface *surface, const char *rule, const char *resolved,
-	bool exists, char *ret, size_t size)
+/* The walls that stand, by their names. */
+static void name_walls(const struct plan *plan, char *ret, size_t size)
 {
-	char *at = ret;
-	const char *const fields[] = { plan_surface_name(surface->kind),
-		surface->write ? "write" : "", surface->quarantined ? "quarantined" : "",
-		exists ? "exists" : "", surface->why, rule ? rule : "",
-		resolved ? resolved : "" };
+	size_t used = 0;
 
+	ret[0] = '\0';
+	for (int i = 0; i < WALL_COUNT; i++) {
+		if (plan->walls[i].state != WALL_ON)
+			continue;
+		int n = snprintf(ret + used, size - used, "%s%s", used ? " " : "",
+			plan_wall_name((enum wall)i));
+		if (n > 0 && (size_t)n < size - used)
+			used += (size_t)n;
+	}
+}
+
+static int write_fields(const struct plan *plan, const struct surface *surface,
+	const char *rule, const char *resolved, bool exists, char *ret, size_t size)
+{
+	const struct facts *facts = plan->facts;
+	char *at = ret, ids[32] = "", walls[512];
+	const char *const fields[] = { plan_surface_name(surface->kind),
+		surface->read ? "read" : "", surface->write ? "write" : "",
+		surface->quarantined ? "quarantined" : "", exists ? "exists" : "", surface->why,
+		rule ? rule : "", resolved ? resolved : "", ids, walls };
+
+	if (facts->privileged)
+		(void)snprintf(ids, sizeof(ids), "%u %u", facts->kernel_uid, facts->kernel_gid);
+	name_walls(plan, walls, sizeof(walls));
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (!put_field(&at, &size, fields[i]))
 			return -ENOBUFS;
@@ -210,7 +230,7 @@ static void answer_surface(
 	const char *line = rule_of(s, &surface, rule);
 	int r = !text ? -ENOMEM
 		: slot->form == CONTROL_FORM_FIELDS
-		? write_fields(&surface, line, resolved, exists, text, ANSWER_ROOM)
+		? write_fields(s->plan, &surface, line, resolved, exists, text, ANSWER_ROOM)
 		: slot->form ? write_line(&surface, line, text, ANSWER_ROOM)
 			     : write_json(&surface, line, resolved, exists, text, ANSWER_ROOM);
 	if (r >= 0) {
