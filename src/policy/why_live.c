@@ -40,10 +40,12 @@ struct told {
 /* --- asking the session ----------------------------------------------------------------------- */
 
 /* Its errno, or the descriptor in @ret_fd. -errno with @e: the session was not asked. */
-static int look(struct why *w, const char *path, char *ret_path, int *ret_fd, struct error *e)
+static int look(struct why *w, const char *path, int flags, char *ret_path, int *ret_fd,
+	struct error *e)
 {
 	struct error refused = { 0 };
-	int fd = client_open_file(w->session, path, O_PATH, 0, ret_path, PATH_MAX, &refused);
+	int fd = client_open_file(
+		w->session, path, O_PATH | flags, 0, ret_path, PATH_MAX, &refused);
 
 	*ret_fd = fd;
 	if (fd >= 0)
@@ -157,7 +159,7 @@ static int try_make(struct why *w, const char *path, const struct told *told,
 
 	while (dir && dir[1] && r == ENOENT) {
 		dir[path_parent_length(dir)] = '\0';
-		r = look(w, dir, NULL, &fd, e);
+		r = look(w, dir, 0, NULL, &fd, e);
 	}
 	if (r != 0 || !dir)
 		return r < 0 ? r : 0;
@@ -171,6 +173,67 @@ static int try_make(struct why *w, const char *path, const struct told *told,
 	r = why_try_make(&t);
 	a->outcome[TRY_MAKE] = r;
 	return r < 0 ? r : 0;
+}
+
+/* --- links that lead to nothing --------------------------------------------------------------- */
+
+enum { LINKS_MAX = 40 }; /* path_resolution(7) */
+
+/* Where a link at @link, open as @fd, leads, with what stood behind it. NULL: too long, or no memory. */
+static const char *follow(struct why *w, const char *link, int fd, const char *rest)
+{
+	char *target = arena_alloc(&w->arena, PATH_MAX);
+	ssize_t n = target ? readlinkat(fd, "", target, PATH_MAX - 1) : -1;
+	const char *dir = arena_copy(&w->arena, link, path_parent_length(link));
+	const char *whole = NULL;
+
+	if (n > 0 && dir && target[0] == '/')
+		whole = arena_format(&w->arena, "%s%s", target, rest);
+	else if (n > 0 && dir)
+		whole = arena_format(&w->arena, "%s/%s%s", dir, target, rest);
+	return whole && strlen(whole) < PATH_MAX ? whole : NULL;
+}
+
+/*
+ * What @path, which does not exist, is behind the last link on the way to it: what is made there is made where that
+ * leads. 1 and @ret: to be looked at in its place; 0: there is none.
+ */
+static int past_link(struct why *w, const char *path, const char **ret, struct error *e)
+{
+	char *part = arena_copy(&w->arena, path, strlen(path));
+	int r = ENOENT;
+
+	while (part && part[1]) {
+		struct stat st;
+		autofd int fd = -1;
+
+		r = look(w, part, O_NOFOLLOW, NULL, &fd, e);
+		if (r < 0)
+			return r;
+		if (r == 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode)) {
+			*ret = follow(w, part, fd, path + strlen(part));
+			return *ret ? 1 : error_no_memory(e, "session");
+		}
+		if (r == 0)
+			return 0;
+		part[path_parent_length(part)] = '\0';
+	}
+	return part ? 0 : error_no_memory(e, "session");
+}
+
+/* As look(), and of what is missing behind links where it would be. */
+static int look_through(
+	struct why *w, const char **path, char *ret_path, int *ret_fd, struct error *e)
+{
+	int r = look(w, *path, 0, ret_path, ret_fd, e);
+
+	for (int links = 0; r == ENOENT && links < LINKS_MAX; links++) {
+		int more = past_link(w, *path, path, e);
+
+		if (more <= 0)
+			return more < 0 ? more : r;
+	}
+	return r;
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -230,7 +293,8 @@ int why_live_path(struct why *w, const char *asked, struct why_answer *a, struct
 
 	for (int i = 0; i < TRY_COUNT; i++)
 		a->outcome[i] = WHY_UNKNOWN;
-	int missing = path ? look(w, asked, path, &fd, e) : error_no_memory(e, "session");
+	int missing =
+		path ? look_through(w, &asked, path, &fd, e) : error_no_memory(e, "session");
 	if (missing < 0)
 		return missing;
 	if (missing == ELOOP || missing == ENAMETOOLONG || missing == ENOTDIR)

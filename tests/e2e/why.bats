@@ -23,6 +23,22 @@ agrees() {
 	/usr/bin/python3 "$WHY" compare "$T/said" "$T/tried" || fail "with $*"
 }
 
+# agrees_live SUBJECT... -- SETTING...: the same of a live session that has these settings.
+agrees_live() {
+	local -a subjects=()
+
+	while [[ $1 != -- ]]; do
+		subjects+=("$1")
+		shift
+	done
+	begin "${@:2}"
+	"$CARREL" why -s "$ID" --json "${subjects[@]}" >"$T/said" || fail 'no answer'
+	"$CARREL" exec -- /usr/bin/python3 -c "$(<"$WHY")" try "${subjects[@]}" >"$T/tried" || fail 'no attempt'
+	/usr/bin/python3 "$WHY" compare "$T/said" "$T/tried" || fail "live, with ${*:2}"
+	end_session
+	unset CARREL_SESSION
+}
+
 # said SUBJECT FILTER [SETTING...]: a value of the one answer.
 said() {
 	"$CARREL" why --json "${@:3}" -- "$1" >"$T/one" || fail "no answer for $1"
@@ -170,6 +186,7 @@ import signal; signal.pause()' "$WS/open" "$WS/shut" >"$T/ready" 3>&- 4>&- &
 	agrees "$WS/open" "$WS/shut" --
 	agrees "$WS/open" "$WS/shut" -- --workspace-mode ro
 	agrees "$WS/open" "$WS/shut" -- --hide "$WS/open"
+	agrees_live "$WS/open" "$WS/shut" -- --workspace-mode ro
 	kill %1
 }
 
@@ -285,6 +302,13 @@ remedied() {
 	[[ $(jq -r '.[0] | .seen + " " + .lines[0].line + " " + .changes[0].option' <<<"$output") == \
 		"empty hide $T/else/secret --read $T/else/secret" ]]
 	end_session
+}
+
+@test "and so it does with other settings: read-only, in memory, only what is named" {
+	furnish
+	agrees_live "${PATHS[@]}" -- --workspace-mode ro --scratch-size 8M
+	agrees_live "${PATHS[@]}" -- --profile strict --write "$T/else" --hide "$T/else/secret" --protect "$T/else/dir"
+	agrees_live "${PATHS[@]}" -- --workspace-mode overlay --read "$HOME/.ssh"
 }
 
 @test "for people: one block, nothing that a terminal obeys" {
