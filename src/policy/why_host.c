@@ -96,7 +96,7 @@ static void judge(struct why_answer *a, bool shared, bool loopback, bool no_name
 			"the network is the host's; whether it answers is the network's affair";
 	} else if (no_namespace) {
 		a->seen = "no-network";
-		a->outcome[TRY_CONNECT] = EPERM;
+		a->outcome[TRY_CONNECT] = EACCES; /* confine_sockets() */
 		a->because =
 			"sockets other than unix ones are refused: there is no network namespace";
 	} else if (loopback) {
@@ -123,8 +123,15 @@ int why_host(struct why *w, const struct prepared *p, const char *asked, struct 
 	int r = try_socket(w, p, host, a, e);
 	if (r < 0)
 		return r;
+	bool apart = false;
+	if (p)
+		apart = p->plan.clone_flags != 0;
+	else
+		r = why_live_stands(w, WALL_NET_NS, &apart, e);
+	if (r < 0)
+		return r;
 	if (!a->seen)
-		judge(a, has_host_net(w, p), is_loopback(host), p && !p->plan.clone_flags);
+		judge(a, has_host_net(w, p), is_loopback(host), !apart);
 	r = a->line_count ? 0 : add_net_line(w, p, a);
 	return r < 0 ? error_no_memory(e, "plan") : 0;
 }

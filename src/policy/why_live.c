@@ -116,6 +116,16 @@ static bool stands(const struct told *told, enum wall wall)
 	return false;
 }
 
+int why_live_stands(struct why *w, enum wall wall, bool *ret, struct error *e)
+{
+	struct told told;
+	int r = ask(w, "/", &told, e);
+
+	if (r >= 0)
+		*ret = stands(&told, wall);
+	return r;
+}
+
 /* On the session's own mounts: their owners are those that the payload sees. */
 static int thing_of(const struct told *told, int fd, struct why_thing *ret)
 {

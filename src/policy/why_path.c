@@ -76,10 +76,14 @@ int why_open(const struct plan *plan, const struct seen *seen, const char *path,
 		return t.fd;
 	if (t.fd < 0)
 		t.refused = t.fd == -EACCES ? EACCES : 0;
-	else if (fstat(t.fd, &t.st) < 0)
-		return -errno;
-	if (t.fd < 0)
+	if (t.fd < 0) {
 		t.st.st_mode = S_IFDIR;
+	} else if (fstat(t.fd, &t.st) < 0) {
+		int error = errno;
+
+		fd_close(&t.fd);
+		return -error;
+	}
 	*ret = t;
 	return 0;
 }

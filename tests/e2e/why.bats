@@ -117,6 +117,10 @@ furnish() {
 	/usr/bin/python3 "$WHY" compare "$T/said" "$T/tried"
 	in_no_namespaces --write "$T/else"
 	/usr/bin/python3 "$WHY" compare "$T/said" "$T/tried"
+	run --separate-stderr unshare -Ur bash -c 'echo 0 >/proc/sys/user/max_user_namespaces
+		"$CARREL" run --quiet --degraded -- /usr/bin/python3 -c "import socket; socket.socket()" 2>&1 | tail -1
+		"$CARREL" why --degraded 127.0.0.1'
+	assert_matches "$output" 'PermissionError: .Errno 13.*connect EACCES'
 }
 
 @test "the attempts are not blind: told of another session they differ" {
@@ -260,7 +264,7 @@ remedied() {
 @test "a lock of the system policy is named in place of a remedy" {
 	need_root
 	mkdir -p "$T/else" /etc/carrel
-	[[ ! -e /etc/carrel/policy ]] || skip 'this machine has a policy of its own'
+	[[ ! -e /etc/carrel/policy ]] || skip 'this machine has a policy'
 	run --separate-stderr unshare -m sh -c '
 		mount -t tmpfs none /etc/carrel
 		printf "lock hide net syscalls\nhide %s\n" "$2" >/etc/carrel/policy
