@@ -105,6 +105,7 @@ MUST_CHECK int why_walk(const struct plan *plan, struct arena *arena, const char
 struct why_ids {
 	bool change; /* the payload is somebody else than the caller */
 	bool mapped; /* it is looked at outside of an idmapped mount: all other owners are nobody there */
+	bool overlay; /* and it is the lower layer of an overlay: whoever mounted that must be allowed as well */
 	uid_t uid;
 	gid_t gid;
 };

@@ -41,6 +41,7 @@ static struct why_ids ids_at(const struct plan *plan, const struct seen *seen)
 
 	if (ids.change && n->idmapped) {
 		ids.mapped = true;
+		ids.overlay = n->kind == NODE_OVERLAY;
 		ids.uid = plan->idmaps[n->idmap].disk_uid;
 		ids.gid = plan->idmaps[n->idmap].disk_gid;
 	}

@@ -11,6 +11,7 @@
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,15 +41,30 @@ static int ask(const struct why_ids *ids, int fd, int mode)
 	return errno < 255 ? errno : 255;
 }
 
+/*
+ * An owner that the mount does not map: nothing of it is written, see inode_permission(); and in an overlay whoever
+ * mounted it, root, has no more right there than others have: capable_wrt_inode_uidgid(), ovl_permission().
+ */
+static bool is_strangers(const struct why_thing *t, int mode)
+{
+	const mode_t bits = t->st.st_mode;
+
+	if (!t->ids.mapped || (t->st.st_uid == t->ids.uid && t->st.st_gid == t->ids.gid))
+		return false;
+	return (mode & W_OK) ||
+		(t->ids.overlay &&
+			(((mode & R_OK) && !(bits & S_IROTH)) ||
+				((mode & X_OK) && !(bits & S_IXOTH))));
+}
+
 int why_access(const struct why_thing *t, int mode)
 {
 	siginfo_t info = { 0 };
 
 	if (t->fd < 0)
 		return t->refused;
-	if (t->ids.mapped && (mode & W_OK) &&
-		(t->st.st_uid != t->ids.uid || t->st.st_gid != t->ids.gid))
-		return EACCES; /* inode_permission(): an owner that the mount does not map */
+	if (is_strangers(t, mode))
+		return EACCES;
 	pid_t child = fork();
 	if (child < 0)
 		return -errno;
@@ -108,6 +124,8 @@ int why_try(const struct why_thing *t, struct why_answer *a)
 		a->outcome[TRY_READ] = a->outcome[TRY_WRITE] = EACCES; /* nodev */
 		return 0;
 	}
+	if (S_ISCHR(mode) && t->st.st_rdev == makedev(5, 0))
+		return 0; /* /dev/tty is whatever terminal the command has: tty(4) */
 	read = try_read(t);
 	write = read < 0 ? read : try_write(t);
 	if (write < 0)

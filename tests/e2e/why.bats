@@ -60,7 +60,16 @@ furnish() {
 	chmod 0500 "$WS/dir/sub"
 	chmod 0700 "$T/else/shut"
 	chmod 0755 "$T" "$HOME"
-	PATHS=("$WS" "$WS/file" "$WS/new" "$WS/.git" "$WS/.git/config" "$WS/.git/hooks" "$WS/.git/hooks/pre-commit"
+	echo theirs | tee "$WS/theirs" "$WS/all" "$WS/group" "$T/else/theirs" "$T/else/all" >/dev/null
+	chmod 0600 "$WS/theirs" "$T/else/theirs"
+	chmod 0666 "$WS/all" "$T/else/all"
+	chmod 0060 "$WS/group"
+	if is_root; then # what is somebody else's, in a workspace that is root's
+		chown 1234:1234 "$WS/theirs" "$WS/all" "$T/else/theirs" "$T/else/all"
+		chown 1234 "$WS/group"
+	fi
+	PATHS=("$WS/theirs" "$WS/all" "$WS/group" "$T/else/theirs" "$T/else/all" /dev/tty
+		"$WS" "$WS/file" "$WS/new" "$WS/.git" "$WS/.git/config" "$WS/.git/hooks" "$WS/.git/hooks/pre-commit"
 		"$WS/dir" "$WS/dir/new" "$WS/dir/sub" "$WS/dir/sub/new" "$WS/out" "$WS/there" "$WS/there/key"
 		"$WS/round" "$WS/nowhere" "$WS/nobody" "$WS/dir/../file" "$WS/.vscode" "$WS/.bashrc"
 		"$T" "$T/else" "$T/else/file" "$T/else/new" "$T/else/secret" "$T/else/secret/key" "$T/else/secret/new"
