@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "client/options.h"
 #include "client/path.h"
 #include "policy/verbs.h"
@@ -205,7 +205,7 @@ int verb_why(int argc, char **argv, int first)
 		r = ask_plan(&w, argc, argv, first, &e);
 	int status = r < 0 ? STATUS_BAD_INPUT : r > 0 ? verb_usage(usage) : 0;
 	if (r < 0)
-		(void)say_error(&e);
+		(void)error_report(&e);
 	if (w.session)
 		client_close(w.session);
 	if (w.p)

@@ -17,7 +17,7 @@
 extern char **environ;
 
 /* One option that may help. */
-struct attempt {
+struct machine_probe {
 	const char *name;  /* of a setting */
 	const char *value; /* NULL: a flag */
 	bool optional;     /* of a path: with '-' in front, since it need not be there */
@@ -172,7 +172,7 @@ static void note_refusal(struct asking *q, const struct error *e)
 		q->contradicts = true;
 }
 
-static int keep(struct asking *q, const struct prepared *p, const struct attempt *t,
+static int keep(struct asking *q, const struct prepared *p, const struct machine_probe *t,
 	const char *option, const char *value)
 {
 	struct why_change *change = &q->answer->changes[q->answer->change_count++];
@@ -184,7 +184,7 @@ static int keep(struct asking *q, const struct prepared *p, const struct attempt
 }
 
 /* 1: it helps, and is kept. */
-static int try(struct asking *q, const struct attempt *t)
+static int try(struct asking *q, const struct machine_probe *t)
 {
 	struct why *w = q->w;
 	size_t count = (size_t)w->setting_count;
@@ -219,7 +219,7 @@ static int try(struct asking *q, const struct attempt *t)
 }
 
 /* The first that helps; where none does, what stands against them. */
-static int try_all(struct asking *q, const struct attempt *attempts, size_t count)
+static int try_all(struct asking *q, const struct machine_probe *attempts, size_t count)
 {
 	struct why_answer *a = q->answer;
 	int r = 0;
@@ -276,7 +276,7 @@ static const char *parent_of(struct asking *q, const char *path)
  */
 static int change_quarantined(struct asking *q, const char *path)
 {
-	const struct attempt write = { "write", path, true };
+	const struct machine_probe write = { "write", path, true };
 	struct why_answer *a = q->answer;
 	size_t count = a->change_count;
 	int r = try_all(q, &write, 1);
@@ -301,13 +301,15 @@ static int change_path(struct asking *q)
 	const char *path = host_path(q, &st);
 	const char *parent = path ? parent_of(q, path) : NULL;
 	bool there = st.st_mode != 0, own = !strcmp(a->surface, "workspace");
-	const struct attempt direct = { own ? "workspace-mode" : NULL, "direct", false };
-	const struct attempt read[] = { { "read", path, false },
+	const struct machine_probe direct = { own ? "workspace-mode" : NULL, "direct", false };
+	const struct machine_probe read[] = { { "read", path, false },
 		{ S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode) ? "dev" : NULL, path, false } };
-	const struct attempt write[] = { direct, { "write", path, false },
+	const struct machine_probe write[] = { direct, { "write", path, false },
 		{ S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode) ? "dev" : NULL, path, false } };
-	const struct attempt make[] = { direct, { parent ? "write" : NULL, parent, false } };
-	const struct attempt connect[] = { { "read", path, false }, { "write", path, false } };
+	const struct machine_probe make[] = { direct,
+		{ parent ? "write" : NULL, parent, false } };
+	const struct machine_probe connect[] = { { "read", path, false },
+		{ "write", path, false } };
 	int r = 0;
 
 	if (!path || !strcmp(a->seen, "own"))
@@ -333,8 +335,8 @@ static int change_path(struct asking *q)
 int why_changes(struct why *w, const char *asked, struct why_answer *a, struct error *e)
 {
 	struct asking q = { .w = w, .subject = asked, .answer = a };
-	const struct attempt net = { "net", "host", false };
-	struct attempt call[] = { { "nested", NULL, false }, { "syscall", NULL, false } };
+	const struct machine_probe net = { "net", "host", false };
+	struct machine_probe call[] = { { "nested", NULL, false }, { "syscall", NULL, false } };
 	int r = 0;
 
 	if (!w->p)

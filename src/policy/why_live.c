@@ -1,7 +1,7 @@
 /*
  * why_live.c - what a path is to a live session: asked of the session itself.
  *
- * Runs in: carrel-policy, outside; a client of the session. A keeper inside opens the path for a look (O_PATH), on
+ * Runs in: carrel-policy, outside; a client of the session. A monitor inside opens the path for a look (O_PATH), on
  * the session's own mounts; what may be done with it is asked of the kernel on that descriptor.
  */
 #include <errno.h>
