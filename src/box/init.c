@@ -10,6 +10,7 @@
 #include "box/box.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -42,15 +43,24 @@ static bool has_pid_ns(const struct box *box)
 static int say_ready(struct keeper *k, int master)
 {
 	struct channel_record record = { .kind = CHANNEL_READY };
-	int r = 0;
+	int fds[2], r = 0;
+	unsigned count = 0;
 
 	if (k->box->want_pty && master < 0)
 		r = keeper_open_pty(k, &master);
 	if (r < 0)
 		return r;
-	r = channel_send(BOX_CHANNEL, &record, &master, master >= 0 ? 1 : 0);
+	/* From outside nobody may open it any more: init is not dumpable (namespaces(7), ptrace(2)). */
+	int view = has_pid_ns(k->box) ? open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC) : -1;
+	if (view >= 0) {
+		record.flag = 1;
+		fds[count++] = view;
+	}
 	if (master >= 0)
-		(void)close(master);
+		fds[count++] = master;
+	r = channel_send(BOX_CHANNEL, &record, fds, count);
+	for (unsigned i = 0; i < count; i++)
+		(void)close(fds[i]);
 	return r;
 }
 

@@ -793,7 +793,7 @@ took_all() {
 	begin
 	inside --detach -- sleep 1000
 	local child
-	child=$(pgrep -P "$SUPERVISOR")
+	child=$(pgrep -P "$SUPERVISOR" -x carrel-init)
 	kill -KILL "$child" 2>/dev/null || fail "its owner cannot kill it"
 	wait_for gone "$SUPERVISOR"
 	wait_for sleepers 0

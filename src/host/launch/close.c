@@ -47,10 +47,13 @@ static bool is_kept(const struct plan *plan, bool lost)
 	return lost || plan->policy->keep.on || plan->policy->keep_for_ms.set;
 }
 
-int close_quarantine(const struct plan *plan, const struct appear_watch *watch, bool breached,
-	int64_t deadline_ns, struct arena *arena, struct report *report, struct error *e)
+int close_quarantine(const struct plan *plan, const struct cover *cover,
+	const struct appear_watch *watch, bool breached, int64_t deadline_ns,
+	struct arena *arena, struct report *report, struct error *e)
 {
 	const struct facts *facts = plan->facts;
+	const struct kept_path *kept = NULL;
+	int told = cover_kept(cover, arena, &kept);
 	const struct appeared what = {
 		.workspace = facts->workspace,
 		.workspace_dev = facts->workspace_dev,
@@ -60,8 +63,8 @@ int close_quarantine(const struct plan *plan, const struct appear_watch *watch, 
 		.absents = plan->absents,
 		.absent_count = plan->absent_count,
 		/* Where the session was ended because a replacement was seen, it is the host's. */
-		.kept = plan->kept,
-		.kept_count = breached ? 0 : plan->kept_count,
+		.kept = kept,
+		.kept_count = breached || told < 0 ? 0 : plan->kept_count,
 		.git_rules = facts->git_rules,
 		.git_rule_count = facts->git_rule_count,
 		.review = plan->policy->workspace_mode == WORKSPACE_DIRECT,
@@ -71,6 +74,8 @@ int close_quarantine(const struct plan *plan, const struct appear_watch *watch, 
 	int r = appeared_quarantine(
 		&what, arena, &report->quarantined, &report->quarantined_count, e);
 
+	if (cover_report(cover, arena, report) < 0 || told < 0)
+		r = r < 0 ? r : error_no_memory(e, "close");
 	/* With `quiet` as well: what was moved is the user's. */
 	appeared_tell(report->quarantined, report->quarantined_count);
 	if (appear_watch_report(

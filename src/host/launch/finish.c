@@ -71,8 +71,8 @@ static void close_session(struct finish *f, struct arena *arena)
 	int64_t review = close_review_deadline(
 		clock_now_ns(), end, f->outcome->timed_out || (lost && end));
 	if (f->outcome->ready &&
-		close_quarantine(plan, &f->outcome->watch, f->outcome->breached, review, arena,
-			f->report, &e) < 0)
+		close_quarantine(plan, &f->outcome->cover, &f->outcome->watch,
+			f->outcome->breached, review, arena, f->report, &e) < 0)
 		complain(f, &e);
 	e.code = ERROR_NONE;
 	if (close_directory(

@@ -187,6 +187,7 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 		.scratch = -1,
 		.live = ret->live,
 		.views = { [0 ... TWIN_VIEWS - 1] = -1 },
+		.mounts = { [0 ... TWIN_VIEWS - 1] = -1 },
 		.arena = arena,
 		.flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
 			CLONE_NEWNET };
@@ -325,6 +326,13 @@ static void close_channels(struct launch *l)
 	fd_close(&l->channel);
 	for (unsigned view = 0; l->live && view < TWIN_VIEWS; view++)
 		fd_close(&l->views[view]);
+}
+
+void launch_close_views(struct launch *l)
+{
+	for (unsigned view = 0; view < TWIN_VIEWS; view++)
+		if (l->mounts[view] > 0)
+			fd_close(&l->mounts[view]);
 }
 
 void launch_kill(struct launch *l)

@@ -48,6 +48,12 @@ void appear_watch_step(struct appear_watch *w);
 /* appear_watch_wake - something happened in a watched directory. */
 void appear_watch_wake(struct appear_watch *w);
 
+/*
+ * appear_watch_add - what stood at a protected path is gone: from now on it is one that was absent. Once for a path.
+ * 0, or -ENOMEM.
+ */
+MUST_CHECK int appear_watch_add(struct appear_watch *w, const struct kept_path *gone);
+
 /* appear_watch_stop - the session has ended; what it moved is still known. */
 void appear_watch_stop(struct appear_watch *w);
 

@@ -30,6 +30,12 @@ static void say_about(const char *what, const char *on, const char *why)
 	say(parts, sizeof(parts) / sizeof(parts[0]));
 }
 
+void verbose_tell_covered(const char *path, bool gone)
+{
+	say_about(gone ? "removed on the host" : "replaced on the host, and covered again",
+		path, NULL);
+}
+
 void verbose_tell(const struct plan *plan)
 {
 	const struct facts *f = plan->facts;

@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "box/rest.h"
-#include "host/launch/mountwatch.h"
 #include "host/machine/explain.h"
 #include "host/process/confine_self.h"
 #include "host/serve/server.h"
@@ -36,7 +35,7 @@ static int fault(struct server *s, int r, const char *what)
 int server_watch(struct server *s, int fd, enum server_event what, unsigned index)
 {
 	struct epoll_event event = {
-		.events = what == SERVER_EVENT_MOUNTS ? EPOLLPRI : EPOLLIN,
+		.events = EPOLLIN,
 		.data.u64 = (uint64_t)what << 32 | index,
 	};
 
@@ -154,9 +153,9 @@ static void handle_signals(struct server *s)
 	}
 }
 
-static void handle_mounts(struct server *s)
+static void handle_mounts(struct server *s, uint64_t event)
 {
-	if (s->out->breached || !mountwatch_lost(s->mounts, s->plan, s->e))
+	if (s->out->breached || cover_event(&s->out->cover, event, s->e) == 0)
 		return;
 	s->out->breached = true;
 	s->phase = SERVER_OVER;
@@ -166,11 +165,21 @@ static void handle_mounts(struct server *s)
 
 static int watch_mounts(struct server *s)
 {
-	s->mounts = mountwatch_open(s->launch->init);
-	s->out->unwatched = s->mounts == -ENOENT;
-	if (s->mounts < 0)
-		return s->out->unwatched ? 0 : s->mounts;
-	return server_watch(s, s->mounts, SERVER_EVENT_MOUNTS, 0);
+	int r = cover_watch(&s->out->cover, s->plan, s->launch->init, &s->out->watch, s->epoll,
+		(uint64_t)SERVER_EVENT_MOUNTS << 32);
+
+	s->out->unwatched = r == -ENOENT;
+	return s->out->unwatched ? 0 : r;
+}
+
+/* Nobody has run anything yet; and nobody waits for this. */
+static int confine(struct server *s)
+{
+	cover_begin(&s->out->cover, s->launch->box, s->launch->mounts);
+	launch_close_views(s->launch);
+	int r = confine_self();
+	s->out->confined = r >= 0;
+	return r < 0 ? fault(s, r, "the supervisor cannot confine itself") : 0;
 }
 
 static int begin_serving(struct server *s)
@@ -190,7 +199,7 @@ static int begin_serving(struct server *s)
 	appear_watch_begin(
 		&s->out->watch, s->plan, s->epoll, (uint64_t)SERVER_EVENT_APPEARED << 32);
 	s->settings->ready(s->settings->context);
-	return 0;
+	return confine(s);
 }
 
 /* Init, or the init of a tighter view: none says anything but READY, init SCRATCH before; none may end. */
@@ -204,6 +213,8 @@ static int handle_init(struct server *s, unsigned view)
 	if (r == -ECONNRESET)
 		r = channel_receive(channel, &record, fds);
 	autofd int fd = take_fd(&fds[0]);
+	if (r > 0 && record.kind == CHANNEL_READY && record.flag)
+		s->launch->mounts[view] = take_fd(&fd);
 	for (int i = 0; i < CHANNEL_FDS_MAX; i++)
 		fd_close(&fds[i]);
 	if (r > 0 && record.kind == CHANNEL_SCRATCH && view == 0 && s->views_awaited & 1u &&
@@ -241,7 +252,7 @@ static int handle_event(struct server *s, uint64_t data)
 		handle_timer(s);
 		return 0;
 	case SERVER_EVENT_MOUNTS:
-		handle_mounts(s);
+		handle_mounts(s, data);
 		return 0;
 	case SERVER_EVENT_LISTENER:
 		server_accept(s);
@@ -328,9 +339,7 @@ static int begin(struct server *s)
 	if (r < 0)
 		return fault(s, r, "cannot watch for events");
 	raise_descriptor_limit();
-	r = confine_self(s->plan);
-	s->out->confined = r >= 0;
-	return r < 0 ? fault(s, r, "the supervisor cannot confine itself") : 0;
+	return 0;
 }
 
 /* Those who wait for the end keep their connection; everybody else sees it close. */
@@ -368,12 +377,21 @@ int serve(const struct plan *plan, struct launch *l, struct signals *signals,
 	s->settings = settings;
 	s->out = ret;
 	s->e = e;
-	s->mounts = s->epoll = s->timer = -1;
+	ret->cover = COVER_NONE;
+	s->epoll = s->timer = -1;
 	int r = begin(s);
 	if (r >= 0)
 		r = run_loop(s);
+	if (!ret->confined) { /* it never served; what follows removes what was made */
+		int confined = confine_self();
+
+		ret->confined = confined >= 0;
+		if (confined < 0 && r >= 0)
+			r = fault(s, confined, "the supervisor cannot confine itself");
+	}
 	appear_watch_stop(&ret->watch);
-	fd_close(&s->mounts); /* an open view would keep the mounts alive */
+	cover_end(&ret->cover);
+	launch_close_views(l);
 	launch_kill(l);
 	leave_clients(s);
 	fd_close(&s->timer);

@@ -295,12 +295,12 @@ static int serve_session(struct start *s)
 		.context = s,
 	};
 	int r = serve(&s->p->plan, &s->launch, &s->signals, &settings, &s->served, &s->error);
-
 	s->outcome.ready = s->served.ready;
 	s->outcome.confined = s->served.confined;
 	s->outcome.breached = s->served.breached;
 	s->outcome.unwatched = s->served.unwatched;
 	s->outcome.op = s->served.op;
+	s->outcome.cover = s->served.cover;
 	s->outcome.watch = s->served.watch;
 	s->outcome.errnum = s->served.errnum;
 	return r;
@@ -308,7 +308,7 @@ static int serve_session(struct start *s)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-/* What was said since nobody listens, for the one who asked for the end. */
+/* What was said since nobody listens, for who asked for the end. */
 static void farewell(struct start *s)
 {
 	char *text = s->log >= 0 ? malloc(LOG_MAX + 1) : NULL;

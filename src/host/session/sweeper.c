@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "base/say.h"
+#include "host/process/confine_self.h"
 #include "host/session/session_sweep.h"
 
 #define NOTICES "notices"
@@ -152,7 +153,8 @@ void sweeper_start(int records, const char *own)
 			(void)setsid(); /* a child is no leader: it cannot fail */
 			be_killable();
 			be_modest();
-			sweep(records, place);
+			if (confine_self() >= 0)
+				sweep(records, place);
 		}
 		_exit(0);
 	}
