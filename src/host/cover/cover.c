@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "host/cover/coverer.h"
 #include "host/cover/mountwatch.h"
 #include "host/report/verbose.h"
@@ -44,7 +44,7 @@ static int watch(const struct cover *c, int fd, uint32_t events, uint64_t event)
 }
 
 int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
-	struct appear_watch *appear, int epoll, uint64_t event)
+	struct newpath_watch *appear, int epoll, uint64_t event)
 {
 	*c = COVER_NONE;
 	c->plan = plan;
@@ -56,7 +56,7 @@ int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
 	return c->mounts < 0 ? c->mounts : watch(c, c->mounts, EPOLLPRI, event);
 }
 
-static int start_coverer(struct cover *c, const struct box *box, const int view[TWIN_VIEWS])
+static int start_coverer(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
 {
 	struct cover_task task = { .plan = c->plan, .box = box, .init = c->init };
 	const pid_t parent = getpid();
@@ -80,7 +80,7 @@ static int start_coverer(struct cover *c, const struct box *box, const int view[
 	return r;
 }
 
-void cover_begin(struct cover *c, const struct box *box, const int view[TWIN_VIEWS])
+void cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
 {
 	if (c->mounts < 0 || c->board)
 		return;
@@ -196,7 +196,7 @@ static const struct kept_path *kept_at(const struct plan *plan, const char *path
 }
 
 /*
- * Something hidden is hidden when it comes back. What is protected and gone is as what was absent (appear_watch.h):
+ * Something hidden is hidden when it comes back. What is protected and gone is as what was absent (newpath_watch.h):
  * whoever makes it anew, nobody may obey it. A directory that was pinned is neither: what is protected in it went with it.
  */
 static int look_after_place(struct cover *c, const char *path)
@@ -209,7 +209,7 @@ static int look_after_place(struct cover *c, const char *path)
 	if (hidden)
 		r = watch_for_return(c, path);
 	else if (kept)
-		r = appear_watch_add(c->appear, kept);
+		r = newpath_watch_add(c->appear, kept);
 	/* Between the look at it and the watch. */
 	if (hidden && r == 0 && lstat(path, &st) == 0)
 		c->again = true;
@@ -251,7 +251,7 @@ static void tell(struct cover *c)
 			"a process was ended, which had opened what was replaced on the host: %.15s "
 			"(%d)",
 			h->name, (int)h->process);
-		(void)say_error(&e);
+		(void)error_report(&e);
 	}
 }
 

@@ -18,8 +18,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "box/twin.h"
-#include "host/quarantine/appear_watch.h"
+#include "box/view.h"
+#include "host/quarantine/newpath_watch.h"
 #include "host/report/report.h"
 #include "plan/plan.h"
 
@@ -80,7 +80,7 @@ struct cover {
 	int socket;
 	int gone; /* inotify: the directories of hidden things that are gone; -1: none */
 	bool pending, again;
-	struct appear_watch *appear; /* the caller's */
+	struct newpath_watch *appear; /* the caller's */
 	uint32_t holders_told;
 };
 
@@ -93,14 +93,14 @@ struct cover {
  * init, and nothing can be seen; or -errno.
  */
 MUST_CHECK int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
-	struct appear_watch *appear, int epoll, uint64_t event);
+	struct newpath_watch *appear, int epoll, uint64_t event);
 
 /*
  * cover_begin - start the coverer; the second time, or where nothing can be seen, nothing. @box: what an idle process gives back (box/rest.h). @view: the mount namespaces
- * of the session's views (TWIN_VIEWS), borrowed; -1: none. It has to be before confine_self(). Where it cannot be
+ * of the session's views (VIEW_COUNT), borrowed; -1: none. It has to be before confine_self(). Where it cannot be
  * had, an event ends the session.
  */
-void cover_begin(struct cover *c, const struct box *box, const int view[TWIN_VIEWS]);
+void cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COUNT]);
 
 /* cover_event - 0: everything is covered, gone, or being covered; -errno with @e: the session has to end. */
 MUST_CHECK int cover_event(struct cover *c, uint64_t event, struct error *e);

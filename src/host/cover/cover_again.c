@@ -243,7 +243,7 @@ static int cover_views(struct work *w)
 {
 	int r = 0;
 
-	for (unsigned view = 0; view < TWIN_VIEWS && r >= 0; view++)
+	for (unsigned view = 0; view < VIEW_COUNT && r >= 0; view++)
 		if (w->task->view[view] >= 0)
 			r = cover_view(w, w->task->view[view]);
 	return r;

@@ -19,7 +19,7 @@ struct cover_task {
 	pid_t init;
 	int proc; /* the host's /proc */
 	const int *
-		view; /* a mount namespace for each view, TWIN_VIEWS of them; -1: there is none */
+		view; /* a mount namespace for each view, VIEW_COUNT of them; -1: there is none */
 	struct cover_board *board;
 };
 

@@ -52,14 +52,14 @@ static int load_filter(void)
 }
 
 /* The coverer's descriptors, from its beginning to its end. */
-enum { FD_SOCKET, FD_PROC, FD_VIEWS, FD_END = FD_VIEWS + TWIN_VIEWS };
+enum { FD_SOCKET, FD_PROC, FD_VIEWS, FD_END = FD_VIEWS + VIEW_COUNT };
 
 /* Everything else of S is closed. */
-static int keep_descriptors(int socket, int proc, const int view[TWIN_VIEWS])
+static int keep_descriptors(int socket, int proc, const int view[VIEW_COUNT])
 {
 	int from[FD_END] = { socket, proc };
 
-	for (unsigned i = 0; i < TWIN_VIEWS; i++)
+	for (unsigned i = 0; i < VIEW_COUNT; i++)
 		from[FD_VIEWS + i] = view[i];
 	/* Out of the way first: one may lie where another goes. */
 	for (int i = 0; i < FD_END; i++)
@@ -116,15 +116,15 @@ static _Noreturn void coverer_loop(const struct cover_task *t)
 }
 
 _Noreturn void coverer_main(
-	struct cover_task *t, pid_t parent, int socket, const int view[TWIN_VIEWS])
+	struct cover_task *t, pid_t parent, int socket, const int view[VIEW_COUNT])
 {
-	int own_view[TWIN_VIEWS];
+	int own_view[VIEW_COUNT];
 	sigset_t alarm_only;
 	int r = parent_die_with(parent, SIGKILL);
 
 	if (r >= 0)
 		r = keep_descriptors(socket, t->proc, view);
-	for (unsigned i = 0; i < TWIN_VIEWS; i++)
+	for (unsigned i = 0; i < VIEW_COUNT; i++)
 		own_view[i] = view[i] >= 0 ? FD_VIEWS + (int)i : -1;
 	t->proc = FD_PROC;
 	t->view = own_view;

@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "box/twin.h"
+#include "box/view.h"
 #include "host/cover/cover_again.h"
 
 /*
@@ -15,4 +15,4 @@
  * @parent, or with the stream. @t: its descriptors are taken over, as are @socket and @view; all others are closed.
  */
 _Noreturn void coverer_main(
-	struct cover_task *t, pid_t parent, int socket, const int view[TWIN_VIEWS]);
+	struct cover_task *t, pid_t parent, int socket, const int view[VIEW_COUNT]);

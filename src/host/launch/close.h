@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "host/cover/cover.h"
-#include "host/quarantine/appear_watch.h"
+#include "host/quarantine/newpath_watch.h"
 #include "host/report/report.h"
 #include "host/session/session.h"
 #include "plan/plan.h"
@@ -31,7 +31,7 @@ int64_t close_review_deadline(int64_t now_ns, int64_t deadline_ns, bool cut);
  * still stands.
  */
 MUST_CHECK int close_quarantine(const struct plan *plan, const struct cover *cover,
-	const struct appear_watch *watch, bool breached, int64_t deadline_ns,
+	const struct newpath_watch *watch, bool breached, int64_t deadline_ns,
 	struct arena *arena, struct report *report, struct error *e);
 
 /*

@@ -21,7 +21,7 @@
 #include "box/sys.h"
 #include "host/launch/supervisor.h"
 #include "host/process/confine_self.h"
-#include "host/process/strangers.h"
+#include "host/process/reaper.h"
 
 int supervisor_fault(struct supervisor *v, int r, const char *what)
 {
@@ -75,7 +75,7 @@ static int kill_all(struct supervisor *v)
 /* The first request to end: the command may clean up, for as long as the grace lasts. */
 static int begin_end(struct supervisor *v, int signal, bool everything)
 {
-	v->asked = true;
+	v->end_requested = true;
 	if (v->phase != PHASE_RUNNING)
 		return kill_all(v);
 	v->phase = PHASE_ENDING;
@@ -134,7 +134,7 @@ static int handle_signal(struct supervisor *v, int signal)
 
 	if (signal != SIGCHLD)
 		return job_signal(&job, signal);
-	strangers_reap(v->launch->init);
+	reaper_reap_unexpected(v->launch->init);
 	return 0;
 }
 
@@ -220,8 +220,8 @@ static int handle_event(struct supervisor *v, uint64_t event)
 		return handle_timer(v);
 	if (event == EVENT_MOUNTS || event == EVENT_COVERED)
 		return handle_mounts(v, event);
-	if (event == EVENT_APPEARED)
-		appear_watch_wake(&v->out->watch);
+	if (event == EVENT_NEWPATH)
+		newpath_watch_wake(&v->out->watch);
 	if (event >= EVENT_TTY) {
 		if (tty_step(&v->tty, event) == TTY_HANGUP && v->phase == PHASE_RUNNING)
 			return begin_end(v, SIGHUP, false);
@@ -237,7 +237,7 @@ static int handle_event(struct supervisor *v, uint64_t event)
 /* How long there is nothing to do; -1: as long as nothing happens. */
 static int wait_ms(const struct supervisor *v)
 {
-	int wait = appear_watch_wait_ms(&v->out->watch);
+	int wait = newpath_watch_wait_ms(&v->out->watch);
 
 	return v->settled || v->phase != PHASE_RUNNING || (wait >= 0 && wait < SETTLE_MS)
 		? wait
@@ -262,12 +262,12 @@ static int run_loop(struct supervisor *v)
 			if (r < 0)
 				return r;
 		}
-		appear_watch_step(&v->out->watch);
+		newpath_watch_step(&v->out->watch);
 	}
 	return 0;
 }
 
-static int begin(struct supervisor *v)
+static int watch_session(struct supervisor *v)
 {
 	v->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (v->epoll < 0)
@@ -294,7 +294,7 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 		.e = e };
 
 	*ret = (struct outcome){ .op = -1, .cover = COVER_NONE };
-	int r = begin(&v);
+	int r = watch_session(&v);
 	if (r >= 0) {
 		r = run_loop(&v);
 		if (r < 0 && e && e->code == ERROR_NONE)
@@ -305,8 +305,8 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 	if (r >= 0)
 		r = confined;
 	const struct job job = job_of(&v);
-	job_drain(&job, v.asked);
-	appear_watch_stop(&ret->watch);
+	job_drain(&job, v.end_requested);
+	newpath_watch_stop(&ret->watch);
 	cover_end(&ret->cover);
 	launch_close_views(l);
 	fd_close(&v.timer);

@@ -12,7 +12,7 @@
 #include "host/cover/cover.h"
 #include "host/launch/launch.h"
 #include "host/process/signals.h"
-#include "host/quarantine/appear_watch.h"
+#include "host/quarantine/newpath_watch.h"
 #include "host/stdio/stdio.h"
 #include "plan/plan.h"
 
@@ -35,8 +35,8 @@ struct outcome {
 	bool wall_known;
 	uint64_t user_us, system_us, max_rss_kib;
 	bool usage_known;
-	struct cover cover;        /* what was covered again */
-	struct appear_watch watch; /* what was taken away while the session lived */
+	struct cover cover;         /* what was covered again */
+	struct newpath_watch watch; /* what was taken away while the session lived */
 };
 
 /*

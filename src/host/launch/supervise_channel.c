@@ -86,7 +86,7 @@ static int start_command(struct supervisor *v, int master)
 		v->out->deadline_ns = deadline(v);
 		r = supervisor_set_timer(v, v->plan->policy->timeout_ms.value);
 	}
-	appear_watch_begin(&v->out->watch, v->plan, v->epoll, EVENT_APPEARED);
+	newpath_watch_begin(&v->out->watch, v->plan, v->epoll, EVENT_NEWPATH);
 	if (r >= 0 && v->at_start)
 		v->at_start(v->context);
 	return r;
@@ -159,7 +159,7 @@ static int handle_record(struct supervisor *v, const struct channel_record *reco
 	case CHANNEL_EXEC:
 	case CHANNEL_SIGNAL:
 	case CHANNEL_CONTINUE:
-	case CHANNEL_KEEPER:
+	case CHANNEL_MONITOR:
 	case CHANNEL_DISMISS:
 	case CHANNEL_PTY:
 	case CHANNEL_OPEN:
