@@ -407,15 +407,15 @@ int execution_status(const struct execution_end *end, const struct client_sessio
 		return explain_unstarted(how, session, request, e);
 	if (how->started == STARTED_NO) {
 		r = error_set(e, ERROR_PROTOCOL, "session", 0, name,
-			"the command was killed before it began");
+			"the command was killed before it started");
 		(void)r; /* the status says it */
 		return STATUS_CARREL;
 	}
 	if (how->started == STARTED_UNKNOWN && (full || !how->wait_status)) {
 		r = error_set(e, full ? ERROR_LIMIT : ERROR_PROTOCOL, "session",
-			full ? ENOMEM : 0, name, "%s",
-			full ? "the memory limit was reached as the command began"
-			     : "what became of the command is not known");
+			full ? ERROR_OWN(ENOMEM) : 0, name, "%s",
+			full ? "the memory limit was reached while the command was started"
+			     : "it is not known how the command ended");
 		(void)r;
 		if (full)
 			error_hint(e,

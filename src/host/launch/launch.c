@@ -225,7 +225,7 @@ static int refuse_live(const struct plan *plan, struct error *e)
 	bool proc = plan->clone_flags != 0;
 	int r = error_set(e, ERROR_LAYER, "launch", 0,
 		proc ? plan->facts->refused_proc : plan->facts->refused_namespaces,
-		"a live session cannot be had here, degraded or not");
+		"this machine cannot hold a live session, degraded or not");
 
 	container_hint(proc ? CONTAINER_PROC : CONTAINER_NAMESPACES, true, e);
 	return r;
@@ -266,8 +266,7 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 	if (r >= 0 || r == -EPIPE)
 		return 0;
 	launch_kill(l);
-	return error_set(
-		e, ERROR_INTERNAL, "launch", -r, NULL, "init cannot be given the plan");
+	return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "cannot send init the plan");
 }
 
 /* A channel for each tighter view that a live session can be asked for. */
@@ -298,7 +297,7 @@ int launch_session(struct launch *l, struct error *e)
 	int r = make_user_nss(l, fds, &count);
 
 	if (r >= 0) {
-		what = "init cannot be told that the session stands";
+		what = "cannot report to init that the session is ready";
 		r = l->live ? make_views(l, fds, &count) : 0;
 		record.number = r;
 	}

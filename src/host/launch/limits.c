@@ -156,7 +156,7 @@ int limits_execution(struct limits *limits, const char *name,
 	if (limits->session.group.dir < 0) {
 		if (!cgroup_needs(&own))
 			return 0;
-		int r = error_set(e, ERROR_LAYER, "session", ENOTSUP, NULL,
+		int r = error_set(e, ERROR_LAYER, "session", ERROR_OWN(ENOTSUP), NULL,
 			"the session has no cgroup: memory, pids and cpus of one execution "
 			"cannot be limited");
 		error_hint(e,
@@ -241,7 +241,8 @@ static void settle_lost(struct outcome *o, bool ours, struct error *e)
 		o->wall_known = true;
 		return;
 	}
-	int r = error_set(e, ERROR_LIMIT, "launch", ENOMEM, NULL, "%s %s the command began",
+	int r = error_set(e, ERROR_LIMIT, "launch", ERROR_OWN(ENOMEM), NULL,
+		"%s %s the command started",
 		ours ? "the memory limit was reached" : "the machine ran out of memory",
 		o->started == STARTED_NO ? "before" : "as");
 

@@ -130,8 +130,8 @@ static int copy_command(struct prepared *p, int argc, const char *const *argv, s
 			copy = NULL;
 	}
 	if (!copy)
-		return error_set(
-			e, ERROR_LIMIT, "options", ENOMEM, NULL, "the command is too long");
+		return error_set(e, ERROR_LIMIT, "options", ERROR_OWN(ENOMEM), NULL,
+			"the command is too long");
 	copy[0] = "/bin/sh";
 	p->argv = copy + 1;
 	return 0;
@@ -184,7 +184,7 @@ static int choose_filter(struct prepared *p, const char *const *cache_env,
 		return filter_cache_load(&p->arena, policy, name, cache_env, ret, e);
 	*ret = embedded_find_filter(name);
 	return *ret ? 0
-		    : error_set(e, ERROR_POLICY, "policy", ENOENT, name,
+		    : error_set(e, ERROR_POLICY, "policy", ERROR_OWN(ENOENT), name,
 			      "there is no such system-call filter");
 }
 

@@ -215,10 +215,11 @@ static int explain_end_before_start(struct run *run)
 	const struct outcome *o = &run->outcome;
 	const char *name = run->p->argv[0];
 	int signal = o->ready && WIFSIGNALED(o->wait_status) ? WTERMSIG(o->wait_status) : 0;
-	int r = signal ? error_set(&run->error, ERROR_EXEC, "launch", 0, name,
-				 "the command was killed by signal %d before it began", signal)
-		       : error_set(&run->error, ERROR_EXEC, "launch", 0, name,
-				 "the session was ended before the command began");
+	int r = signal
+		? error_set(&run->error, ERROR_EXEC, "launch", 0, name,
+			  "the command was killed by signal %d before it started", signal)
+		: error_set(&run->error, ERROR_EXEC, "launch", 0, name,
+			  "the session was ended before the command started");
 
 	(void)r;
 	return STATUS_CARREL;
@@ -303,7 +304,7 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 	if (r >= 0 && run->p->policy.die_with_parent.on &&
 		parent_die_with(getppid(), SIGTERM) < 0)
 		r = error_set(&run->error, ERROR_INTERNAL, "launch", 0, NULL,
-			"the caller is gone, and the policy says `die-with-parent`");
+			"the caller has ended, and the policy says `die-with-parent`");
 	if (r >= 0)
 		r = start(run, argc, argv, environment);
 	/* While init applies the plan: for the case that we do not live to do it ourselves. */
@@ -332,9 +333,10 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 		: arena_alloc(&memory, sizeof(*run));
 
 	if (!run) {
-		const struct error e = {
-			.code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1, .what = "cannot begin"
-		};
+		const struct error e = { .code = ERROR_LIMIT,
+			.errnum = ENOMEM,
+			.op = -1,
+			.what = "cannot start the session" };
 
 		error_report(&e);
 		return STATUS_CARREL;

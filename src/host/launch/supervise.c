@@ -393,7 +393,7 @@ static int handle_channel(struct supervisor *v)
 		take_time(v);
 		v->phase = PHASE_OVER;
 		return error_set(v->e, ERROR_PROTOCOL, "supervise", 0, NULL,
-			"init ended without saying how the command did");
+			"init ended before it reported how the command ended");
 	}
 	if (r > 0)
 		r = handle_record(v, &record, &fds[0]);

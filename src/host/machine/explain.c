@@ -105,8 +105,7 @@ static void hint_op(const struct op *op, int errnum, bool live, struct error *e)
 		error_hint(
 			e, "it was replaced while the session was being prepared; try again");
 	else if (op->kind == OP_ATTACH && (errnum == ENOENT || errnum == ENOTDIR))
-		error_hint(e,
-			"what is bound at a directory above has nothing there to mount it on");
+		error_hint(e, "the bind of a directory above has nothing to mount this on");
 	else if (op->kind == OP_PROC && container_is_one())
 		container_hint(CONTAINER_PROC, live, e);
 	else if (op->kind == OP_PROC && (errnum == EPERM || errnum == EACCES))
@@ -127,7 +126,7 @@ static void hint_op(const struct op *op, int errnum, bool live, struct error *e)
 /* No cgroup could count them, or the operation would not have been tried. */
 static int explain_tasks(int op, struct error *e)
 {
-	int r = error_set(e, ERROR_LAYER, "launch", ENOTSUP, "pids",
+	int r = error_set(e, ERROR_LAYER, "launch", ERROR_OWN(ENOTSUP), "pids",
 		"pids cannot be limited: no cgroup, and root is exempt from the rlimit");
 
 	e->op = op;

@@ -86,7 +86,8 @@ void output_report_faults(const struct stdio *s, bool quiet, bool kept)
 		if (!quiet && budget_is_over(b))
 			report_ended(b, stdio_stream_names[i]);
 		if (!quiet && b->file_made && !kept)
-			report_output(b, 0, NULL, "the full output goes with the session",
+			report_output(b, 0, NULL,
+				"the full output is deleted when the session ends",
 				"--keep-for 1h leaves it for an hour, --keep until it is removed");
 	}
 }

@@ -167,7 +167,8 @@ int control_send_error(int fd, const struct control_record *request, const struc
 	struct control_record record = { .kind = CONTROL_ERROR,
 		.tag = request->tag,
 		.execution = request->execution,
-		.number = e->errnum };
+		.number = e->errnum,
+		.flag = e->own };
 	char body[2048];
 	int n = snprintf(body, sizeof(body), "%s%c%s%c%s%c%s", error_code_name(e->code), 0,
 		e->what, 0, e->on, 0, e->hint);
@@ -188,8 +189,9 @@ void control_read_error(const struct control_message *m, struct error *ret)
 	const char *what = next_text(m->body, end);
 	const char *on = next_text(what, end);
 	const char *hint = next_text(on, end);
-	int r = error_set(ret, error_code_find(m->body), "session", m->head.number,
-		on[0] ? on : NULL, "%s", what);
+	int errnum = m->head.number > 0 ? m->head.number : 0;
+	int r = error_set(ret, error_code_find(m->body), "session",
+		m->head.flag ? ERROR_OWN(errnum) : errnum, on[0] ? on : NULL, "%s", what);
 
 	(void)r; /* it is filled in, which is all that is wanted */
 	if (hint[0])

@@ -221,8 +221,8 @@ static int handle_init(struct server *s, unsigned view)
 		s->out->errnum = record.errnum;
 		return explain_op(s->plan, record.op, record.errnum, true, s->e);
 	}
-	return error_set(s->e, ERROR_PROTOCOL, "supervise", 0, NULL,
-		"init ended before the session did");
+	return error_set(
+		s->e, ERROR_PROTOCOL, "supervise", 0, NULL, "init ended before the session");
 }
 
 /* --- the loop -------------------------------------------------------------------------------- */

@@ -40,8 +40,8 @@ static int check_streams(const struct facts *facts, const struct control_message
 		char on[] = "descriptor 0";
 		on[strlen(on) - 1] = (char)('0' + i);
 		int r = error_set(
-			e, ERROR_DESCRIPTOR, "session", 0, on, "what was sent is %s", why);
-		error_hint(e, "send a pipe and relay it");
+			e, ERROR_DESCRIPTOR, "session", 0, on, "the descriptor is %s", why);
+		error_hint(e, "send a pipe, and relay what comes out of it");
 		return r;
 	}
 	return 0;
@@ -73,7 +73,7 @@ struct accepted_request {
 
 static int looser(struct error *e, const char *what)
 {
-	return error_set(e, ERROR_LOOSENS, "session", EPERM, what,
+	return error_set(e, ERROR_LOOSENS, "session", ERROR_OWN(EPERM), what,
 		"an execution may tighten the session's policy and not loosen it");
 }
 
@@ -100,7 +100,7 @@ static int check_variables(
 	for (uint32_t i = 0; i < v->head.envc; i++, at = request_next(at))
 		if (!strncmp(at, "CARREL_", 7) || !strncmp(at, "PWD=", 4))
 			return error_set(e, ERROR_REQUEST, "session", 0, at,
-				"a variable that carrel itself sets");
+				"carrel itself sets this variable");
 	return v->cwd[0] && is_locked(policy, "cwd") ? looser(e, "cwd") : 0;
 }
 
@@ -127,8 +127,8 @@ static int check_request(const struct server *s, const struct request_view *v, s
 		return looser(e, "cpus");
 	if (h->timeout_ms > TEXT_DURATION_MAX_MS || h->grace_ms > TEXT_DURATION_MAX_MS ||
 		h->cpu_time_ms > TEXT_DURATION_MAX_MS)
-		return error_set(e, ERROR_REQUEST, "session", ERANGE, NULL,
-			"a time limit is longer than the clock goes");
+		return error_set(e, ERROR_REQUEST, "session", ERROR_OWN(ERANGE), NULL,
+			"a time limit is longer than the clock can count");
 	if ((h->flags & REQUEST_TTY) && (h->flags & REQUEST_DETACH))
 		return error_set(
 			e, ERROR_REQUEST, "session", 0, NULL, "a service has no terminal");
@@ -165,12 +165,12 @@ static int check_name(const struct server *s, const struct request_view *v, stru
 			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			"0123456789._-") != length)
 		return error_set(e, ERROR_REQUEST, "session", 0, v->name,
-			"a service's name is made of letters, digits, '.', '_' and '-', and is no "
-			"number");
+			"a service's name is made of letters, digits, '.', '_' and '-', and is not "
+			"a number");
 	for (unsigned i = 0; i < s->slot_count; i++)
 		if (s->slots[i].state != SLOT_FREE && !strcmp(s->slots[i].name, v->name))
-			return error_set(e, ERROR_EXECUTION, "session", EEXIST, v->name,
-				"there is a service of that name already");
+			return error_set(e, ERROR_EXECUTION, "session", ERROR_OWN(EEXIST),
+				v->name, "there is a service of that name already");
 	return 0;
 }
 
@@ -194,7 +194,7 @@ static int judge_request(const struct server *s, const struct control_message *m
 		r = -EPROTO;
 	if (r < 0) {
 		r = error_set(e, ERROR_REQUEST, "session", r == -EPROTO ? 0 : -r, NULL,
-			"the execution that was asked for is malformed");
+			"the request for an execution is malformed");
 	} else {
 		*ret = (struct accepted_request){ .head = view.head,
 			.streams = m->fd_count - apart };
@@ -265,7 +265,7 @@ static int send_exec(struct server *s, struct slot *slot, const struct control_m
 	server_make_busy(s, slot, SLOT_RUNNING);
 	r = channel_send_body(slot->channel, &record, m->fds, m->fd_count, m->body, m->size);
 	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
-			       "the execution cannot be begun")
+			       "the execution cannot be started")
 		     : 0;
 }
 
@@ -304,7 +304,7 @@ static int begin_pty(
 	slot->has_tty = true;
 	r = server_send_monitor(slot, &record);
 	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
-			       "the execution cannot be begun")
+			       "the execution cannot be started")
 		     : 0;
 }
 
@@ -379,7 +379,8 @@ int server_start_prepared(struct server *s, struct slot *slot, bool in_front, st
 	if (m->head.body != CONTROL_BODY_FD)
 		memcpy(&head, m->body, sizeof(head));
 	else if (pread(m->fds[m->fd_count - 1], &head, sizeof(head), 0) != sizeof(head))
-		r = error_set(e, ERROR_REQUEST, "session", EIO, NULL, "the request is gone");
+		r = error_set(e, ERROR_REQUEST, "session", EIO, NULL,
+			"the request cannot be read again");
 	if (r >= 0)
 		r = send_exec(s, slot, m, &head, in_front, e);
 	slot->request = NULL;

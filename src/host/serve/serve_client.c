@@ -40,7 +40,7 @@ static int place_client(struct server *s, int fd, struct error *e)
 		s->resting = false;
 		return 0;
 	}
-	return error_set(e, ERROR_LIMIT, "session", EBUSY, NULL,
+	return error_set(e, ERROR_LIMIT, "session", ERROR_OWN(EBUSY), NULL,
 		"the session serves as many clients as it can");
 }
 
@@ -62,8 +62,8 @@ void server_accept(struct server *s)
 		return;
 	}
 	int r = peer_is_own(fd) ? place_client(s, fd, &e)
-				: error_set(&e, ERROR_PEER, "session", EPERM, NULL,
-					  "the session is not this process's to use");
+				: error_set(&e, ERROR_PEER, "session", ERROR_OWN(EPERM), NULL,
+					  "the session belongs to another user");
 	if (r < 0) {
 		refuse_peer(fd, &e);
 		return;
@@ -154,7 +154,7 @@ static int explain_bad_record(int r, struct error *e)
 	}
 	return error_set(e, ERROR_REQUEST, "session", 0, NULL, "%s",
 		r == -E2BIG ? "too many descriptors came with a request"
-			    : "that is no record of the control protocol");
+			    : "this is not a record of the control protocol");
 }
 
 /* One record of one client: then the others have their turn. */

@@ -22,7 +22,7 @@ enum { PATH_ROOM = 4096, ANSWER_ROOM = 32768 };
 static int malformed(struct error *e)
 {
 	return error_set(e, ERROR_REQUEST, "session", 0, NULL,
-		"a path is absolute, shorter than 4096 bytes and ends with its NUL");
+		"a path must be absolute, shorter than 4096 bytes, and end with a NUL");
 }
 
 static int send_open(struct slot *slot, int flags, unsigned mode, const char *path, size_t size)

@@ -35,7 +35,7 @@ static struct slot *find_own(
 			slot->number)
 			return slot;
 	}
-	int r = error_set(e, ERROR_EXECUTION, "session", ESRCH, NULL,
+	int r = error_set(e, ERROR_EXECUTION, "session", ERROR_OWN(ESRCH), NULL,
 		"this client has no such execution");
 	(void)r; /* there is no slot */
 	return NULL;
@@ -134,7 +134,7 @@ static int do_stop(
 		server_ask_to_end(s, slot, SIGTERM);
 		return 0;
 	}
-	return error_set(e, ERROR_EXECUTION, "session", ESRCH, m->body,
+	return error_set(e, ERROR_EXECUTION, "session", ERROR_OWN(ESRCH), m->body,
 		"there is no such service in the session");
 }
 
@@ -213,10 +213,10 @@ int server_handle(struct server *s, unsigned client, struct control_message *m, 
 			(m->fd_count && !requests[i].has_fds))
 			return malformed(e);
 		if (s->phase != SERVER_SERVING && !requests[i].when_ending)
-			return error_set(e, ERROR_ENDING, "session", ESHUTDOWN, NULL,
+			return error_set(e, ERROR_ENDING, "session", ERROR_OWN(ESHUTDOWN), NULL,
 				"the session is ending");
 		return requests[i].handle(s, client, m, e);
 	}
 	return error_set(e, ERROR_REQUEST, "session", 0, NULL,
-		"the session knows no request of this kind");
+		"the session does not know this kind of request");
 }

@@ -155,7 +155,7 @@ struct slot *server_take_monitor(
 	if (!slot)
 		slot = new_monitor(s, view);
 	if (!slot) {
-		int r = error_set(e, ERROR_LIMIT, "session", EAGAIN, NULL,
+		int r = error_set(e, ERROR_LIMIT, "session", ERROR_OWN(EAGAIN), NULL,
 			"the session has as many executions as it can");
 
 		(void)r; /* there is no slot */

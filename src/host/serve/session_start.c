@@ -159,7 +159,7 @@ static int open_parent(struct start *s)
 	long fd = syscall(SYS_pidfd_open, (pid_t)pid, 0);
 	if (fd < 0)
 		return error_set(&s->error, ERROR_USAGE, "options", errno, flag->value,
-			"there is no such process to die with");
+			"the process of --die-with does not exist");
 	s->die_with = (int)fd;
 	return 0;
 }
@@ -178,8 +178,8 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 			s->flags, FLAG_COUNT, e);
 	if (r >= 0 && !s->p->help && s->p->argv && s->p->argv[0]) {
 		r = error_set(e, ERROR_USAGE, "options", 0, s->p->argv[0],
-			"session start takes no command");
-		error_hint(e, "carrel exec -s ID -- COMMAND runs one in the session");
+			"`carrel session start` takes no command");
+		error_hint(e, "start the session, then: carrel exec -s ID -- COMMAND");
 	}
 	if (r >= 0 && !s->p->help && s->p->policy.report.value)
 		r = prepare_report(s->p, &s->report_file, e);
@@ -196,7 +196,7 @@ static int note_in_record(struct start *s, const char *name, const char *text)
 
 	return r < 0
 		? error_set(&s->error, ERROR_SCRATCH, "session", -r, s->p->facts.session_dir,
-			  "cannot note the %s of executions", name)
+			  "cannot record the %s of executions", name)
 		: 0;
 }
 
@@ -231,7 +231,7 @@ static int note_guard(const struct start *s, struct error *e)
 		arena_free(&arena);
 	}
 	return r < 0 ? error_set(e, ERROR_SCRATCH, "session", -r, plan->facts->session_dir,
-			       "cannot note where artifacts may go")
+			       "cannot record where artifacts may go")
 		     : 0;
 }
 
@@ -275,7 +275,7 @@ static int begin_session(
 		session_id(plan->facts->session_name));
 
 	if (length >= (int)sizeof(record))
-		return error_set(e, ERROR_STATE, "session", ENAMETOOLONG,
+		return error_set(e, ERROR_STATE, "session", ERROR_OWN(ENAMETOOLONG),
 			plan->facts->state_dir, "the state directory's path is too long");
 	s->listener = state_listen(&s->state, session_id(plan->facts->session_name), record, e);
 	s->listening = s->listener >= 0;
@@ -376,7 +376,7 @@ static int supervise_in_this_process(
 {
 	struct start *s = calloc(1, sizeof(*s));
 	const struct error no_memory = {
-		.code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1, .what = "cannot begin"
+		.code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1, .what = "cannot start"
 	};
 
 	if (!s) {
@@ -434,9 +434,9 @@ static int wait_for_word(int fd, pid_t pid)
 	if (n == 1)
 		return status;
 	if (n < 0)
-		report_lost("whether the session began cannot be learnt", errno);
+		report_lost("it is not known whether the session started", errno);
 	else if (waitpid(pid, &end, 0) != pid || !WIFEXITED(end) || WEXITSTATUS(end) == 0)
-		report_lost("the session ended before it was told that it had begun", 0);
+		report_lost("the session ended before it reported that it had started", 0);
 	return STATUS_CARREL;
 }
 
@@ -456,7 +456,7 @@ static int in_background(
 	int said[2];
 
 	if (pipe2(said, O_CLOEXEC) < 0)
-		return report_errno("cannot begin", errno);
+		return report_errno("cannot start the session", errno);
 	pid_t pid = fork();
 	if (pid == 0) {
 		(void)close(said[0]);

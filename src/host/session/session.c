@@ -123,7 +123,7 @@ static int make_session(struct session *s, const struct plan *plan, struct error
 	if (r < 0)
 		return scratch_error(s, r, "cannot make the session directory", e);
 	r = make_entries(s->dir, plan);
-	return r < 0 ? scratch_error(s, r, "cannot furnish the session directory", e) : 0;
+	return r < 0 ? scratch_error(s, r, "cannot fill the session directory", e) : 0;
 }
 
 int session_create(struct session *ret, int records, const struct plan *plan, struct error *e)

@@ -64,7 +64,7 @@ static int read_options(int argc, const char *const *argv, int first, struct gc 
 			gc->base = argv[i] + 15;
 		} else {
 			int r = error_set(gc->e, ERROR_USAGE, "options", 0, argv[i],
-				"gc does not know this argument");
+				"`carrel gc` has no such argument");
 			error_hint(gc->e, "carrel gc [--dry-run] [--scratch-base DIR]");
 			return r;
 		}
