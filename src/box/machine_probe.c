@@ -43,7 +43,7 @@ _Noreturn void machine_probe_main(
 	char byte;
 	int r = prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 
-	/* The ids are mapped meanwhile: that of a process that has ended cannot be. */
+	/* The launcher maps the ids meanwhile, which it cannot do for a process that has ended. */
 	(void)close(go[1]);
 	while (read(go[0], &byte, 1) < 0 && errno == EINTR)
 		;

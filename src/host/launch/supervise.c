@@ -101,7 +101,7 @@ static int send_record(struct supervisor *v, enum channel_kind kind, int number,
 	struct channel_record record = { .kind = kind, .number = number, .flag = flag };
 	int r = channel_send(v->launch->channel, &record, NULL, 0);
 
-	/* Init has just ended: what it said before is still to be read. */
+	/* Init has just ended; its records are still to be read. */
 	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
 }
 
@@ -116,7 +116,7 @@ static int kill_all(struct supervisor *v)
 	return r < 0 ? r : set_timer(v, KILL_PATIENCE_MS);
 }
 
-/* The first request to end: the command may clean up, for as long as the grace lasts. */
+/* The first request to end: the command may clean up until the grace is over. */
 static int begin_end(struct supervisor *v, int signal, bool everything)
 {
 	v->end_requested = true;
@@ -232,7 +232,7 @@ static int handle_timer(struct supervisor *v)
 	return 0;
 }
 
-/* From here on nobody may take a mount away; what is missing already is seen at once. */
+/* From here on no mount may disappear; one that is missing already is found at once. */
 static int watch_mounts(struct supervisor *v)
 {
 	v->mounts = mountwatch_open(v->launch->init);
@@ -260,7 +260,7 @@ static int64_t deadline(const struct supervisor *v)
 	return v->started_ns + (int64_t)(ms < most_ms ? ms : most_ms) * 1000000;
 }
 
-/* Everything stands: hand over the descriptors and let the command begin. */
+/* Every wall stands: hand over the descriptors and let the command start. */
 static int start_command(struct supervisor *v, int master)
 {
 	struct channel_record record = { .kind = CHANNEL_EXEC };
@@ -328,7 +328,7 @@ static void take_outcome(struct supervisor *v, const struct channel_record *reco
 	o->system_us = record->system_us;
 	o->max_rss_kib = record->max_rss_kib;
 	o->usage_known = o->ended;
-	/* An open view would keep the mounts alive, and their end would be ours to wait for. */
+	/* An open descriptor would keep the mounts alive, and S would have to wait for their end. */
 	fd_close(&v->mounts);
 	v->phase = PHASE_OVER;
 }
@@ -389,7 +389,7 @@ static int handle_channel(struct supervisor *v)
 	if (r == -ECONNRESET)
 		r = channel_receive(v->launch->channel, &record, fds);
 	if (r == 0 || r == -ECONNRESET) {
-		/* Init is gone without a last word: killed, or out of memory. */
+		/* Init ended without a last record: it was killed, or had no memory. */
 		take_time(v);
 		v->phase = PHASE_OVER;
 		return error_set(v->e, ERROR_PROTOCOL, "supervise", 0, NULL,

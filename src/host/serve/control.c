@@ -53,7 +53,7 @@ int control_seal(const void *data, size_t size)
 	return r < 0 ? r : take_fd(&fd);
 }
 
-/* From its beginning: the offset is the sender's, too. */
+/* It is read with pread(2): the file offset is shared with the sender. */
 static ssize_t read_apart(int fd, char **ret)
 {
 	struct stat st;
@@ -143,7 +143,8 @@ int control_receive(int fd, struct control_message *ret)
 	for (unsigned i = 0; i < CONTROL_FDS_MAX; i++)
 		ret->fds[i] = -1;
 	bool reset = false;
-	/* The other side closed without reading all: that is said once, and what it sent lies behind. */
+	/* The other side closed without reading everything. The socket reports that once, and the
+	 * records that it sent come after it (unix(7)). */
 	do
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
 	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset && (reset = true))));

@@ -193,7 +193,8 @@ static int begin_serving(struct server *s)
 	return 0;
 }
 
-/* Init, or the init of a tighter view: none says anything but READY, init SCRATCH before; none may end. */
+/* Handles a record of init, or of the init of a tighter view. They send only READY, and init
+ * SCRATCH before it; none may end. */
 static int handle_init(struct server *s, unsigned view)
 {
 	struct channel_record record;
@@ -293,7 +294,7 @@ static int run_loop(struct server *s)
 	return 0;
 }
 
-/* Each execution and each client is a descriptor of ours; init took the old limit along. */
+/* Each execution and each client takes a descriptor of S; init keeps the old limit. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -333,7 +334,7 @@ static int watch_session(struct server *s)
 	return r < 0 ? fault(s, r, "the supervisor cannot confine itself") : 0;
 }
 
-/* Those who wait for the end keep their connection; everybody else sees it close. */
+/* Clients that wait for the end keep their connection; the others see it close. */
 static void leave_clients(struct server *s)
 {
 	struct serve_outcome *o = s->out;

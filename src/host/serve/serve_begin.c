@@ -1,5 +1,5 @@
 /*
- * serve_begin.c - an execution is asked for, judged against the session's policy, and begun.
+ * serve_begin.c - a request for an execution is judged against the session's policy, and started.
  *
  * Runs in: S. May not: look at a request that its sender can still change; hand a descriptor to a tool
  * that could be a way out of the session.
@@ -20,7 +20,7 @@
 #include "host/serve/server.h"
 #include "host/stdio/stdio_kind.h"
 
-/* As a `run` would: what could be a way out of the session is the client's to relay. */
+/* Checks the streams as `run` does: a client must relay what could be a way out of the session. */
 static int check_streams(const struct facts *facts, const struct control_message *m,
 	unsigned count, struct error *e)
 {
@@ -32,7 +32,8 @@ static int check_streams(const struct facts *facts, const struct control_message
 		if (!why && kind != STDIO_KIND_PIPE && kind != STDIO_KIND_HARMLESS &&
 			kind != STDIO_KIND_UNIX && kind != STDIO_KIND_TERMINAL)
 			why = "neither a pipe, nor a connected unix socket, nor a terminal";
-		/* As stdio_set_owner(): reopening by name, /dev/stdout, is all that it is for. */
+		/* As in stdio_set_owner(), the owner only matters for reopening the pipe by name
+		 * (/dev/stdout). */
 		if (!why && kind == STDIO_KIND_PIPE && facts->privileged)
 			(void)!fchown(m->fds[i], facts->kernel_uid, facts->kernel_gid);
 		if (!why)
@@ -47,7 +48,8 @@ static int check_streams(const struct facts *facts, const struct control_message
 	return 0;
 }
 
-/* A body that cannot change any more, whatever the client does with its own descriptor. */
+/* Maps a body that is sealed: the client cannot change it any more, whatever it does with its own
+ * descriptor. */
 static int map_sealed(int fd, const char **ret_data, size_t *ret_size)
 {
 	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
@@ -65,7 +67,7 @@ static int map_sealed(int fd, const char **ret_data, size_t *ret_size)
 	return 0;
 }
 
-/* What of a request must be remembered when its bytes are gone. */
+/* What must be remembered of a request when its bytes are gone. */
 struct accepted_request {
 	struct request head;
 	unsigned streams; /* how many descriptors */
@@ -135,7 +137,8 @@ static int check_request(const struct server *s, const struct request_view *v, s
 	return check_variables(policy, v, e);
 }
 
-/* The first words, for `session show`: cut between characters, what is not printable as \xNN. */
+/* Keeps the first words for `session show`, cut between characters, with unprintable bytes as
+ * \xNN. */
 static void note_command(struct slot *slot, const struct request_view *v)
 {
 	size_t used = 0;
@@ -158,7 +161,8 @@ static int check_name(const struct server *s, const struct request_view *v, stru
 
 	if (!length)
 		return 0;
-	/* A number alone would be another service's, for whoever stops one. */
+	/* `--stop` takes a name or a number, so a name that is a number could mean another
+	 * service. */
 	if (length >= sizeof(s->slots[0].name) || v->name[0] == '-' ||
 		strspn(v->name, "0123456789") == length ||
 		strspn(v->name,
@@ -229,7 +233,7 @@ static struct cgroup_limits limits_of(const struct request *head)
 	};
 }
 
-/* Where it has a group, the monitor goes into it before the command can begin. */
+/* The monitor goes into the group, where there is one, before the command can start. */
 static int enter_group(
 	struct server *s, struct slot *slot, const struct request *head, struct error *e)
 {
@@ -248,7 +252,7 @@ static int enter_group(
 		     : 0;
 }
 
-/* Hands the request and its descriptors to the monitor, which begins. */
+/* Hands the request and its descriptors to the monitor, which starts the command. */
 static int send_exec(struct server *s, struct slot *slot, const struct control_message *m,
 	const struct request *head, bool in_front, struct error *e)
 {
@@ -308,7 +312,7 @@ static int begin_pty(
 		     : 0;
 }
 
-/* What the session does not allow anyway needs no view of its own. */
+/* What the session does not allow anyway needs no tighter view. */
 static unsigned choose_view(const struct plan *plan, const struct request *head)
 {
 	unsigned view = 0;
@@ -328,7 +332,7 @@ static int begin_execution(struct server *s, struct slot *slot, struct control_m
 
 	if (head->flags & REQUEST_TTY)
 		return begin_pty(s, slot, m, e);
-	/* Which process the group is for, the monitor has not said yet. */
+	/* The monitor has not reported yet which process the group is for. */
 	slot->waits =
 		!slot->host_pid && limits_execution_needs(s->settings->limits, &requested);
 	return slot->waits ? keep_request(s, slot, m, e)

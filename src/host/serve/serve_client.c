@@ -53,8 +53,8 @@ void server_accept(struct server *s)
 	if (fd < 0) {
 		if (errno != EMFILE && errno != ENFILE && errno != ENOMEM)
 			return;
-		/* For a while, or until a client leaves: a listener that is ready all the time would be a
-		 * busy loop. */
+		/* The listener is left out for a while, or until a client leaves: while it is
+		 * ready and cannot be accepted, epoll would return at once each time. */
 		if (epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->settings->listener, NULL) == 0) {
 			s->listening = false;
 			s->listen_ns = clock_now_ns() + LISTEN_AGAIN_NS;
@@ -71,7 +71,8 @@ void server_accept(struct server *s)
 	(void)take_fd(&fd);
 }
 
-/* Its executions end with it, but for services; what it only asked about is forgotten. */
+/* The executions of the client end with it, except services; answers that it waited for are
+ * dropped. */
 static void end_executions_of(struct server *s, int index)
 {
 	for (unsigned i = 0; i < s->slot_count; i++) {
@@ -157,7 +158,7 @@ static int explain_bad_record(int r, struct error *e)
 			    : "this is not a record of the control protocol");
 }
 
-/* One record of one client: then the others have their turn. */
+/* Handles one record of one client; then the other clients have their turn. */
 void server_client_event(struct server *s, unsigned index)
 {
 	struct error e = { 0 };

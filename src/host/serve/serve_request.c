@@ -72,7 +72,7 @@ static int do_signal(
 			server_kill_slot(slot);
 		return 0;
 	}
-	/* Before it began and after it ended there is nobody to take it. */
+	/* Before it starts and after it ends there is no process to take the signal. */
 	int r = slot->state == SLOT_PTY || slot->state == SLOT_LINGERS
 		? 0
 		: server_send_monitor(slot, &record);
@@ -113,7 +113,7 @@ static int do_close(
 	return 0;
 }
 
-/* Whoever may talk to the session may stop what nobody else waits for. */
+/* Any client of the session may stop a service, since no client waits for it. */
 static int do_stop(
 	struct server *s, unsigned client, struct control_message *m, struct error *e)
 {
@@ -140,7 +140,7 @@ static int do_stop(
 
 /* --- the session ----------------------------------------------------------------------------- */
 
-/* One moment's view, whatever its length: in pages, executions would begin and end between them. */
+/* It is one snapshot, whatever its length: between pages executions would start and end. */
 static int answer_text(
 	struct server *s, unsigned client, uint64_t tag, const char *text, size_t size)
 {
