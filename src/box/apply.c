@@ -292,17 +292,17 @@ static int apply_attach(struct applier *a, const struct op *op)
 static int apply_root_pivot(struct applier *a, const struct op *op)
 {
 	int root = slot_fd(a, op->slot);
-	int r = root < 0 ? root : fchdir(root) < 0 ? -errno : 0;
 
+	if (root < 0)
+		return root;
+	if (fchdir(root) < 0)
+		return -errno;
 	/* pivot_root(2), notes: with "." for both, the old root lies on top of the new one, and is
 	 * detached. */
-	if (r >= 0)
-		r = sys_pivot_root(".", ".");
-	if (r >= 0)
-		r = umount2(".", MNT_DETACH) < 0 ? -errno : 0;
-	if (r >= 0)
-		r = chdir("/") < 0 ? -errno : 0;
-	return r;
+	int r = sys_pivot_root(".", ".");
+	if (r < 0)
+		return r;
+	return umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -errno : 0;
 }
 
 static int apply_landlock_path(struct applier *a, const struct op *op)

@@ -121,25 +121,34 @@ static int wait_for_word(const struct begin *b, struct box *ret)
 	return mprotect(b->arena, b->arena_size, PROT_READ) < 0 ? -errno : 0;
 }
 
+/* 0 with @ret as the launcher filled it in, or -errno: @ret_step failed. */
+static int prepare(const struct begin *begin, struct box *ret, int *ret_step)
+{
+	struct box_made made = { .proc = -1, .devpts = -1, .tmpfs = -1 };
+
+	*ret_step = STEP_SETUP;
+	int r = set_up(begin);
+	if (r < 0)
+		return r;
+	*ret_step = STEP_NAMESPACES;
+	r = make_namespaces(begin);
+	if (r < 0)
+		return r;
+	*ret_step = STEP_SETUP;
+	r = begin->flags ? make_ahead(&made) : 0;
+	if (r < 0)
+		return r;
+	r = wait_for_word(begin, ret);
+	ret->made = made;
+	return r;
+}
+
 _Noreturn void begin_main(const struct begin *begin)
 {
 	struct box box;
-	struct box_made made = { .proc = -1, .devpts = -1, .tmpfs = -1 };
-	int step = STEP_SETUP;
-	int r = set_up(begin);
+	int step, r = prepare(begin, &box, &step);
 
-	if (r >= 0) {
-		step = STEP_NAMESPACES;
-		r = make_namespaces(begin);
-	}
-	if (r >= 0) {
-		step = STEP_SETUP;
-		r = begin->flags ? make_ahead(&made) : 0;
-	}
-	if (r >= 0)
-		r = wait_for_word(begin, &box);
 	if (r < 0)
 		box_fail(step, r);
-	box.made = made;
 	box_init(&box);
 }

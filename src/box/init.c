@@ -28,9 +28,8 @@
 _Noreturn void box_fail(int op, int error)
 {
 	struct channel_record record = { .kind = CHANNEL_FAILED, .op = op, .errnum = -error };
-	int r = channel_send(BOX_CHANNEL, &record, NULL, 0);
-
-	(void)r; /* there is no other way to say it */
+	/* There is no other way to say it. */
+	(void)!channel_send(BOX_CHANNEL, &record, NULL, 0);
 	_exit(1);
 }
 

@@ -121,30 +121,39 @@ static int tighten(const struct command *c)
 	return r;
 }
 
+/* Returns only where a step failed: @ret_step. */
+static int become_command(struct payload *p, int *ret_step)
+{
+	sigset_t none;
+
+	*ret_step = STEP_STDIO;
+	int r = become_group(p);
+	if (r < 0)
+		return r;
+	r = place_stdio(p);
+	if (r < 0)
+		return r;
+	/* Init has reset the dispositions when it started. */
+	if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+		return -errno;
+	*ret_step = STEP_LIMITS;
+	r = tighten(p->command);
+	if (r < 0)
+		return r;
+	(void)umask(p->umask);
+	*ret_step = STEP_CWD;
+	if (chdir(p->command->cwd) < 0)
+		return -errno;
+	r = exec_searched(p);
+	*ret_step = r == -ENOENT && p->uninterpreted ? STEP_INTERPRETER : STEP_EXEC;
+	return r;
+}
+
 static int payload_main(void *arg)
 {
 	struct payload *p = arg;
-	sigset_t none;
-	int step = STEP_STDIO, r = become_group(p);
+	int step, r = become_command(p, &step);
 
-	if (r >= 0)
-		r = place_stdio(p);
-	/* Dispositions are the default ones since init began. */
-	if (sigemptyset(&none) < 0 || (r >= 0 && sigprocmask(SIG_SETMASK, &none, NULL) < 0))
-		r = -errno;
-	if (r >= 0) {
-		step = STEP_LIMITS;
-		r = tighten(p->command);
-	}
-	if (r >= 0) {
-		(void)umask(p->umask);
-		step = STEP_CWD;
-		r = chdir(p->command->cwd) < 0 ? -errno : 0;
-	}
-	if (r >= 0) {
-		r = exec_searched(p);
-		step = r == -ENOENT && p->uninterpreted ? STEP_INTERPRETER : STEP_EXEC;
-	}
 	p->ret_errno = -r;
 	p->ret_step = step;
 	_exit(127);

@@ -52,7 +52,7 @@ static int close_workspace(const struct plan *plan)
 	const struct facts *f = plan->facts;
 	int r = set_read_only(f->workspace, AT_RECURSIVE, true);
 
-	for (size_t i = 0; i < f->path_count && r >= 0; i++) {
+	for (size_t i = 0; r >= 0 && i < f->path_count; i++) {
 		const struct path_rule *rule = f->paths[i].rule;
 
 		if (rule->kind == PATH_WRITE && rule->source.layer == LAYER_DEFAULT &&

@@ -76,12 +76,11 @@ static int unknown_verb(const char *word)
 	for (size_t i = 0; i < VERB_COUNT; i++)
 		names[i] = verbs[i].name;
 	const char *nearest = text_nearest(word, names, VERB_COUNT);
-	int r = error_set(&e, ERROR_USAGE, "options", 0, word, "there is no such verb");
+	(void)error_set(&e, ERROR_USAGE, "options", 0, word, "there is no such verb");
 	if (nearest)
 		error_hint(&e, "did you mean `carrel %s`?", nearest);
 	else
 		error_hint(&e, "`carrel help` lists them");
-	(void)r; /* said here */
 	return error_report(&e);
 }
 

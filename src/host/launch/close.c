@@ -174,9 +174,8 @@ static __attribute__((noinline)) int leave_to_sweep(
 	report->teardown = REPORT_TEARDOWN_DEFERRED;
 	report->teardown_path = plan->facts->session_dir;
 	report->scratch_truncated = true;
-	int r = error_set(&line, ERROR_TEARDOWN, "close", 0, plan->facts->session_dir,
+	(void)error_set(&line, ERROR_TEARDOWN, "close", 0, plan->facts->session_dir,
 		"the scratch is large: it is removed in the background");
-	(void)r; /* told here */
 	if (!plan->policy->quiet.on)
 		(void)error_report(&line);
 	return 0;

@@ -70,10 +70,9 @@ static int begin_session(struct limits *l, const struct plan *plan, int session_
 static void begin_unlimited(struct limits *l, const struct plan *plan, int session_dir)
 {
 	struct error ignored = { 0 };
-	int r = cgroup_session_begin(
+	/* An execution with a limit is refused, and the refusal says that there is no group. */
+	(void)!cgroup_session_begin(
 		&l->session, plan->facts->session_name, session_dir, 0, CGROUP_ALL, &ignored);
-
-	(void)r; /* an execution with a limit is refused, and the refusal says that there is no group */
 }
 
 int limits_check(const struct plan *plan, struct error *e)
@@ -205,8 +204,8 @@ void limits_execution_end(struct limits *limits, struct cgroup *group)
 	if (r >= 0)
 		r = cgroup_wait_empty(group, EXECUTION_WAIT_MS);
 	if (r >= 0)
-		r = cgroup_remove(above_executions(limits)->group.dir, group);
-	(void)r; /* the end of the session tries again, and reports a failure */
+		/* The end of the session tries again, and reports a failure. */
+		(void)!cgroup_remove(above_executions(limits)->group.dir, group);
 	fd_close(&group->dir);
 }
 
@@ -243,12 +242,11 @@ static void settle_lost(struct outcome *o, bool ours, struct error *e)
 		o->wall_known = true;
 		return;
 	}
-	int r = error_set(e, ERROR_LIMIT, "launch", ERROR_OWN(ENOMEM), NULL,
+	(void)error_set(e, ERROR_LIMIT, "launch", ERROR_OWN(ENOMEM), NULL,
 		"%s %s the command started",
 		ours ? "the memory limit was reached" : "the machine ran out of memory",
 		o->started == STARTED_NO ? "before" : "as");
 
-	(void)r; /* told by the status */
 	if (ours)
 		error_hint(e,
 			"the session itself needs some hundred KiB, a shell a few MiB: give "

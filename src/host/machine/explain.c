@@ -173,19 +173,16 @@ int explain_exec(int step, int errnum, const char *name, const char *cwd, const 
 	bool live, struct error *e)
 {
 	bool missing = errnum == ENOENT || errnum == ENOTDIR;
-	int r;
 
 	if (step != STEP_EXEC && step != STEP_INTERPRETER) {
-		r = error_set(e, ERROR_APPLY, "launch", errnum, step == STEP_CWD ? cwd : NULL,
+		(void)error_set(e, ERROR_APPLY, "launch", errnum, step == STEP_CWD ? cwd : NULL,
 			"%s", step_text(step));
-		(void)r; /* the status says it */
 		return STATUS_CARREL;
 	}
-	r = error_set(e, ERROR_EXEC, "launch", errnum, *name ? name : "''",
+	(void)error_set(e, ERROR_EXEC, "launch", errnum, *name ? name : "''",
 		step == STEP_INTERPRETER ? "cannot find the command's interpreter inside"
 			: missing        ? "cannot find the command inside"
 					 : "cannot execute the command");
-	(void)r;
 	if (step == STEP_INTERPRETER)
 		error_hint(
 			e, "it is there: what its first line, or its ELF header, names is not");

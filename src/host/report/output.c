@@ -54,13 +54,12 @@ static void report_output(
 	const struct budget *b, int errnum, const char *on, const char *what, const char *hint)
 {
 	struct error e = { 0 };
-	int r = error_set(&e, ERROR_SCRATCH, "close", errnum, on ? on : b->name, "%s", what);
+	(void)error_set(&e, ERROR_SCRATCH, "close", errnum, on ? on : b->name, "%s", what);
 
 	if (!on)
 		error_below(&e, b->dir_path);
 	if (hint)
 		error_hint(&e, "%s", hint);
-	(void)r; /* said here */
 	(void)error_report(&e);
 }
 

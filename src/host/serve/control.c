@@ -191,10 +191,9 @@ void control_read_error(const struct control_message *m, struct error *ret)
 	const char *on = next_text(what, end);
 	const char *hint = next_text(on, end);
 	int errnum = m->head.number > 0 ? m->head.number : 0;
-	int r = error_set(ret, error_code_find(m->body), "session",
+	(void)error_set(ret, error_code_find(m->body), "session",
 		m->head.flag ? ERROR_OWN(errnum) : errnum, on[0] ? on : NULL, "%s", what);
 
-	(void)r; /* it is filled in, which is all that is wanted */
 	if (hint[0])
 		error_hint(ret, "%s", hint);
 }

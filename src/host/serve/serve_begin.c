@@ -178,40 +178,56 @@ static int check_name(const struct server *s, const struct request_view *v, stru
 	return 0;
 }
 
+static int malformed_execution(int r, struct error *e)
+{
+	return error_set(e, ERROR_REQUEST, "session", r == -EPROTO ? 0 : -r, NULL,
+		"the request for an execution is malformed");
+}
+
+/* The body of a request, wherever it came. */
+static int judge_body(const struct server *s, const struct control_message *m, const char *data,
+	size_t size, struct request *ret, struct slot *note, struct error *e)
+{
+	struct request_view view;
+	int r = request_read(data, size, &view);
+
+	if (r < 0)
+		return malformed_execution(r, e);
+	if (m->head.streams != 7 && !(view.head.flags & REQUEST_TTY))
+		return malformed_execution(-EPROTO, e);
+	r = check_request(s, &view, e);
+	if (r < 0)
+		return r;
+	r = check_name(s, &view, e);
+	if (r < 0)
+		return r;
+	*ret = view.head;
+	note_command(note, &view);
+	(void)snprintf(note->name, sizeof(note->name), "%s", view.name);
+	return 0;
+}
+
 static int judge_request(const struct server *s, const struct control_message *m,
 	struct accepted_request *ret, struct slot *note, struct error *e)
 {
-	struct request_view view;
-	const char *data = m->body;
-	size_t size = m->size;
+	const char *data;
+	size_t size;
 	bool apart = m->head.body == CONTROL_BODY_FD;
-	int r = 0;
+	int r;
 
 	if (m->head.streams > 7 ||
 		(unsigned)__builtin_popcount(m->head.streams) + apart != m->fd_count)
-		r = -EPROTO;
-	if (r >= 0 && apart)
+		return malformed_execution(-EPROTO, e);
+	if (apart) {
 		r = map_sealed(m->fds[m->fd_count - 1], &data, &size);
-	if (r >= 0)
-		r = request_read(data, size, &view);
-	if (r >= 0 && m->head.streams != 7 && !(view.head.flags & REQUEST_TTY))
-		r = -EPROTO;
-	if (r < 0) {
-		r = error_set(e, ERROR_REQUEST, "session", r == -EPROTO ? 0 : -r, NULL,
-			"the request for an execution is malformed");
-	} else {
-		*ret = (struct accepted_request){ .head = view.head,
-			.streams = m->fd_count - apart };
-		r = check_request(s, &view, e);
-	}
-	if (r >= 0)
-		r = check_name(s, &view, e);
-	if (r >= 0) {
-		note_command(note, &view);
-		(void)snprintf(note->name, sizeof(note->name), "%s", view.name);
-	}
-	if (apart && data != m->body)
+		if (r < 0)
+			return malformed_execution(r, e);
+		r = judge_body(s, m, data, size, &ret->head, note, e);
 		(void)munmap((void *)data, size);
+	} else {
+		r = judge_body(s, m, m->body, m->size, &ret->head, note, e);
+	}
+	ret->streams = m->fd_count - apart;
 	return r < 0 ? r : check_streams(s->plan->facts, m, ret->streams, e);
 }
 

@@ -19,9 +19,7 @@ enum { LISTEN_AGAIN_NS = 100000000 };
 static void refuse_peer(int fd, const struct error *e)
 {
 	const struct control_record none = { 0 };
-	int r = control_send_error(fd, &none, e);
-
-	(void)r; /* it is being sent away in any case */
+	(void)!control_send_error(fd, &none, e); /* it is being sent away in any case */
 }
 
 static int place_client(struct server *s, int fd, struct error *e)

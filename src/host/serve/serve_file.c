@@ -182,8 +182,8 @@ static void answer_surface(
 	if (r >= 0) {
 		server_answer(s, slot->client, &record, text, (size_t)r, NULL, 0);
 	} else {
-		r = error_set(&e, ERROR_LIMIT, "session", -r, NULL, "the answer does not fit");
-		(void)r; /* sent here */
+		(void)error_set(
+			&e, ERROR_LIMIT, "session", -r, NULL, "the answer does not fit");
 		server_refuse(s, slot->client, &request, &e);
 	}
 	free(text);

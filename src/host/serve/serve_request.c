@@ -35,9 +35,8 @@ static struct slot *find_own(
 			slot->number)
 			return slot;
 	}
-	int r = error_set(e, ERROR_EXECUTION, "session", ERROR_OWN(ESRCH), NULL,
+	(void)error_set(e, ERROR_EXECUTION, "session", ERROR_OWN(ESRCH), NULL,
 		"this client has no such execution");
-	(void)r; /* there is no slot */
 	return NULL;
 }
 

@@ -157,10 +157,9 @@ struct slot *server_take_monitor(
 	if (!slot)
 		slot = new_monitor(s, view);
 	if (!slot) {
-		int r = error_set(e, ERROR_LIMIT, "session", ERROR_OWN(EAGAIN), NULL,
+		(void)error_set(e, ERROR_LIMIT, "session", ERROR_OWN(EAGAIN), NULL,
 			"the session has as many executions as it can");
 
-		(void)r; /* there is no slot */
 		return NULL;
 	}
 	slot->client = (int)client;
@@ -197,8 +196,8 @@ void server_kill_slot(struct slot *slot)
 		return; /* it is being done: asking again gains no time */
 	slot->state = SLOT_KILLING;
 	slot->deadline_ns = in_ms(KILL_PATIENCE_MS);
-	int r = signal_monitor(slot, SIGKILL, true);
-	(void)r; /* what does not take it is dismissed at the deadline */
+	/* What does not take it is dismissed at the deadline. */
+	(void)!signal_monitor(slot, SIGKILL, true);
 }
 
 /* Those who asked for the end of a service. */
@@ -290,8 +289,7 @@ void server_ask_to_end(struct server *s, struct slot *slot, int signal)
 	/* A stopped command must run to see the signal. */
 	int r = signal_monitor(slot, signal, true);
 	if (r >= 0)
-		r = signal_monitor(slot, SIGCONT, true);
-	(void)r; /* the grace ends in any case */
+		(void)!signal_monitor(slot, SIGCONT, true); /* the grace ends in any case */
 }
 
 /* The monitor has ended. What killed it may have been meant for all processes, as kill(-1) is, and
@@ -306,10 +304,9 @@ static void lose_execution(struct server *s, struct slot *slot)
 	if (slot->state == SLOT_OPENING) {
 		struct error e = { 0 };
 		const struct control_record request = { .tag = slot->tag };
-		int r = error_set(&e, ERROR_LIMIT, "session", EIO, NULL,
+		(void)error_set(&e, ERROR_LIMIT, "session", EIO, NULL,
 			"the session cannot do this at the moment");
 
-		(void)r; /* sent below */
 		server_refuse(s, slot->client, &request, &e);
 	}
 	server_free_slot(s, slot);
@@ -485,8 +482,7 @@ void server_slot_event(struct server *s, unsigned index)
 	if (record.body < sizeof(s->path))
 		handle_record(s, slot, &record, &fds[0], s->path);
 	else
-		lose_execution(s,
-			slot); /* our own monitors neither send so much nor a malformed record */
+		lose_execution(s, slot); /* our monitors send neither so much nor a part */
 	for (int i = 0; i < CHANNEL_FDS_MAX; i++)
 		fd_close(&fds[i]);
 }

@@ -412,9 +412,8 @@ static int supervise_in_this_process(
 static void report_lost(const char *what, int errnum)
 {
 	struct error e = { 0 };
-	int r = error_set(&e, ERROR_PROTOCOL, "launch", errnum, NULL, "%s", what);
+	(void)error_set(&e, ERROR_PROTOCOL, "launch", errnum, NULL, "%s", what);
 
-	(void)r; /* told here */
 	error_report(&e);
 }
 
@@ -440,9 +439,8 @@ static int wait_for_word(int fd, pid_t pid)
 static int report_errno(const char *what, int number)
 {
 	struct error e = { 0 };
-	int r = error_set(&e, ERROR_LIMIT, "launch", number, NULL, "%s", what);
+	(void)error_set(&e, ERROR_LIMIT, "launch", number, NULL, "%s", what);
 
-	(void)r; /* told here */
 	error_report(&e);
 	return STATUS_CARREL;
 }

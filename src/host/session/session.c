@@ -101,8 +101,8 @@ static void undo(struct session *s)
 	int r = s->dir >= 0 ? remove_tree(s->base, s->name, &gone, &ignored) : 0;
 
 	if (r >= 0)
-		r = record_remove(s->records, session_id(s->name), s->record);
-	(void)r; /* the cause of the failure is what the user needs to hear; a sweep tries again */
+		/* The cause of the failure is what the user needs to hear; a sweep tries again. */
+		(void)!record_remove(s->records, session_id(s->name), s->record);
 	session_close(s);
 }
 

@@ -33,9 +33,8 @@ static void print_removed(const struct gc *gc, const char *what, const char *nam
 	char text[NAME_MAX + 64];
 	int length = snprintf(text, sizeof(text), "%s %s%s\n",
 		gc->dry_run ? "would remove" : "removed", what, name);
-	int r = fd_write_all(STDOUT_FILENO, text, (size_t)length);
-
-	(void)r; /* told as far as somebody listens */
+	/* Told as far as somebody listens. */
+	(void)!fd_write_all(STDOUT_FILENO, text, (size_t)length);
 }
 
 static void print_session(void *context, const char *name)
