@@ -29,9 +29,8 @@
 _Noreturn void box_fail(int op, int error)
 {
 	struct channel_record record = { .kind = CHANNEL_FAILED, .op = op, .errnum = -error };
-	int r = channel_send(BOX_CHANNEL, &record, NULL, 0);
-
-	(void)r; /* there is no other way to say it */
+	/* There is no other way to say it. */
+	(void)!channel_send(BOX_CHANNEL, &record, NULL, 0);
 	_exit(1);
 }
 
@@ -64,10 +63,11 @@ static int send_ready(struct monitor *k, int master)
 	return r;
 }
 
-/* STOPS_MAX: how often within that time a monitor that was stopped is set going again; then it is killed. */
+/* STOPS_MAX: how often within STOPS_SECONDS init continues a monitor that was stopped; after that
+ * init kills it. */
 enum { MONITORS_MAX = 768, STOPS_MAX = 64, STOPS_SECONDS = 60 };
 
-/* The monitors that live. What else is a child of init was left by one that was killed. */
+/* The live monitors. Any other child of init was left behind by a monitor that was killed. */
 struct monitors {
 	pid_t pids[MONITORS_MAX];
 	size_t count;
@@ -94,7 +94,8 @@ static bool has_monitor(const struct monitors *all, pid_t pid)
 	return false;
 }
 
-/* Nothing of ours stops a monitor; a tool can, and with the spare one it would hold up who comes next. */
+/* Carrel never stops a monitor, but a tool can. A stopped spare monitor would delay the next
+ * execution. */
 static void continue_monitor(struct monitors *all, pid_t pid)
 {
 	struct timespec now = { 0 };
@@ -106,12 +107,14 @@ static void continue_monitor(struct monitors *all, pid_t pid)
 		all->since = now.tv_sec;
 		all->stops = 0;
 	}
-	/* Landlock lets nobody signal the init of another view; stopped it would hold up the supervisor, too. */
+	/* Under Landlock no process can signal the init of another view (landlock(7), scopes). A
+	 * stopped one would block the supervisor as well. */
 	if (kill(pid, ++all->stops > STOPS_MAX ? SIGKILL : SIGCONT) < 0 && errno == EPERM)
 		box_fail(STEP_LOOP, -EPERM);
 }
 
-/* A monitor clears up before it ends well. A tool can kill its own, but gains no time by that. */
+/* A monitor that ends by itself has cleared up. A tool can kill its own monitor, but init then
+ * kills what it left. */
 static void reap_all(struct monitors *all)
 {
 	struct signalfd_siginfo info;
@@ -143,7 +146,7 @@ static void handle_record(struct monitor *k, struct monitors *all)
 	if (r < 0)
 		box_fail(STEP_LOOP, r);
 	if (record.kind == CHANNEL_DISMISS && record.number > 1) {
-		/* Its end may be on its way to the supervisor, and its number somebody else's. */
+		/* It may have ended, and another process may have its pid by now. */
 		if (!has_monitor(all, record.number))
 			return;
 		/* What is below it first. */
@@ -155,7 +158,7 @@ static void handle_record(struct monitor *k, struct monitors *all)
 	}
 	if (record.kind != CHANNEL_MONITOR || fds[0] < 0)
 		box_fail(STEP_LOOP, -EPROTO);
-	/* One that cannot be forked: the other end sees its channel closed. */
+	/* Where the fork fails, the supervisor sees that the channel is closed. */
 	pid_t monitor = all->count < MONITORS_MAX ? monitor_fork(k, fds[0]) : -EAGAIN;
 	if (monitor > 0) {
 		all->pids[all->count++] = monitor;
@@ -172,7 +175,8 @@ static _Noreturn void serve_monitors(struct monitor *k)
 		{ .fd = BOX_CHILDREN, .events = POLLIN },
 	};
 
-	/* The other views are no strays: where Landlock does not scope signals, one of ours would end them. */
+	/* The other views are not strays. Where Landlock does not scope signals, one view would
+	 * end the others. */
 	for (unsigned view = 0; view < VIEW_COUNT; view++)
 		if (k->box->view_inits[view] > 0)
 			all.pids[all.count++] = k->box->view_inits[view];
@@ -188,7 +192,8 @@ static _Noreturn void serve_monitors(struct monitor *k)
 	}
 }
 
-/* Without a devpts of our own: the machine's terminals are out of reach once Landlock is on. */
+/* Without a devpts of its own, init opens the terminal now: once Landlock is on, it cannot reach
+ * the machine's terminals. */
 static int open_early(struct monitor *k, int *ret_master)
 {
 	int r = sys_close_range(0, BOX_CHANNEL - 1);
@@ -204,7 +209,8 @@ _Noreturn void box_init(const struct box *box)
 	pid_t view_inits[VIEW_COUNT] = { 0 };
 	struct monitor k;
 	int op = STEP_SETUP, master = -1;
-	/* Without a pid namespace init is a monitor like others: what stems from it is all there is. */
+	/* Without a pid namespace init clears up like a monitor: its own descendants are all there
+	 * is. */
 	int r = monitor_prepare(&k, &own, !own.live && has_pid_ns(&own));
 
 	own.view_inits = view_inits;
@@ -216,7 +222,7 @@ _Noreturn void box_init(const struct box *box)
 		r = box_apply(&own, &op);
 	if (r < 0)
 		box_fail(op, r);
-	/* Slots, namespaces: nothing of the host's stays open. */
+	/* Closes slots and namespaces: no descriptor of the host stays open. */
 	if (has_pid_ns(&own))
 		r = sys_close_range(0, BOX_CHANNEL - 1);
 	if (r >= 0 && has_pid_ns(&own))

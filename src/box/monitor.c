@@ -50,7 +50,8 @@ int monitor_prepare(struct monitor *ret, const struct box *box, bool is_init)
 	return 0;
 }
 
-/* Where monitor_loop() and the payload put nothing. Takes @fd; returns the new one or -errno. */
+/* Moves @fd to a number that neither monitor_loop() nor the payload uses. Takes @fd; returns the
+ * new one or -errno. */
 static int above_streams(int fd)
 {
 	int up = fcntl(fd, F_DUPFD_CLOEXEC, BOX_CHILDREN + 1);
@@ -84,7 +85,7 @@ int monitor_open_pty(struct monitor *k, int *ret_master)
 	return 0;
 }
 
-/* Everything that the execution left. With init it is everything there is. */
+/* Ends everything that the execution left. For init that is every process there is. */
 static void clear_up(struct monitor *k)
 {
 	if (!k->is_init) {
@@ -99,7 +100,7 @@ static void clear_up(struct monitor *k)
 		;
 }
 
-/* Another execution finds what it would find in a new monitor. */
+/* Resets the monitor, so that the next execution finds it as if it were new. */
 static void forget_execution(struct monitor *k)
 {
 	k->payload = 0;
@@ -107,11 +108,13 @@ static void forget_execution(struct monitor *k)
 }
 
 /*
- * A monitor waits for the next execution; not one that has something of this one about it: a terminal, a
- * service's processes, a group. With a terminal everything else is killed and reaped first and the monitor
- * stays until the supervisor has read what the terminal still holds: as the leader of the session its end is
- * a hangup. The end of init is the end of everything, so without a terminal it leaves the clearing up to
- * the kernel.
+ * Ends an execution. The monitor then waits for the next one, unless it still has something of
+ * this one: a terminal, a service's processes, or a group.
+ * With a terminal it kills and reaps everything else first and stays until the supervisor has read
+ * what the terminal still holds: it is the session leader, and its end hangs the terminal up
+ * (termios(3), credentials(7)).
+ * Init without a terminal just ends: the kernel then kills everything in the pid namespace
+ * (pid_namespaces(7)).
  */
 static void end_execution(struct monitor *k)
 {
@@ -123,8 +126,9 @@ static void end_execution(struct monitor *k)
 		clear_up(k);
 	if (k->tty >= 0)
 		(void)close(k->tty);
-	/* All that lost its parent is init's, zombies too: without a child nothing at all is left, and the
-	 * supervisor need not wait for more. (kill(2) would look at every process of the machine.) */
+	/* Every process that loses its parent becomes init's child, zombies included. So where
+	 * wait finds no child, nothing is left at all, and the supervisor need not wait for more.
+	 * (kill(-1, 0) would look at every process of the machine.) */
 	siginfo_t child;
 	k->last.flag = k->is_init
 		? waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 &&
@@ -142,7 +146,8 @@ static void end_execution(struct monitor *k)
 	_exit(0);
 }
 
-/* @end: as waitid(2) tells it; not reaped yet, since a reaped process has no /proc entry. */
+/* @end: from waitid(2) with WNOWAIT: the payload is not reaped yet, since a reaped process has no
+ * /proc entry. */
 static void payload_ended(struct monitor *k, const siginfo_t *end)
 {
 	struct channel_record record = { .op = -1 };
@@ -156,7 +161,8 @@ static void payload_ended(struct monitor *k, const siginfo_t *end)
 		record.started = payload_started(k->payload);
 	else
 		record.started = STARTED_YES;
-	/* While the command still counts: whether it ends with its limit reached. */
+	/* The command still counts against the limit here: this tells whether it ended because the
+	 * limit was reached. */
 	if (k->box->tasks_by_rlimit)
 		record.number = -payload_probe();
 	if (wait4(k->payload, &status, 0, &usage) != k->payload)
@@ -185,7 +191,8 @@ static void payload_stopped(int signal)
 		box_fail(STEP_LOOP, r);
 }
 
-/* Reap what has ended; orphans come to init and to a monitor. False: there is no child any more. */
+/* Reaps what has ended; orphaned processes become children of init or of a monitor. Returns false
+ * where there is no child any more. */
 static bool reap_children(struct monitor *k)
 {
 	for (;;) {
@@ -228,7 +235,8 @@ static int take_front(struct monitor *k, pid_t group)
 	return ioctl(k->tty, TIOCSPGRP, &group) < 0 ? -errno : 0;
 }
 
-/* What is to be run: the plan's command, or a request in the record's body or a sealed file. */
+/* Finds what is to be run: the plan's command, or a request in the record's body or in a sealed
+ * file. */
 static int find_command(struct monitor *k, const struct channel_record *record, int body_fd)
 {
 	const struct plan *plan = k->box->plan;
@@ -264,8 +272,8 @@ static int find_command(struct monitor *k, const struct channel_record *record, 
 	return 0;
 }
 
-/* The kernel may kill this process with the command, and then nobody else could say so; and who asked for a
- * service is told that it runs, not how it ends. */
+/* The kernel may kill this process together with the command, and then nobody else could report
+ * that the command ran. The client of a service learns that it runs, not how it ends. */
 static void send_started(void)
 {
 	struct channel_record record = { .kind = CHANNEL_STARTED };
@@ -300,8 +308,9 @@ static void start_payload(
 	for (int f = 0; f < CHANNEL_FDS_MAX; f++)
 		if (fds[f] >= 0)
 			(void)close(fds[f]);
-	/* Only now: the end of a detached mount waits for a grace period of RCU, here while the command
-	 * runs already. It never was among the command's descriptors. */
+	/* It is closed only now: closing the last descriptor of a detached mount waits for a grace
+	 * period of RCU, here while the command runs already. The command never had this
+	 * descriptor. */
 	if (k->is_init)
 		(void)close(BOX_SKELETON);
 }
@@ -346,10 +355,8 @@ static void make_pty(struct monitor *k)
 	(void)close(master);
 }
 
-/*
- * A file as the command would get it: all walls hold for this process too. The answer brings the path
- * that the descriptor really has, for the one who asks what a name means in here.
- */
+/* Opens a file as the command would: all walls hold for this process too. The answer has the path
+ * that the descriptor really leads to, for a client that asks what a name means in the session. */
 static void open_file(struct monitor *k, const struct channel_record *record)
 {
 	struct channel_record answer = { .kind = CHANNEL_OPENED };
@@ -381,7 +388,8 @@ static void handle_record(struct monitor *k)
 		BOX_CHANNEL, &record, fds, body_room(k), k->is_init ? 0 : CHANNEL_BODY_MAX);
 
 	if (r == 0) {
-		/* The supervisor is gone, and the session with it; or it has no use for this monitor. */
+		/* The supervisor is gone and the session ends, or the supervisor has dismissed
+		 * this monitor. */
 		if (!k->is_init && k->payload > 0)
 			clear_up(k);
 		_exit(k->payload > 0);
@@ -427,7 +435,8 @@ _Noreturn void monitor_loop(struct monitor *k)
 		{ .fd = BOX_CHILDREN, .events = POLLIN },
 	};
 
-	/* The payload puts its streams there: what arrives must lie elsewhere. */
+	/* The payload puts its streams at 0 to 2, so no received descriptor may have these
+	 * numbers. */
 	for (int fd = 0; fd < CHANNEL_STREAMS; fd++)
 		if (dup3(BOX_CHANNEL, fd, O_CLOEXEC) < 0)
 			box_fail(STEP_STDIO, -errno);
@@ -470,13 +479,14 @@ pid_t monitor_fork(struct monitor *k, int channel)
 
 	if (pid != 0)
 		return pid < 0 ? -errno : (pid_t)pid;
-	/* Its pid, for the case that it must be ended from outside. */
+	/* Reports its pid, so that the supervisor can have it killed from outside. */
 	struct channel_record ready = { .kind = CHANNEL_READY, .number = getpid() };
 	int r = set_up(channel);
 	if (r >= 0)
 		r = channel_send(BOX_CHANNEL, &ready, NULL, 0);
-	/* Without a word: the channel may still be init's, in whose name it would end the session. That the
-	 * monitor is gone its own channel says. */
+	/* It reports nothing here: the channel may still be init's, and a record on it would end
+	 * the session. The supervisor learns that the monitor is gone from the monitor's own
+	 * channel. */
 	if (r < 0)
 		_exit(1);
 	monitor_loop(k);

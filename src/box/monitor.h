@@ -1,8 +1,8 @@
 /*
- * monitor.h - one execution: starts its command, passes signals on, says how it ended, clears up.
+ * monitor.h - one execution: starts its command, passes signals on, reports how it ended, clears up.
  *
  * Runs in: init, for the one command of a `run`; in a live session a process of its own for each
- * execution that runs, a child of init, under all walls since before it was forked. It speaks with the
+ * execution that runs, a child of init, under all walls since before it was forked. It talks to the
  * supervisor on a channel of its own, so that init has no part in an execution. When it has cleared up
  * it waits for the next one.
  */

@@ -75,7 +75,9 @@ static int classify(const struct client_session *s, const char *path, bool json,
 	if (r < 0)
 		return r;
 	r = json ? put_json(path, answer) : put_line(path, answer);
-	return r < 0 ? error_set(e, ERROR_INTERNAL, "session", -r, path, "cannot tell") : 0;
+	return r < 0
+		? error_set(e, ERROR_INTERNAL, "session", -r, path, "cannot classify the path")
+		: 0;
 }
 
 static int classify_all(

@@ -85,8 +85,8 @@ static int find_idmap(struct builder *b, uid_t uid, gid_t gid, uint16_t *ret_ind
 		(p->idmaps[i].disk_uid != uid || p->idmaps[i].disk_gid != gid))
 		i++;
 	if (i == PLAN_IDMAP_MAX) {
-		int r = error_set(b->e, ERROR_LIMIT, "plan", E2BIG, NULL,
-			"paths of more than %d different owners are to be writable",
+		int r = error_set(b->e, ERROR_LIMIT, "plan", ERROR_OWN(E2BIG), NULL,
+			"the writable paths have more than %d different owners",
 			PLAN_IDMAP_MAX);
 		error_hint(b->e, "run carrel as the owner of the files instead of root");
 		return r;
@@ -239,8 +239,8 @@ static int fail_unseated(struct builder *b, const struct node *n, const struct n
 		up->line, policy_source_setting(policy, up->line), place, sizeof(place));
 	(void)snprintf(
 		on, sizeof(on), "%s (%s)", scratch ? facts->scratch_base : n->path, place);
-	int r = error_set(b->e, ERROR_PATH, "plan", ENOENT, on,
-		"what is bound here or above has nothing to mount this on");
+	int r = error_set(b->e, ERROR_PATH, "plan", ERROR_OWN(ENOENT), on,
+		"the source of the bind here or above has nothing to mount this on");
 	if (scratch)
 		error_hint(b->e,
 			"the scratch is made here: choose another destination, or another base with "
@@ -257,10 +257,9 @@ int emit_mount_point(struct builder *b, const struct node *n, const struct node 
 	if (up->shows_host) {
 		if (n->exists)
 			return is_unseated(b, n, up) ? fail_unseated(b, n, up) : 0;
-		int r = error_set(b->e, ERROR_PATH, "plan", ENOENT, n->path,
-			"there is nothing to mount on, and no placeholder is made on the host");
-		error_hint(
-			b->e, "choose a destination that exists, or one below a `tmpfs` line");
+		int r = error_set(b->e, ERROR_PATH, "plan", ERROR_OWN(ENOENT), n->path,
+			"the destination does not exist, and no placeholder is made on the host");
+		error_hint(b->e, "name a destination that exists, or one below a `tmpfs` line");
 		return r;
 	}
 	return emit_way(b, n, up, n->is_dir ? OP_MKDIR : OP_MKFILE);

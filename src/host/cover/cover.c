@@ -44,14 +44,14 @@ static int watch(const struct cover *c, int fd, uint32_t events, uint64_t event)
 }
 
 int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
-	struct newpath_watch *appear, int epoll, uint64_t event)
+	struct newpath_watch *newpath, int epoll, uint64_t event)
 {
 	*c = COVER_NONE;
 	c->plan = plan;
 	c->init = init;
 	c->epoll = epoll;
 	c->event = event;
-	c->appear = appear;
+	c->newpath = newpath;
 	c->mounts = mountwatch_open(init);
 	return c->mounts < 0 ? c->mounts : watch(c, c->mounts, EPOLLPRI, event);
 }
@@ -209,7 +209,7 @@ static int look_after_place(struct cover *c, const char *path)
 	if (hidden)
 		r = watch_for_return(c, path);
 	else if (kept)
-		r = newpath_watch_add(c->appear, kept);
+		r = newpath_watch_add(c->newpath, kept);
 	/* Between the look at it and the watch. */
 	if (hidden && r == 0 && lstat(path, &st) == 0)
 		c->again = true;

@@ -80,7 +80,7 @@ struct cover {
 	int socket;
 	int gone; /* inotify: the directories of hidden things that are gone; -1: none */
 	bool pending, again;
-	struct newpath_watch *appear; /* the caller's */
+	struct newpath_watch *newpath; /* the caller's */
 	uint32_t holders_told;
 };
 
@@ -88,12 +88,12 @@ struct cover {
 
 /*
  * cover_watch - from now on nobody may uncover anything; what is bare already is seen at once. In @epoll events will
- * have @event and @event + 1 as their data, and call for cover_event(). @appear: begun; learns of protected paths that are
+ * have @event and @event + 1 as their data, and call for cover_event(). @newpath: begun; learns of protected paths that are
  * gone. 0; -ENOENT: the machine's /proc hides
  * init, and nothing can be seen; or -errno.
  */
 MUST_CHECK int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
-	struct newpath_watch *appear, int epoll, uint64_t event);
+	struct newpath_watch *newpath, int epoll, uint64_t event);
 
 /*
  * cover_begin - start the coverer; the second time, or where nothing can be seen, nothing. @box: what an idle process gives back (box/rest.h). @view: the mount namespaces

@@ -131,7 +131,7 @@ bool mountwatch_lost(int fd, const struct plan *plan, struct error *e)
 	const char *missing = NULL;
 	int r = find_missing(fd, plan, &missing);
 
-	/* EINVAL: init is gone, and its last record tells more. */
+	/* EINVAL: init has ended; its last record says more. */
 	if (r == -EINVAL || (r >= 0 && !missing))
 		return false;
 	if (r < 0) {

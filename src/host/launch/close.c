@@ -25,7 +25,7 @@
 
 enum {
 	REVIEW_MS =
-		500, /* of the second that a time-out leaves; an ordinary one takes 2 to 20 */
+		500, /* the share of the second after a time-out; usually it takes 2 to 20 ms */
 	REMOVAL_MS = 200, /* of what is left, for the removal */
 	LONG_MS = 8000,   /* the review gives up before that by itself */
 };
@@ -62,7 +62,8 @@ int close_quarantine(const struct plan *plan, const struct cover *cover,
 		.begun = facts->begun,
 		.absents = plan->absents,
 		.absent_count = plan->absent_count,
-		/* Where the session was ended because a replacement was seen, it is the host's. */
+		/* Where the session was ended because the host replaced a protected file, the
+		 * replacement belongs to the host and stays. */
 		.kept = kept,
 		.kept_count = breached || told < 0 ? 0 : plan->kept_count,
 		.git_rules = facts->git_rules,
@@ -76,7 +77,7 @@ int close_quarantine(const struct plan *plan, const struct cover *cover,
 
 	if (cover_report(cover, arena, report) < 0 || told < 0)
 		r = r < 0 ? r : error_no_memory(e, "close");
-	/* With `quiet` as well: what was moved is the user's. */
+	/* It is reported with `quiet` as well: what was moved belongs to the user. */
 	newpath_report(report->quarantined, report->quarantined_count);
 	if (newpath_watch_report(
 		    watch, arena, &report->quarantined, &report->quarantined_count) < 0 &&
@@ -86,7 +87,7 @@ int close_quarantine(const struct plan *plan, const struct cover *cover,
 	return r;
 }
 
-/* What the scratch at @name in @dir holds, on top of what is counted already. */
+/* Counts what the scratch at @name in @dir holds, on top of what is counted already. */
 static void count_scratch(int dir, const char *name, struct report *report)
 {
 	struct census held;
@@ -100,7 +101,8 @@ static void count_scratch(int dir, const char *name, struct report *report)
 	report->scratch_truncated |= held.truncated;
 }
 
-/* A scratch that is memory is kept as a copy on disk, where it would have been without scratch-size. */
+/* A scratch in memory is kept as a copy on disk, at the place where it would be without
+ * scratch-size. */
 static int save_memory(const struct plan *plan, const struct session *session, struct error *e)
 {
 	const char *path = plan->facts->scratch_dir;
@@ -147,7 +149,8 @@ static int keep_directory(const struct plan *plan, struct session *session, bool
 	return r;
 }
 
-/* What tools left, and nothing of what lies beside it: outputs, an overlay's layers, notes. */
+/* Only what tools left is counted, and not what lies beside it: outputs, an overlay's layers,
+ * notes. */
 static void count_removed(
 	const struct session *session, int64_t deadline_ns, struct report *report)
 {
@@ -162,11 +165,12 @@ static void count_removed(
 	int r = remove_tree_with(session->dir, "scratch", &options, &gone, NULL);
 	report->scratch_files = gone.files;
 	report->scratch_bytes = gone.bytes;
-	/* What stays is met once more, and told, when the whole directory is removed. */
+	/* What cannot be removed here fails again, and is reported, when the whole directory is
+	 * removed. */
 	report->scratch_truncated = r < 0;
 }
 
-/* The time is over. Nothing was promised of when the scratch goes, but of when the run ends. */
+/* The time is over. The caller was promised when the run ends, not when the scratch is gone. */
 static __attribute__((noinline)) int leave_to_sweep(
 	const struct plan *plan, struct report *report)
 {
@@ -175,9 +179,8 @@ static __attribute__((noinline)) int leave_to_sweep(
 	report->teardown = REPORT_TEARDOWN_DEFERRED;
 	report->teardown_path = plan->facts->session_dir;
 	report->scratch_truncated = true;
-	int r = error_set(&line, ERROR_TEARDOWN, "close", 0, plan->facts->session_dir,
+	(void)error_set(&line, ERROR_TEARDOWN, "close", 0, plan->facts->session_dir,
 		"the scratch is large: it is removed in the background");
-	(void)r; /* told here */
 	if (!plan->policy->quiet.on)
 		(void)error_report(&line);
 	return 0;

@@ -57,7 +57,7 @@ static int send_record(struct supervisor *v, enum channel_kind kind, int number,
 	struct channel_record record = { .kind = kind, .number = number, .flag = flag };
 	int r = channel_send(v->launch->channel, &record, NULL, 0);
 
-	/* Init has just ended: what it said before is still to be read. */
+	/* Init has just ended; its records are still to be read. */
 	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
 }
 
@@ -72,7 +72,7 @@ static int kill_all(struct supervisor *v)
 	return r < 0 ? r : supervisor_set_timer(v, KILL_PATIENCE_MS);
 }
 
-/* The first request to end: the command may clean up, for as long as the grace lasts. */
+/* The first request to end: the command may clean up until the grace is over. */
 static int begin_end(struct supervisor *v, int signal, bool everything)
 {
 	v->end_requested = true;

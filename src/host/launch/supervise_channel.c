@@ -12,7 +12,7 @@
 
 enum { CLOSE_MS = 700 }; /* after time-out and grace, for review, quarantine and removal */
 
-/* From here on nobody may take a mount away; what is missing already is seen at once. */
+/* From here on no mount may disappear; one that is missing already is found at once. */
 static int watch_mounts(struct supervisor *v)
 {
 	int r = cover_watch(&v->out->cover, v->plan, v->launch->init, &v->out->watch, v->epoll,
@@ -41,7 +41,7 @@ static int64_t deadline(const struct supervisor *v)
 	return v->started_ns + (int64_t)(ms < most_ms ? ms : most_ms) * 1000000;
 }
 
-/* Everything stands: hand over the descriptors and let the command begin. */
+/* Every wall stands: hand over the descriptors and let the command start. */
 static int start_command(struct supervisor *v, int master)
 {
 	struct channel_record record = { .kind = CHANNEL_EXEC };
@@ -114,7 +114,7 @@ static void take_outcome(struct supervisor *v, const struct channel_record *reco
 	o->system_us = record->system_us;
 	o->max_rss_kib = record->max_rss_kib;
 	o->usage_known = o->ended;
-	/* An open view would keep the mounts alive, and their end would be ours to wait for. */
+	/* An open descriptor would keep the mounts alive, and S would have to wait for their end. */
 	if (!v->out->breached && cover_finish(&v->out->cover, v->e) < 0)
 		v->out->breached = true;
 	cover_end(&v->out->cover);
@@ -180,11 +180,11 @@ int supervisor_record(struct supervisor *v)
 	if (r == -ECONNRESET)
 		r = channel_receive(v->launch->channel, &record, fds);
 	if (r == 0 || r == -ECONNRESET) {
-		/* Init is gone without a last word: killed, or out of memory. */
+		/* Init ended without a last record: it was killed, or had no memory. */
 		take_time(v);
 		v->phase = PHASE_OVER;
 		return error_set(v->e, ERROR_PROTOCOL, "supervise", 0, NULL,
-			"init ended without saying how the command did");
+			"init ended before it reported how the command ended");
 	}
 	if (r > 0)
 		r = handle_record(v, &record, &fds[0]);

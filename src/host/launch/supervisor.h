@@ -43,7 +43,7 @@ struct supervisor {
 	int epoll, timer;
 	bool settled; /* confined, with a coverer */
 	enum phase phase;
-	bool asked; /* to end: by a signal, a limit or a fault */
+	bool end_requested; /* by a signal, a limit or a fault */
 	int64_t started_ns;
 	struct outcome *out;
 	void (*at_start)(void *context);

@@ -202,7 +202,8 @@ static int begin_serving(struct server *s)
 	return confine(s);
 }
 
-/* Init, or the init of a tighter view: none says anything but READY, init SCRATCH before; none may end. */
+/* Handles a record of init, or of the init of a tighter view. They send only READY, and init
+ * SCRATCH before it; none may end. */
 static int handle_init(struct server *s, unsigned view)
 {
 	struct channel_record record;
@@ -232,8 +233,8 @@ static int handle_init(struct server *s, unsigned view)
 		s->out->errnum = record.errnum;
 		return explain_op(s->plan, record.op, record.errnum, true, s->e);
 	}
-	return error_set(s->e, ERROR_PROTOCOL, "supervise", 0, NULL,
-		"init ended before the session did");
+	return error_set(
+		s->e, ERROR_PROTOCOL, "supervise", 0, NULL, "init ended before the session");
 }
 
 /* --- the loop -------------------------------------------------------------------------------- */
@@ -304,7 +305,7 @@ static int run_loop(struct server *s)
 	return 0;
 }
 
-/* Each execution and each client is a descriptor of ours; init took the old limit along. */
+/* Each execution and each client takes a descriptor of S; init keeps the old limit. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -342,7 +343,7 @@ static int watch_session(struct server *s)
 	return 0;
 }
 
-/* Those who wait for the end keep their connection; everybody else sees it close. */
+/* Clients that wait for the end keep their connection; the others see it close. */
 static void leave_clients(struct server *s)
 {
 	struct serve_outcome *o = s->out;
