@@ -109,6 +109,11 @@ void error_hint(struct error *e, const char *format, ...)
 	va_end(args);
 }
 
+int error_cause(const struct error *e)
+{
+	return e->own ? ERROR_OWN(e->errnum) : e->errnum;
+}
+
 const char *error_why(const struct error *e)
 {
 	return e->errnum && !e->own ? strerror(e->errnum) : NULL;

@@ -88,6 +88,9 @@ void error_hint(struct error *e, const char *format, ...) __attribute__((format(
 /* error_below - `on`, if there is one, is relative to the directory @dir: make it whole. */
 void error_below(struct error *e, const char *dir);
 
+/* error_cause - the errnum of @e, as error_set() takes it for another error with the same cause. */
+int error_cause(const struct error *e);
+
 /* error_why - the errno in words, NULL where there is none or `what` names the cause already. */
 const char *error_why(const struct error *e);
 

@@ -39,14 +39,14 @@ static bool has_pid_ns(const struct box *box)
 	return box->plan->clone_flags != 0;
 }
 
-static int send_ready(struct monitor *k, int master)
+static int send_ready(struct monitor *m, int master)
 {
 	struct channel_record record = { .kind = CHANNEL_READY };
 	int fds[2], r = 0;
 	unsigned count = 0;
 
-	if (k->box->want_pty && master < 0)
-		r = monitor_open_pty(k, &master);
+	if (m->box->want_pty && master < 0)
+		r = monitor_open_pty(m, &master);
 	if (r < 0)
 		return r;
 	/* From outside nobody may open it any more: init is not dumpable (namespaces(7), ptrace(2)). */
@@ -135,7 +135,7 @@ static void reap_all(struct monitors *all)
 		box_fail(STEP_LOOP, r);
 }
 
-static void handle_record(struct monitor *k, struct monitors *all)
+static void handle_record(struct monitor *m, struct monitors *all)
 {
 	struct channel_record record;
 	int fds[CHANNEL_FDS_MAX];
@@ -159,7 +159,7 @@ static void handle_record(struct monitor *k, struct monitors *all)
 	if (record.kind != CHANNEL_MONITOR || fds[0] < 0)
 		box_fail(STEP_LOOP, -EPROTO);
 	/* Where the fork fails, the supervisor sees that the channel is closed. */
-	pid_t monitor = all->count < MONITORS_MAX ? monitor_fork(k, fds[0]) : -EAGAIN;
+	pid_t monitor = all->count < MONITORS_MAX ? monitor_fork(m, fds[0]) : -EAGAIN;
 	if (monitor > 0) {
 		all->pids[all->count++] = monitor;
 		all->stops = 0;
@@ -167,7 +167,7 @@ static void handle_record(struct monitor *k, struct monitors *all)
 	(void)close(fds[0]);
 }
 
-static _Noreturn void serve_monitors(struct monitor *k)
+static _Noreturn void serve_monitors(struct monitor *m)
 {
 	struct monitors all = { .count = 0 };
 	struct pollfd events[] = {
@@ -178,45 +178,45 @@ static _Noreturn void serve_monitors(struct monitor *k)
 	/* The other views are not strays. Where Landlock does not scope signals, one view would
 	 * end the others. */
 	for (unsigned view = 0; view < VIEW_COUNT; view++)
-		if (k->box->view_inits[view] > 0)
-			all.pids[all.count++] = k->box->view_inits[view];
+		if (m->box->view_inits[view] > 0)
+			all.pids[all.count++] = m->box->view_inits[view];
 	for (;;) {
-		int r = rest_poll(k->box, events, 2);
+		int r = rest_poll(m->box, events, 2);
 
 		if (r < 0)
 			box_fail(STEP_LOOP, r);
 		if (events[1].revents)
 			reap_all(&all);
 		if (events[0].revents)
-			handle_record(k, &all);
+			handle_record(m, &all);
 	}
 }
 
 /* Without a devpts of its own, init opens the terminal now: once Landlock is on, it cannot reach
  * the machine's terminals. */
-static int open_early(struct monitor *k, int *ret_master)
+static int open_early(struct monitor *m, int *ret_master)
 {
 	int r = sys_close_range(0, BOX_CHANNEL - 1);
 
 	if (r >= 0)
 		r = sys_close_range(BOX_SKELETON + 1, ~0U);
-	return r < 0 || !k->box->want_pty ? r : monitor_open_pty(k, ret_master);
+	return r < 0 || !m->box->want_pty ? r : monitor_open_pty(m, ret_master);
 }
 
 _Noreturn void box_init(const struct box *box)
 {
 	struct box own = *box;
 	pid_t view_inits[VIEW_COUNT] = { 0 };
-	struct monitor k;
+	struct monitor m;
 	int op = STEP_SETUP, master = -1;
 	/* Without a pid namespace init clears up like a monitor: its own descendants are all there
 	 * is. */
-	int r = monitor_prepare(&k, &own, !own.live && has_pid_ns(&own));
+	int r = monitor_prepare(&m, &own, !own.live && has_pid_ns(&own));
 
 	own.view_inits = view_inits;
 	if (r >= 0 && !has_pid_ns(&own)) {
 		op = STEP_PTY;
-		r = open_early(&k, &master);
+		r = open_early(&m, &master);
 	}
 	if (r >= 0)
 		r = box_apply(&own, &op);
@@ -229,10 +229,10 @@ _Noreturn void box_init(const struct box *box)
 		r = sys_close_range(own.live ? BOX_SKELETON : BOX_SKELETON + 1, ~0U);
 	if (r < 0)
 		box_fail(STEP_SETUP, r);
-	r = send_ready(&k, master);
+	r = send_ready(&m, master);
 	if (r < 0)
 		box_fail(STEP_PTY, r);
 	if (own.live)
-		serve_monitors(&k);
-	monitor_loop(&k);
+		serve_monitors(&m);
+	monitor_loop(&m);
 }

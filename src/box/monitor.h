@@ -33,13 +33,13 @@ __attribute__((warn_unused_result)) int monitor_prepare(
 	struct monitor *ret, const struct box *box, bool is_init);
 
 /* monitor_open_pty - make the execution's terminal; the caller leads a session. 0 or -errno. */
-__attribute__((warn_unused_result)) int monitor_open_pty(struct monitor *k, int *ret_master);
+__attribute__((warn_unused_result)) int monitor_open_pty(struct monitor *m, int *ret_master);
 
 /* monitor_loop - records on BOX_CHANNEL, children on BOX_CHILDREN, until the execution is over. */
-_Noreturn void monitor_loop(struct monitor *k);
+_Noreturn void monitor_loop(struct monitor *m);
 
 /*
- * monitor_fork - a monitor as a child of init. @channel: its end; @k: from monitor_prepare().
+ * monitor_fork - a monitor as a child of init. @channel: its end; @m: from monitor_prepare().
  * Returns its pid or -errno.
  */
-__attribute__((warn_unused_result)) pid_t monitor_fork(struct monitor *k, int channel);
+__attribute__((warn_unused_result)) pid_t monitor_fork(struct monitor *m, int channel);

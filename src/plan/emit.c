@@ -31,7 +31,7 @@ int emit_op(struct builder *b, struct op op)
 
 /*
  * Where nobody but us has put a link on the way, a place is named by the mount it is on: what lies
- * right in that mount's root, or in directories that are skeleton.
+ * right in that mount's root, or in directories of the skeleton.
  */
 static const char *name_on_mount(const struct node *on, const struct node *up, const char *path)
 {
@@ -166,7 +166,7 @@ int emit_entry(struct builder *b, const char *path, bool is_file)
 	return 0;
 }
 
-/* One directory, file or link in a furnished place; a directory that is there already is fine. */
+/* One directory, file or link in a place that carrel fills; a directory that is there already is fine. */
 int emit_make(struct builder *b, const struct node *place, enum op_kind kind,
 	const char *relative, const char *target, const struct node *n)
 {
@@ -195,7 +195,7 @@ int emit_make(struct builder *b, const struct node *place, enum op_kind kind,
 			.source = n->line });
 }
 
-/* The directories on the way to node @n in a furnished place, and at their end the @kind. */
+/* The directories on the way to node @n in a place that carrel fills, and at their end the @kind. */
 int emit_way(struct builder *b, const struct node *n, const struct node *up, enum op_kind kind)
 {
 	const char *rest = path_below(up->path, n->path);
@@ -265,7 +265,7 @@ int emit_mount_point(struct builder *b, const struct node *n, const struct node 
 	return emit_way(b, n, up, n->is_dir ? OP_MKDIR : OP_MKFILE);
 }
 
-/* Show a directory or file of a furnished slot at the node's place. */
+/* Show a directory or file of a slot that carrel filled at the node's place. */
 int emit_pick(struct builder *b, struct node *n, uint16_t from, const char *path)
 {
 	uint16_t slot = PLAN_NO_SLOT;

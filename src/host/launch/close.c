@@ -118,7 +118,7 @@ static int save_memory(const struct plan *plan, const struct session *session, s
 		session->memory, to, plan->policy->scratch_size.value, path, &saved, &why);
 	if (r >= 0)
 		return 0;
-	r = error_set(e, ERROR_SCRATCH, "close", why.errnum, why.on, "%s", why.what);
+	r = error_set(e, ERROR_SCRATCH, "close", error_cause(&why), why.on, "%s", why.what);
 	error_hint(e, "the scratch was memory; what could be copied of it is in %s", path);
 	return r;
 }

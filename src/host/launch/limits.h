@@ -78,7 +78,7 @@ bool limits_execution_read(
  */
 void limits_execution_end(struct limits *limits, struct cgroup *group);
 
-/* limits_fill_launch - what init must know about them; before launch_init(). */
+/* limits_fill_launch - set what init must know about them in @l; before launch_init(). */
 void limits_fill_launch(const struct limits *limits, struct launch *l);
 
 /* limits_enter - put init in, before launch_session(): it has no child then. 0 or -errno with @e. */

@@ -206,7 +206,7 @@ static int read_error(const struct request *r, size_t size)
 			!said.what[sizeof(said.what) - 1] && !said.on[sizeof(said.on) - 1] &&
 			!said.hint[sizeof(said.hint) - 1];
 		if (is_text && said.code != ERROR_NONE) {
-			int result = error_set(r->e, said.code, said.stage, said.errnum,
+			int result = error_set(r->e, said.code, said.stage, error_cause(&said),
 				said.on, "%s", said.what);
 			if (said.hint[0])
 				error_hint(r->e, "%s", said.hint);

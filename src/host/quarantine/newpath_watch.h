@@ -1,5 +1,5 @@
 /*
- * newpath_watch.h - what appears at a protected path that was absent is taken away while the session lives.
+ * newpath_watch.h - new protected paths are moved away while the session lives.
  *
  * Runs in: S, of `carrel run` and of live sessions alike, in its one thread, while hostile tools race with it.
  * May not: read or change what it moves, wait for anybody, do more in one step than is bounded by the number of

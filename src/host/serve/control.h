@@ -43,7 +43,8 @@ enum control_kind {
 	CONTROL_TEXT,   /* body: what was asked for: JSON, or for people */
 	CONTROL_OPENED, /* descriptor; body: its path as the session sees it */
 	CONTROL_DONE,   /* body: what there is to say, for people; may be empty */
-	CONTROL_ERROR, /* number: errno or 0; body: code, message, on what, hint; each with its NUL */
+	CONTROL_ERROR, /* number: errno or 0; flag 1: the message names the cause already; body: code,
+			 * message, on what, hint; each with its NUL */
 };
 
 /* Which limit ended a command. The numbers are those of the report's words. */
