@@ -50,7 +50,7 @@ static int send_ready(struct monitor *m, int master)
 	if (r < 0)
 		return r;
 	/* From outside nobody may open it any more: init is not dumpable (namespaces(7), ptrace(2)). */
-	int view = has_pid_ns(k->box) ? open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC) : -1;
+	int view = has_pid_ns(m->box) ? open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC) : -1;
 	if (view >= 0) {
 		record.flag = 1;
 		fds[count++] = view;
