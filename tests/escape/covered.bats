@@ -193,7 +193,7 @@ hammered() {
 
 @test "what was opened for writing while it was bare is of no use" {
 	need python3
-	timeout -s KILL 60 python3 "$T/bin/hammer.py" write "$WS/.git/config" "$T/control" "$T/never" || true &
+	timeout -s KILL 60 python3 "$T/bin/hammer.py" write "$WS/.git/config" "$T/control" "$T/never" control || true &
 	wait_for test -s "$T/control"
 	kill_left
 	git -C "$WS" config --file "$WS/.git/config" user.name u
@@ -221,12 +221,12 @@ hammered() {
 		[t.join() for t in threads]
 		print("all went on")
 	END
-	beside sh -c 'sleep 1000 & kill -STOP $!; python3 threads.py && grep State: /proc/$!/status; kill -KILL $!'
+	beside sh -c 'sleep 1000 & kill -STOP $!; python3 threads.py && until grep -q "State:.T" /proc/$!/status; do sleep 0.02; done; echo stopped; kill -KILL $!'
 	for i in {1..50}; do
 		replace "$WS/.git/config" "# $i"
 	done
 	stops 0
-	assert_matches "$(<"$T/out")" 'all went on.*State:.T'
+	assert_matches "$(<"$T/out")" 'all went on.*stopped'
 	[[ $(jq -c '[.breaches, .error]' "$REPORT") == '[[],null]' ]] || fail "$(<"$REPORT")"
 }
 

@@ -1,14 +1,16 @@
 /*
  * cover.c - see cover.h.
  *
- * Runs in: S.
+ * Runs in: S, and the seed.
  */
 #include "host/cover/cover.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,12 +26,13 @@
 #include "base/clock.h"
 #include "base/error_report.h"
 #include "base/fd.h"
+#include "base/parent.h"
 #include "host/cover/coverer.h"
 #include "host/cover/mountwatch.h"
 #include "host/report/verbose.h"
 #include "plan/tree_node.h"
 
-enum { WAIT_MS = 200, FINISH_MS = COVER_MOST_MS + 1000 };
+enum { STACK_SIZE = 64 * 1024, WAIT_MS = 200, FINISH_MS = COVER_MOST_MS + 1000 };
 
 static size_t board_size(const struct plan *plan)
 {
@@ -43,10 +46,72 @@ static int watch(const struct cover *c, int fd, uint32_t events, uint64_t event)
 	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
+/* --- the seed ---------------------------------------------------------------------------------- */
+
+/*
+ * What S may do no more when it is confined this may: become the coverer. It shares the memory and the descriptors of S, so that
+ * it costs some microseconds and no memory to speak of; it touches none of it until S waits for its end.
+ */
+static int seed_main(void *context)
+{
+	struct cover *c = context;
+
+	if (parent_die_with(c->self, SIGKILL) < 0)
+		_exit(1);
+	while (!atomic_load(&c->wanted))
+		(void)syscall(SYS_futex, &c->wanted, FUTEX_WAIT, 0, NULL);
+	/* A child of S, without an exit signal: that would look as if init had ended. */
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT, NULL, NULL, NULL, NULL);
+	if (pid == 0)
+		coverer_main(&c->task, c->self, c->task_socket, c->task_view);
+	c->coverer = pid > 0 ? pid : 0;
+	_exit(0);
+}
+
+void cover_prepare(struct cover *c)
+{
+	*c = COVER_NONE;
+	c->self = getpid();
+	c->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+	if (c->stack == MAP_FAILED)
+		c->stack = NULL;
+	if (c->stack)
+		c->seed = clone(seed_main, c->stack + STACK_SIZE, CLONE_VM | CLONE_FILES, c);
+	if (c->seed < 0)
+		c->seed = 0;
+}
+
+static void reap(pid_t *pid)
+{
+	while (*pid > 0 && waitpid(*pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	*pid = 0;
+}
+
+static void end_coverer(struct cover *c)
+{
+	if (c->coverer > 0)
+		(void)kill(c->coverer, SIGKILL); /* not reaped yet: the pid is still its own */
+	reap(&c->coverer);
+	fd_close(&c->socket);
+}
+
+static void end_seed(struct cover *c)
+{
+	if (c->seed > 0)
+		(void)kill(c->seed, SIGKILL);
+	reap(&c->seed);
+	if (c->stack)
+		(void)munmap(c->stack, STACK_SIZE);
+	c->stack = NULL;
+}
+
+/* --- watching ---------------------------------------------------------------------------------- */
+
 int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
 	struct newpath_watch *newpath, int epoll, uint64_t event)
 {
-	*c = COVER_NONE;
 	c->plan = plan;
 	c->init = init;
 	c->epoll = epoll;
@@ -58,26 +123,24 @@ int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
 
 static int start_coverer(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
 {
-	struct cover_task task = { .plan = c->plan, .box = box, .init = c->init };
-	const pid_t parent = getpid();
 	int pair[2];
 	autofd int proc = fd_open_at(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY, 0);
 
-	if (proc < 0 || view[0] < 0)
+	if (proc < 0 || view[0] < 0 || c->seed <= 0)
 		return -ENOENT;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	task.proc = proc;
-	task.board = c->board;
-	/* No exit signal: it would look to S as if init had ended. */
-	pid_t pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
-	if (pid == 0)
-		coverer_main(&task, parent, pair[1], view);
-	int r = pid < 0 ? -errno : watch(c, pair[0], EPOLLIN, c->event + 1);
+	c->task = (struct cover_task){
+		.plan = c->plan, .box = box, .init = c->init, .proc = proc, .board = c->board
+	};
+	c->task_socket = pair[1];
+	c->task_view = view;
+	atomic_store(&c->wanted, 1);
+	(void)syscall(SYS_futex, &c->wanted, FUTEX_WAKE, 1);
+	reap(&c->seed);
 	(void)close(pair[1]);
 	c->socket = pair[0];
-	c->coverer = pid > 0 ? pid : 0;
-	return r;
+	return c->coverer > 0 ? watch(c, c->socket, EPOLLIN, c->event + 1) : -EAGAIN;
 }
 
 void cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
@@ -89,14 +152,13 @@ void cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COU
 	if (board == MAP_FAILED)
 		return;
 	c->board = board;
-	if (start_coverer(c, box, view) < 0) {
-		int mounts = take_fd(&c->mounts);
-
-		cover_end(c);
-		(void)munmap(board, board_size(c->plan));
-		c->board = NULL;
-		c->mounts = mounts;
-	}
+	int r = start_coverer(c, box, view);
+	end_seed(c);
+	if (r >= 0)
+		return;
+	end_coverer(c);
+	(void)munmap(board, board_size(c->plan));
+	c->board = NULL;
 }
 
 /*
@@ -319,13 +381,8 @@ void cover_end(struct cover *c)
 {
 	fd_close(&c->mounts);
 	fd_close(&c->gone);
-	if (c->coverer > 0) {
-		(void)kill(c->coverer, SIGKILL); /* not reaped yet: the pid is still its own */
-		while (waitpid(c->coverer, NULL, __WALL) < 0 && errno == EINTR)
-			;
-	}
-	c->coverer = 0;
-	fd_close(&c->socket);
+	end_coverer(c);
+	end_seed(c);
 }
 
 /* --- for the end ------------------------------------------------------------------------------- */

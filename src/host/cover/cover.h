@@ -5,19 +5,21 @@
  * (vfs_rename() and vfs_unlink(), detach_mounts()): git writes `.git/config` by a rename, useradd(8) `/etc/shadow`,
  * and then the one is writable inside and the other can be read. Nothing can prevent that from below.
  *
- * Runs in: S, and in the coverer, a child of S outside of the session that S begins before it gives up the right to
- * (confine_self.h). The coverer waits under a filter of its own (policy/coverer.policy). For each event it
- * starts a child that goes into the session's namespaces, does the work (cover_again.h) and ends. Neither can be seen
+ * Runs in: S, and in the coverer, a child of S outside of the session. S begins it before it gives up the right to
+ * (confine_self.h), as a seed that costs a launch some microseconds; when the command has run for a moment the seed becomes the
+ * coverer, which waits under a filter of its own (policy/coverer.policy). For each event it starts a child that goes into the session's namespaces, does the work (cover_again.h) and ends. Neither can be seen
  * or signalled from inside. If one of them dies, the kernel kills what stood still, and S ends the session.
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "box/box.h"
 #include "box/view.h"
 #include "host/quarantine/newpath_watch.h"
 #include "host/report/report.h"
@@ -69,6 +71,17 @@ struct cover_board {
 	struct cover_place places[]; /* plan->op_count */
 };
 
+/* For the coverer. */
+struct cover_task {
+	const struct plan *plan;
+	const struct box *box;
+	pid_t init;
+	int proc; /* the host's /proc */
+	const int *
+		view; /* a mount namespace for each view, VIEW_COUNT of them; -1: there is none */
+	struct cover_board *board;
+};
+
 struct cover {
 	const struct plan *plan;
 	pid_t init;
@@ -76,7 +89,13 @@ struct cover {
 	uint64_t event;
 	int mounts;                /* init's mount table; -1: it cannot be seen */
 	struct cover_board *board; /* NULL: there is no coverer */
-	pid_t coverer;
+	pid_t self;                /* S */
+	pid_t seed, coverer;       /* 0: there is none */
+	_Atomic uint32_t wanted;   /* futex(2): the seed is to become the coverer */
+	char *stack;               /* the seed's, and then the coverer's */
+	struct cover_task task;
+	const int *task_view;
+	int task_socket;
 	int socket;
 	int gone; /* inotify: the directories of hidden things that are gone; -1: none */
 	bool pending, again;
@@ -87,7 +106,13 @@ struct cover {
 #define COVER_NONE ((struct cover){ .mounts = -1, .socket = -1, .gone = -1 })
 
 /*
- * cover_watch - from now on nobody may uncover anything; what is bare already is seen at once. In @epoll events will
+ * cover_prepare - before S confines itself: a process that can become the coverer. @c must stay where it is until
+ * cover_end().
+ */
+void cover_prepare(struct cover *c);
+
+/*
+ * cover_watch - after cover_prepare(): from now on nobody may uncover anything; what is bare already is seen at once. In @epoll events will
  * have @event and @event + 1 as their data, and call for cover_event(). @newpath: begun; learns of protected paths that are
  * gone. 0; -ENOENT: the machine's /proc hides
  * init, and nothing can be seen; or -errno.
@@ -96,9 +121,9 @@ MUST_CHECK int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
 	struct newpath_watch *newpath, int epoll, uint64_t event);
 
 /*
- * cover_begin - start the coverer; the second time, or where nothing can be seen, nothing. @box: what an idle process gives back (box/rest.h). @view: the mount namespaces
- * of the session's views (VIEW_COUNT), borrowed; -1: none. It has to be before confine_self(). Where it cannot be
- * had, an event ends the session.
+ * cover_begin - have the coverer, from the seed; the second time, or where nothing can be seen, nothing. @box: what an idle
+ * process gives back (box/rest.h). @view: the mount namespaces of the session's views (VIEW_COUNT), borrowed; -1: none.
+ * Where it cannot be had, an event ends the session.
  */
 void cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COUNT]);
 

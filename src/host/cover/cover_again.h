@@ -13,15 +13,5 @@
 
 enum { COVER_MOST_MS = 3000 };
 
-struct cover_task {
-	const struct plan *plan;
-	const struct box *box;
-	pid_t init;
-	int proc; /* the host's /proc */
-	const int *
-		view; /* a mount namespace for each view, VIEW_COUNT of them; -1: there is none */
-	struct cover_board *board;
-};
-
 /* cover_again - 0, or -errno with @t->board->failed; then the caller has to end, and the session with it. */
 MUST_CHECK int cover_again(const struct cover_task *t);

@@ -188,24 +188,19 @@ static int handle_timer(struct supervisor *v)
 	return 0;
 }
 
-int supervisor_settle(struct supervisor *v)
+/* A short command does not pay for it. */
+static void have_coverer(struct supervisor *v)
 {
-	if (v->settled)
-		return 0;
-	v->settled = true;
 	if (v->phase == PHASE_RUNNING)
 		cover_begin(&v->out->cover, v->launch->box, v->launch->mounts);
-	int r = confine_self();
-	v->out->confined = r >= 0;
-	return r < 0 ? supervisor_fault(v, r, "the supervisor cannot confine itself") : 0;
+	v->has_coverer = true;
 }
 
 static int handle_mounts(struct supervisor *v, uint64_t event)
 {
-	int r = supervisor_settle(v);
-
-	if (r < 0 || v->out->breached || cover_event(&v->out->cover, event, v->e) == 0)
-		return r;
+	have_coverer(v);
+	if (v->out->breached || cover_event(&v->out->cover, event, v->e) == 0)
+		return 0;
 	v->out->breached = true;
 	return kill_all(v);
 }
@@ -239,9 +234,9 @@ static int wait_ms(const struct supervisor *v)
 {
 	int wait = newpath_watch_wait_ms(&v->out->watch);
 
-	return v->settled || v->phase != PHASE_RUNNING || (wait >= 0 && wait < SETTLE_MS)
+	return v->has_coverer || v->phase != PHASE_RUNNING || (wait >= 0 && wait < COVERER_MS)
 		? wait
-		: SETTLE_MS;
+		: COVERER_MS;
 }
 
 static int run_loop(struct supervisor *v)
@@ -257,11 +252,8 @@ static int run_loop(struct supervisor *v)
 			if (r < 0)
 				return r;
 		}
-		if (n == 0 && v->phase == PHASE_RUNNING) {
-			int r = supervisor_settle(v);
-			if (r < 0)
-				return r;
-		}
+		if (n == 0 && !v->has_coverer)
+			have_coverer(v);
 		newpath_watch_step(&v->out->watch);
 	}
 	return 0;
@@ -275,7 +267,13 @@ static int watch_session(struct supervisor *v)
 	int r = supervisor_watch(v, v->launch->channel, EVENT_CHANNEL);
 	if (r >= 0)
 		r = supervisor_watch(v, v->signals->fd, EVENT_SIGNAL);
-	return r < 0 ? supervisor_fault(v, r, "cannot watch for events") : 0;
+	if (r < 0)
+		return supervisor_fault(v, r, "cannot watch for events");
+	if (v->plan->clone_flags)
+		cover_prepare(&v->out->cover);
+	r = confine_self();
+	v->out->confined = r >= 0;
+	return r < 0 ? supervisor_fault(v, r, "the supervisor cannot confine itself") : 0;
 }
 
 int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
@@ -300,10 +298,6 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 		if (r < 0 && e && e->code == ERROR_NONE)
 			r = supervisor_fault(&v, r, "the session cannot be supervised");
 	}
-	/* All that follows looks at what the command has made. */
-	int confined = supervisor_settle(&v);
-	if (r >= 0)
-		r = confined;
 	const struct job job = job_of(&v);
 	job_drain(&job, v.end_requested);
 	newpath_watch_stop(&ret->watch);

@@ -22,15 +22,6 @@ static int watch_mounts(struct supervisor *v)
 	return v->out->unwatched ? 0 : r;
 }
 
-static bool reads_output(const struct supervisor *v)
-{
-	bool relays = v->stdio->want_pty;
-
-	for (unsigned i = 0; i < STDIO_STREAMS; i++)
-		relays |= v->stdio->stream[i].how == STDIO_RELAY;
-	return relays;
-}
-
 /* The caller was promised `timeout` + `grace` + 1 s. */
 static int64_t deadline(const struct supervisor *v)
 {
@@ -70,11 +61,6 @@ static int start_command(struct supervisor *v, int master)
 	if (r < 0)
 		return r;
 	v->phase = PHASE_RUNNING;
-	if (reads_output(v)) {
-		r = supervisor_settle(v);
-		if (r < 0)
-			return r;
-	}
 	v->out->started = STARTED_UNKNOWN;
 	v->started_ns = clock_now_ns();
 	r = channel_send(v->launch->channel, &record, fds, count);

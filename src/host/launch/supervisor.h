@@ -22,7 +22,7 @@ enum event {
 
 enum {
 	KILL_PATIENCE_MS = 2000, /* after the kill, for init to say how the command ended */
-	SETTLE_MS = 20, /* what a short command does not pay for is begun after that time */
+	COVERER_MS = 20,         /* from then on a command has its coverer */
 };
 
 enum phase {
@@ -41,7 +41,7 @@ struct supervisor {
 	struct tty tty;
 	bool has_tty;
 	int epoll, timer;
-	bool settled; /* confined, with a coverer */
+	bool has_coverer; /* or cannot have one */
 	enum phase phase;
 	bool end_requested; /* by a signal, a limit or a fault */
 	int64_t started_ns;
@@ -57,13 +57,6 @@ int supervisor_fault(struct supervisor *v, int r, const char *what);
 /* supervisor_watch - have @fd in the loop. supervisor_set_timer - EVENT_TIMER in @ms. 0 or -errno. */
 MUST_CHECK int supervisor_watch(struct supervisor *v, int fd, enum event event);
 MUST_CHECK int supervisor_set_timer(struct supervisor *v, uint64_t ms);
-
-/*
- * supervisor_settle - what has to be begun before S gives up its rights, and then that: at once where S is to read what
- * the command writes; else when it has run for a moment, or ended, so that a short command does not wait for it.
- * 0 or -errno with the error.
- */
-MUST_CHECK int supervisor_settle(struct supervisor *v);
 
 /* supervisor_stopped - init says that the command was stopped by @signal. 0 or -errno. */
 MUST_CHECK int supervisor_stopped(struct supervisor *v, int signal);

@@ -1,7 +1,7 @@
 /*
  * confine_self.h - the supervisor's own wall.
  *
- * Runs in: S, once init is cloned, and the sweep in the background. A fault in S must not be worth more than what S still has to do:
+ * Runs in: S, once init is cloned. A fault in S must not be worth more than what S still has to do:
  * watch, relay, quarantine, remove, report.
  */
 #pragma once

@@ -172,16 +172,6 @@ static int watch_mounts(struct server *s)
 	return s->out->unwatched ? 0 : r;
 }
 
-/* Nobody has run anything yet; and nobody waits for this. */
-static int confine(struct server *s)
-{
-	cover_begin(&s->out->cover, s->launch->box, s->launch->mounts);
-	launch_close_views(s->launch);
-	int r = confine_self();
-	s->out->confined = r >= 0;
-	return r < 0 ? fault(s, r, "the supervisor cannot confine itself") : 0;
-}
-
 static int begin_serving(struct server *s)
 {
 	int r = watch_mounts(s);
@@ -199,7 +189,9 @@ static int begin_serving(struct server *s)
 	newpath_watch_begin(
 		&s->out->watch, s->plan, s->epoll, (uint64_t)SERVER_EVENT_NEWPATH << 32);
 	s->settings->ready(s->settings->context);
-	return confine(s);
+	cover_begin(&s->out->cover, s->launch->box, s->launch->mounts);
+	launch_close_views(s->launch);
+	return 0;
 }
 
 /* Handles a record of init, or of the init of a tighter view. They send only READY, and init
@@ -340,7 +332,10 @@ static int watch_session(struct server *s)
 	if (r < 0)
 		return fault(s, r, "cannot watch for events");
 	raise_descriptor_limit();
-	return 0;
+	cover_prepare(&s->out->cover);
+	r = confine_self();
+	s->out->confined = r >= 0;
+	return r < 0 ? fault(s, r, "the supervisor cannot confine itself") : 0;
 }
 
 /* Clients that wait for the end keep their connection; the others see it close. */
@@ -383,13 +378,6 @@ int serve(const struct plan *plan, struct launch *l, struct signals *signals,
 	int r = watch_session(s);
 	if (r >= 0)
 		r = run_loop(s);
-	if (!ret->confined) { /* it never served; what follows removes what was made */
-		int confined = confine_self();
-
-		ret->confined = confined >= 0;
-		if (confined < 0 && r >= 0)
-			r = fault(s, confined, "the supervisor cannot confine itself");
-	}
 	newpath_watch_stop(&ret->watch);
 	cover_end(&ret->cover);
 	launch_close_views(l);
