@@ -86,18 +86,18 @@ refused() {
 	refused 'no such workspace' --workspace "$T/dangling"
 	refused 'not a directory' --workspace "$T/file"
 	for dir in / /usr /etc /etc/ssl /bin /lib /proc /proc/self /dev /sys /run /home /tmp /var /var/tmp /usr/lib/ /usr/../etc "$HOME" "$T/root" "$HOME/../home"; do
-		refused 'refused as a workspace' --workspace "$dir"
+		refused 'cannot be the workspace' --workspace "$dir"
 	done
 	refused '' --workspace ''
 	cd "$HOME"
-	refused 'refused as a workspace'
+	refused 'cannot be the workspace'
 	assert_matches "$stderr" 'hint:.*--workspace'
 	cd /
-	refused 'refused as a workspace'
+	refused 'cannot be the workspace'
 }
 
 @test "a directory above the home is refused as well" {
-	refused 'refused as a workspace' --workspace "$T"
+	refused 'cannot be the workspace' --workspace "$T"
 }
 
 @test "a workspace that the caller cannot write, unless it is read-only" {

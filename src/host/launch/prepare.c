@@ -34,9 +34,9 @@ enum {
 #define SYSTEM_POLICY SYSTEM_POLICY_DIR "/policy"
 
 /*
- * Whether nobody made that policy. One that cannot be seen may be there, and so is a link that leads
- * nowhere: what it says must not be passed over. The user's own alone may lie in a home that is
- * somebody else's, as after `sudo -u`.
+ * Whether that policy file does not exist. A file that cannot be seen may exist, and so may the
+ * target of a dangling link: carrel must not skip what it says. Only the user's own policy may lie
+ * in a home of somebody else, as after `sudo -u`.
  */
 static bool is_absent(enum layer layer, const char *path)
 {
@@ -55,14 +55,14 @@ static int add_layer(struct prepared *p, enum layer layer, const char *path,
 	struct stat st;
 	int r = 0;
 
-	/* Who can write in there could also have removed it. */
+	/* Whoever can write in this directory could also have removed the file. */
 	if (layer == LAYER_SYSTEM && stat(SYSTEM_POLICY_DIR, &st) == 0)
 		r = policy_file_trust(loader->arena, layer, SYSTEM_POLICY_DIR, e);
 	if (r < 0 || is_absent(layer, path))
 		return r;
 	loader->layer = layer;
 	r = policy_file_load(loader, path, &file, e);
-	/* What the user's policy names may be anybody's, as on the command line. */
+	/* The user's policy may name files of anybody, as the command line may. */
 	if (layer == LAYER_USER)
 		loader->layer = LAYER_FILE;
 	return r < 0
@@ -83,7 +83,7 @@ static int add_environment(struct prepared *p, const char *const *environment,
 	return policy_add_setting(&p->policy, "CARREL_KEEP", "keep", NULL, res, e);
 }
 
-/* The workspace is untrusted: what lies in it is never policy, however it was named. */
+/* The workspace is untrusted: a file in it is never a policy, however it is named. */
 static int check_loaded(
 	const struct policy_loader *l, const struct facts *facts, struct error *e)
 {
@@ -119,7 +119,7 @@ static int place_workspace(
 static int copy_command(struct prepared *p, int argc, const char *const *argv, struct error *e)
 {
 	size_t count = argc > p->next ? (size_t)(argc - p->next) : 0;
-	/* One word in front is left free: "/bin/sh", for a script without #!. */
+	/* One word in front stays free, for "/bin/sh": payload.c runs a script without #! by it. */
 	const char **copy = arena_array(&p->arena, count + 2, sizeof(*copy));
 
 	for (size_t i = 0; copy && i < count; i++) {
@@ -130,17 +130,15 @@ static int copy_command(struct prepared *p, int argc, const char *const *argv, s
 			copy = NULL;
 	}
 	if (!copy)
-		return error_set(
-			e, ERROR_LIMIT, "options", ENOMEM, NULL, "the command is too long");
+		return error_set(e, ERROR_LIMIT, "options", ERROR_OWN(ENOMEM), NULL,
+			"the command is too long");
 	copy[0] = "/bin/sh";
 	p->argv = copy + 1;
 	return 0;
 }
 
-/*
- * A sweep believes the records in all of these places, and later ones may run in another environment: what is not
- * this launch's place is not the tools' either.
- */
+/* A sweep believes the records in all of these places, and a later sweep may run in another
+ * environment: tools must not write any of them, also where this launch uses another one. */
 static int protect_records(struct prepared *p, const char *state_dir,
 	const char *const *environment, struct error *e)
 {
@@ -189,11 +187,12 @@ static int choose_filter(struct prepared *p, const char *const *cache_env,
 		return filter_cache_load(&p->arena, policy, name, cache_env, ret, e);
 	*ret = embedded_find_filter(name);
 	return *ret ? 0
-		    : error_set(e, ERROR_POLICY, "policy", ENOENT, name,
+		    : error_set(e, ERROR_POLICY, "policy", ERROR_OWN(ENOENT), name,
 			      "there is no such system-call filter");
 }
 
-/* What lies there a session that had another cache could have made: nothing of it is believed, and nothing kept. */
+/* A session with another cache could have made what lies here: carrel believes nothing of it and
+ * keeps nothing in it. */
 static bool is_cache_in_workspace(struct prepared *p, const char *cache)
 {
 	struct resolver res = { .arena = &p->arena };
@@ -209,7 +208,8 @@ static bool is_cache_in_workspace(struct prepared *p, const char *cache)
 static int make_plan(struct prepared *p, const char *const *cache_env, struct error *e)
 {
 	const struct embedded_filter *filter;
-	/* First: it may make the cache, and what tools could write above is protected as it stands. */
+	/* This comes first: it may make the cache, and what tools can write above the cache is
+	 * protected as it is then. */
 	int r = choose_filter(p, cache_env, &filter, e);
 
 	if (r >= 0)
@@ -225,7 +225,7 @@ static int make_plan(struct prepared *p, const char *const *cache_env, struct er
 			filter->code, filter->count, e);
 	if (r >= 0)
 		r = promote_guard_foresee(&p->plan, &p->arena, e);
-	/* The first thing that stops an entrypoint: a container's root has no capability to spare. */
+	/* This stops an entrypoint first: the root of a container has no capability to spare. */
 	if (r < 0 && p->facts.uid == 0 && e && e->code == ERROR_LAYER &&
 		!p->policy.degraded.on && !p->policy.require_count)
 		container_hint(CONTAINER_UID, p->live, e);
@@ -267,7 +267,8 @@ static int hash_part(void *context, const void *data, size_t size)
 	return 0;
 }
 
-/* Before names are put in: the same policy has the same digest in every session. */
+/* The digest is taken before names are put in: the same policy has the same digest in every
+ * session. */
 static void digest_policy(struct prepared *p)
 {
 	struct sha256 hash;
@@ -288,7 +289,7 @@ static struct identity unprivileged(const struct identity *id, const char *why)
 		.unprivileged_why = why };
 }
 
-/* What is refused is looked for only where the policy could do without it. */
+/* Carrel looks for refused namespaces only where the policy could do without them. */
 static int know_caller(struct prepared *p, const struct identity *identity,
 	const char *state_dir, const char *const *environment, struct error *e)
 {
@@ -320,8 +321,9 @@ static int know_caller(struct prepared *p, const struct identity *identity,
 }
 
 /*
- * Found once, and before the facts and the plan, which covers it: what holds the records and what is covered
- * are one place. @path: empty where there is none yet and none is made.
+ * The state directory is found once, before the facts and the plan that covers it, so that the
+ * directory of records and the covered one are the same. @path: empty where there is none yet and
+ * none is made.
  */
 static int choose_state_dir(struct prepared *p, bool dry, char path[STATE_PATH_MAX],
 	const char *const *environment, struct error *e)

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "plan/plan.h"
 
 /*
@@ -12,3 +14,6 @@
  * the repositories in its workspace (docs/git.md). Nothing without `verbose`.
  */
 void verbose_report(const struct plan *plan);
+
+/* verbose_tell_covered - @path was replaced on the host, and is covered again; @gone: removed. For `verbose` alone. */
+void verbose_tell_covered(const char *path, bool gone);

@@ -44,7 +44,8 @@ enum control_kind {
 	CONTROL_TEXT,   /* body: what was asked for: JSON, or for people */
 	CONTROL_OPENED, /* descriptor; body: its path as the session sees it */
 	CONTROL_DONE,   /* body: what there is to say, for people; may be empty */
-	CONTROL_ERROR, /* number: errno or 0; body: code, message, on what, hint; each with its NUL */
+	CONTROL_ERROR, /* number: errno or 0; flag 1: the message names the cause already; body: code,
+			 * message, on what, hint; each with its NUL */
 };
 
 enum { CONTROL_SHOW_POLICY = 3, CONTROL_FORM_FIELDS = 2 }; /* flags of SHOW and of CLASSIFY */

@@ -23,7 +23,7 @@ enum { PATH_ROOM = 4096, ANSWER_ROOM = 32768 };
 static int malformed(struct error *e)
 {
 	return error_set(e, ERROR_REQUEST, "session", 0, NULL,
-		"a path is absolute, shorter than 4096 bytes and ends with its NUL");
+		"a path must be absolute, shorter than 4096 bytes, and end with a NUL");
 }
 
 static int send_open(struct slot *slot, int flags, unsigned mode, const char *path, size_t size)
@@ -63,7 +63,7 @@ int server_open_file(
 	slot->requested_path = classify ? malloc(m->size) : NULL;
 	if (slot->requested_path)
 		memcpy(slot->requested_path, m->body, m->size);
-	/* A FIFO, or a device, must not keep the monitor waiting. */
+	/* Opening a FIFO or a device must not block the monitor. */
 	int r = !classify ? send_open(slot, m->head.number | O_NONBLOCK, m->head.streams,
 				    m->body, m->size)
 		: slot->requested_path ? look_at(s, slot, m->size - 1)
@@ -76,7 +76,7 @@ int server_open_file(
 	return 0;
 }
 
-/* What does not exist is what its directory is, as far as that exists. */
+/* A path that does not exist is classified by the nearest directory above it that exists. */
 static size_t parent_length(const char *path, size_t length)
 {
 	while (length > 1 && path[length - 1] == '/')
@@ -106,7 +106,7 @@ static bool join_missing(
 		rest += strspn(rest, "/");
 		n = strcspn(rest, "/");
 		if (n == 2 && rest[0] == '.' && rest[1] == '.')
-			return false; /* of what does not exist: nobody can say where that is */
+			return false; /* a ".." in a part that does not exist leads nowhere */
 		if (n && !(n == 1 && rest[0] == '.')) {
 			*to++ = '/';
 			memcpy(to, rest, n);
@@ -236,8 +236,8 @@ static void answer_surface(
 	if (r >= 0) {
 		server_answer(s, slot->client, &record, text, (size_t)r, NULL, 0);
 	} else {
-		r = error_set(&e, ERROR_LIMIT, "session", -r, NULL, "the answer does not fit");
-		(void)r; /* sent here */
+		(void)error_set(
+			&e, ERROR_LIMIT, "session", -r, NULL, "the answer does not fit");
 		server_refuse(s, slot->client, &request, &e);
 	}
 	free(text);
@@ -259,8 +259,9 @@ static void classified(struct server *s, struct slot *slot, int errnum, size_t l
 }
 
 /*
- * Files of /proc ask who writes (oom_score_adj, autogroup), not who opened: that is a client of the session,
- * whose rights its tools do not have, and with a link they choose the file.
+ * Files of /proc check who writes (oom_score_adj, autogroup), not who opened them. The writer
+ * would be a client of the session, which has rights that its tools lack, and by a link a tool
+ * could choose the file.
  */
 static bool lends_rights(int fd)
 {

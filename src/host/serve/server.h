@@ -78,7 +78,7 @@ struct server {
 	struct serve_outcome *out;
 	struct error *e;
 	enum server_phase phase;
-	int epoll, timer, mounts;
+	int epoll, timer;
 	bool resting;      /* idle, and what is not needed then was given back */
 	bool listening;    /* the listener is in the epoll set */
 	int64_t listen_ns; /* where it is not: when to try again, CLOCK_MONOTONIC */
