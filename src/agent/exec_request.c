@@ -149,7 +149,7 @@ void exec_request_explain(const struct agent_session *d, const json_t *arguments
 	if (ret->used > 0)
 		return;
 	if (!end->number)
-		return buffer_text(ret, "the command was ended before it began");
+		return buffer_text(ret, "the command was ended before it started");
 	if ((int32_t)end->flag == STEP_CWD) {
 		add_cwd(d, arguments, &cwd);
 		if (cwd.used > 0)

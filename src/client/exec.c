@@ -343,9 +343,8 @@ static int write_report(struct exec *x, int status)
 static int no_memory(void)
 {
 	struct error e = { 0 };
-	int r = error_no_memory(&e, "session");
+	(void)error_no_memory(&e, "session");
 
-	(void)r; /* told here */
 	(void)error_report(&e);
 	return STATUS_CARREL;
 }
@@ -397,9 +396,8 @@ static void print_service(const struct exec *x)
 {
 	char text[64];
 	int n = snprintf(text, sizeof(text), "%u\n", (unsigned)x->end.number);
-	int r = fd_write_all(STDOUT_FILENO, text, (size_t)n);
-
-	(void)r; /* it runs, whether somebody reads its number or not */
+	/* It runs, whether somebody reads its number or not. */
+	(void)!fd_write_all(STDOUT_FILENO, text, (size_t)n);
 }
 
 static int put(void *context, const void *data, size_t size)

@@ -398,7 +398,6 @@ int execution_status(const struct execution_end *end, const struct client_sessio
 	const struct control_record *how = &end->how;
 	const char *name = request->argv[0];
 	bool full = how->limit == CONTROL_LIMIT_MEMORY;
-	int r;
 
 	if (!end->ended)
 		return end->number ? 0 : STATUS_CARREL;
@@ -407,17 +406,15 @@ int execution_status(const struct execution_end *end, const struct client_sessio
 	if (how->started == STARTED_NO && how->number)
 		return explain_unstarted(how, session, request, e);
 	if (how->started == STARTED_NO) {
-		r = error_set(e, ERROR_PROTOCOL, "session", 0, name,
-			"the command was killed before it began");
-		(void)r; /* the status says it */
+		(void)error_set(e, ERROR_PROTOCOL, "session", 0, name,
+			"the command was killed before it started");
 		return STATUS_CARREL;
 	}
 	if (how->started == STARTED_UNKNOWN && (full || !how->wait_status)) {
-		r = error_set(e, full ? ERROR_LIMIT : ERROR_PROTOCOL, "session",
-			full ? ENOMEM : 0, name, "%s",
-			full ? "the memory limit was reached as the command began"
-			     : "what became of the command is not known");
-		(void)r;
+		(void)error_set(e, full ? ERROR_LIMIT : ERROR_PROTOCOL, "session",
+			full ? ERROR_OWN(ENOMEM) : 0, name, "%s",
+			full ? "the memory limit was reached while the command was started"
+			     : "it is not known how the command ended");
 		if (full)
 			error_hint(e,
 				"it needs some hundred KiB, a shell a few MiB, beside what is left in "

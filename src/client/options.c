@@ -54,7 +54,7 @@ static int of_session(struct reader *r, const char *word)
 			used += (size_t)n;
 	}
 	own[used] = '\0';
-	error_hint(r->e, "it belongs to carrel session start%s", own);
+	error_hint(r->e, "give it to `carrel session start`%s", own);
 	return option_error(r, word, "this is a setting of the whole session");
 }
 

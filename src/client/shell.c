@@ -73,9 +73,10 @@ int shell_command(int argc, const char *const *argv, int first, const char *cons
 	if (!words)
 		r = error_no_memory(&e, "options");
 	else if (command)
-		r = error_set(&e, ERROR_USAGE, "options", 0, command, "shell takes no command");
+		r = error_set(&e, ERROR_USAGE, "options", 0, command,
+			"`carrel shell` takes no command");
 	if (command)
-		error_hint(&e, "carrel run and carrel exec run one");
+		error_hint(&e, "`carrel run` and `carrel exec` run one");
 	if (r < 0) {
 		(void)error_report(&e);
 		free(words);

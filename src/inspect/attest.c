@@ -117,7 +117,7 @@ static int find_name(struct attest *a, struct error *e)
 			a->name = arena_format(&a->arena, "carrel-%s", at + strlen(key));
 	if (!a->name || strlen(a->name) != strlen(a->p.facts.session_name))
 		return error_set(e, ERROR_PROTOCOL, "supervise", 0, NULL,
-			"the payload does not know its session's name");
+			"the payload's environment does not name its session");
 	return 0;
 }
 
@@ -181,10 +181,10 @@ static void judge_end(struct attest *a, int status)
 			"the launcher's wait status is %#x, not 0", (unsigned)status);
 	if (!dir || (lstat(dir, &st) == 0) != kept)
 		findings_add(&a->findings, VERDICT_FAIL, "end", dir,
-			kept ? "was to be kept, and is gone" : "is left behind");
+			kept ? "was to be kept, but does not exist" : "is left behind");
 	else
 		findings_add(&a->findings, VERDICT_OK, "end", dir, "%s",
-			kept ? "kept, as planned" : "the session directory is gone");
+			kept ? "kept, as planned" : "the session directory does not exist");
 }
 
 static bool is_over(struct attest *a)

@@ -69,8 +69,8 @@ static bool glob_matches(const struct env_glob *glob, const struct env_entry *en
 
 static int env_full(struct env_list *l, const char *name)
 {
-	return error_set(
-		l->e, ERROR_LIMIT, "plan", ENOMEM, name, "the environment does not fit");
+	return error_set(l->e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), name,
+		"the environment needs more memory than is set aside");
 }
 
 static int list_put(struct env_list *l, const char *entry, size_t length)

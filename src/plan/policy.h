@@ -369,5 +369,13 @@ const char *policy_source_setting(const struct policy *p, const struct source *s
 MUST_CHECK int policy_print(
 	const struct policy *p, bool sources, writer_fn write, void *context);
 
+/*
+ * policy_print_rule - the one line that was read at @source, without its place, as policy_print() has it.
+ * Where several rules stand in that line, the path rule whose own source @source is, else the first.
+ * Returns the length (0: no rule came from there), or -ENOBUFS. Always terminated.
+ */
+MUST_CHECK int policy_print_rule(
+	const struct policy *p, const struct source *source, char *ret, size_t size);
+
 /* policy_print_json - the same as one JSON document (docs: "policy show --json"). 0 or -errno. */
 MUST_CHECK int policy_print_json(const struct policy *p, writer_fn write, void *context);

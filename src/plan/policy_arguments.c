@@ -63,8 +63,8 @@ static int add_argument(struct policy *p, const struct policy_resolver *r,
 		.e = e,
 	};
 	if (s->system_only) {
-		error_hint(e, "locks belong into /etc/carrel/policy");
-		return policy_fail(&at, "'%s' outside the system policy", s->name);
+		error_hint(e, "write it into /etc/carrel/policy");
+		return policy_fail(&at, "only the system policy can have '%s'", s->name);
 	}
 	if (s->id == SETTING_ENV && is_set_anyway(value, r)) {
 		p->passed_over = value;
@@ -121,9 +121,11 @@ static const char *take_value(struct arguments *a, struct policy_place *at, cons
 		return equals + 1;
 	if (a->next < a->argc && strncmp(a->argv[a->next], "--", 2) != 0)
 		return a->argv[a->next++];
-	(void)policy_fail(at, "'--%s' needs %s", name, placeholder);
+	(void)policy_fail(at, "a value is missing");
 	if (a->next < a->argc && strcmp(a->argv[a->next], "--") != 0)
 		error_hint(a->e, "a value that starts with dashes is written --%s=VALUE", name);
+	else
+		error_hint(a->e, "--%s %s", name, placeholder);
 	return NULL;
 }
 

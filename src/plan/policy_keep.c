@@ -39,8 +39,8 @@ int policy_fail(const struct policy_place *at, const char *format, ...)
 
 int policy_full(struct error *e)
 {
-	return error_set(e, ERROR_LIMIT, "policy", ENOMEM, NULL,
-		"the policy does not fit into its memory");
+	return error_set(e, ERROR_LIMIT, "policy", ERROR_OWN(ENOMEM), NULL,
+		"the policy needs more memory than is set aside");
 }
 
 char *policy_work(struct policy *p, int which, size_t size)
@@ -132,8 +132,8 @@ static int fail_both(const struct policy_place *at, const struct policy_line *ol
 	if (!subject)
 		r = policy_fail(at, "'%s%s' is given twice", dashes, name);
 	else if (old->id == l->id)
-		r = policy_fail(
-			at, "'%s%s' says two things about '%.200s'", dashes, name, subject);
+		r = policy_fail(at, "two lines '%s%s' contradict each other about '%.200s'",
+			dashes, name, subject);
 	else
 		r = policy_fail(at, "'%s%s' contradicts '%s%s' about '%.200s'", dashes, name,
 			dashes, other, subject);

@@ -277,3 +277,43 @@ int policy_print(const struct policy *p, bool sources, writer_fn write, void *co
 	policy_walk(p, put_rule, &o);
 	return writer_finish(&o.out);
 }
+
+/* --- one rule by its place -------------------------------------------------------------------- */
+
+struct pick {
+	struct printer out;
+	const struct source *source;
+	const char *path; /* of the path rule that it is the source of, or NULL */
+	bool done;
+};
+
+static void pick_rule(void *context, const struct setting *s, const struct policy_line *l)
+{
+	struct pick *k = context;
+	const struct source *at = &l->source;
+
+	if (k->done || at->layer != k->source->layer || at->line != k->source->line ||
+		!at->file || !k->source->file || strcmp(at->file, k->source->file) != 0 ||
+		(k->path && k->path != l->text && k->path != l->dest))
+		return;
+	put_rule(&k->out, s, l);
+	k->done = true;
+}
+
+int policy_print_rule(
+	const struct policy *p, const struct source *source, char *ret, size_t size)
+{
+	struct pick k = { .source = source, .out = { .p = p } };
+
+	writer_init(&k.out.out, ret, size - 1, NULL, NULL);
+	for (size_t i = 0; i < p->path_count; i++)
+		if (&p->paths[i].source == source)
+			k.path = p->paths[i].path ? p->paths[i].path : p->paths[i].dest;
+	policy_walk(p, pick_rule, &k);
+	size_t used = k.out.out.used;
+	int r = writer_finish(&k.out.out);
+	if (used && ret[used - 1] == '\n')
+		used--;
+	ret[used] = '\0';
+	return r < 0 ? r : (int)used;
+}

@@ -169,7 +169,7 @@ static int read_device(const struct policy_place *at, const char *word, struct p
 	l->kind = PATH_DEV;
 	word = read_optional(word, l);
 	if (strncmp(word, "/dev/", 5) != 0 || strstr(word, "/.."))
-		return policy_fail(at, "'%.60s' is no node below /dev", word);
+		return policy_fail(at, "'%.60s' is not a node below /dev", word);
 	return template_path(at, word, false, NULL, &l->text);
 }
 
@@ -201,7 +201,7 @@ bool policy_own_variable(const char *name, size_t length)
 
 static int fail_env_name(const struct policy_place *at, const char *word)
 {
-	return policy_fail(at, "'%.60s' is no name of a variable", word);
+	return policy_fail(at, "'%.60s' is not the name of a variable", word);
 }
 
 /* A line about what carrel sets itself could have no effect. A pattern means other variables. */
@@ -290,11 +290,12 @@ static int read_filter(const struct policy_place *at, const char *word, struct p
 	size_t count = 0;
 
 	if (!is_word(word))
-		return policy_fail(at, "'%.60s' is no name of a filter", word);
+		return policy_fail(at, "'%.60s' is not the name of a filter", word);
 	if (!r->filters)
 		return keep_text(at, word, l);
 	for (size_t i = 0; i < r->filter_count; i++) {
 		if (!strcmp(r->filters[i].name, EMBEDDED_OWN_FILTER) ||
+			!strcmp(r->filters[i].name, EMBEDDED_COVERER_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_READER_FILTER))
 			continue;
 		if (!strcmp(r->filters[i].name, word))
@@ -344,8 +345,8 @@ static int read_setting_name(
 	const struct setting *s = settings_find(word, strlen(word));
 
 	if (at->source.layer != LAYER_SYSTEM) {
-		error_hint(at->e, "locks belong into /etc/carrel/policy");
-		return policy_fail(at, "'lock' outside the system policy");
+		error_hint(at->e, "write it into /etc/carrel/policy");
+		return policy_fail(at, "only the system policy can have 'lock'");
 	}
 	if (!s)
 		return fail_word(at, "setting", word, settings_nearest(word));
@@ -363,7 +364,7 @@ static int read_report(const struct policy_place *at, const char *word, struct p
 	if (strncmp(word, "fd:", 3) != 0)
 		return template_path(at, word, false, NULL, &l->text);
 	if (strcmp(word, "fd:0") != 0 && (text_parse_count(word + 3, &fd) < 0 || fd > INT_MAX))
-		return policy_fail(at, "'%.60s' is no descriptor: fd:N", word);
+		return policy_fail(at, "'%.60s' is not a descriptor: fd:N", word);
 	return keep_text(at, word, l);
 }
 

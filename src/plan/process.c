@@ -25,8 +25,8 @@ static int emit(struct emitter *m, struct op op)
 	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
 
 	if (!ops)
-		return error_set(
-			m->e, ERROR_LIMIT, "plan", ENOMEM, NULL, "the plan does not fit");
+		return error_set(m->e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), NULL,
+			"the plan needs more memory than is set aside");
 	p->ops = ops;
 	p->ops[p->op_count++] = op;
 	return 0;
@@ -206,7 +206,7 @@ static void state_walls(struct plan *plan)
 		state(plan, WALL_UNIX_SOCKETS, WALL_UNAVAILABLE,
 			"sockets outside the hidden places can be reached by path: Landlock ABI < 9");
 	if (facts->uid != 0)
-		state(plan, WALL_UNPRIVILEGED_UID, WALL_ON, "the caller is no root");
+		state(plan, WALL_UNPRIVILEGED_UID, WALL_ON, "the caller is not root");
 	else if (!facts->privileged)
 		state(plan, WALL_UNPRIVILEGED_UID, WALL_UNAVAILABLE, facts->unprivileged_why);
 	if (facts->refused_keyring)
@@ -232,13 +232,14 @@ static int check_walls(struct plan *plan, struct error *e)
 				strcmp(policy->requires[i].word,
 					plan_wall_name((enum wall)w)) != 0)
 				continue;
-			int r = error_set(e, ERROR_LAYER, "plan", ENOTSUP, plan->walls[w].why,
-				"the policy requires the layer %s", policy->requires[i].word);
+			int r = error_set(e, ERROR_LAYER, "plan", ERROR_OWN(ENOTSUP),
+				plan->walls[w].why, "the policy requires the layer %s",
+				policy->requires[i].word);
 			return r;
 		}
 	if (plan->walls[WALL_UNPRIVILEGED_UID].state == WALL_UNAVAILABLE &&
 		!policy->degraded.on) {
-		int r = error_set(e, ERROR_LAYER, "plan", ENOTSUP,
+		int r = error_set(e, ERROR_LAYER, "plan", ERROR_OWN(ENOTSUP),
 			plan->walls[WALL_UNPRIVILEGED_UID].why,
 			"as root, the command cannot be given an unprivileged uid");
 		error_hint(e,

@@ -85,7 +85,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_TMPFS] = {
 	SETTING(TMPFS, "tmpfs", FILES, TMPFS, LIST, NO_MORE),
 	.placeholder = "DEST[:SIZE]",
-	.help = "empty writable memory at DEST, gone with the session",
+	.help = "empty writable memory at DEST, removed with the session",
 },
 [SETTING_DEV] = {
 	SETTING(DEV, "dev", FILES, DEVICE, LIST, NO_MORE),

@@ -96,7 +96,7 @@ static const char *lock_text(enum setting_lock lock)
 	case LOCK_SMALLER:
 		return "Locked, it can only be made smaller.";
 	case LOCK_UNSET_LEAST:
-		return "Locked, it can only be made smaller, and not be given where it was not.";
+		return "Locked, it can only be made smaller, and cannot be set where it was not.";
 	case LOCK_OFF:
 		return "Locked, it can only be turned off.";
 	case LOCK_ON:
@@ -107,9 +107,9 @@ static const char *lock_text(enum setting_lock lock)
 	case LOCK_NO_MORE:
 		return "Locked, nothing later adds to it.";
 	case LOCK_MORE_OK:
-		return "Locked, it can be added to, and what was said stays.";
+		return "Locked, it can be added to, and its lines stay.";
 	case LOCK_SHADOWED:
-		return "Locked, it can be added to, and nothing later shows such a path in "
+		return "Locked, it can be added to, and no later line shows such a path in "
 		       "another way.";
 	}
 	return "";

@@ -105,18 +105,18 @@ refused() {
 	refused 'no such workspace' --workspace "$T/dangling"
 	refused 'not a directory' --workspace "$T/file"
 	for dir in / /usr /etc /etc/ssl /bin /lib /proc /proc/self /dev /sys /run /home /tmp /var /var/tmp /usr/lib/ /usr/../etc "$HOME" "$T/root" "$HOME/../home"; do
-		refused 'refused as a workspace' --workspace "$dir"
+		refused 'cannot be the workspace' --workspace "$dir"
 	done
 	refused '' --workspace ''
 	cd "$HOME"
-	refused 'refused as a workspace'
+	refused 'cannot be the workspace'
 	assert_matches "$stderr" 'hint:.*--workspace'
 	cd /
-	refused 'refused as a workspace'
+	refused 'cannot be the workspace'
 }
 
 @test "a directory above the home is refused as well" {
-	refused 'refused as a workspace' --workspace "$T"
+	refused 'cannot be the workspace' --workspace "$T"
 }
 
 @test "a workspace that the caller cannot write, unless it is read-only" {
@@ -316,4 +316,41 @@ refused() {
 	refused '' --workspace "$T/"$'a\nb\x1b[31m'
 	refute_matches "$stderr" $'\x1b'
 	refused '' --"$(printf 'a\nb')"
+}
+
+# wrong ERE ARGUMENT...: one clear line, status 2, nothing on stdout.
+wrong() {
+	carrel why "${@:2}"
+	assert_status 2
+	[[ -z $output ]] || fail 'something was written to stdout'
+	(($(grep -vc '^carrel: hint: ' <<<"$stderr") == 1)) || fail 'not one line'
+	assert_matches "$stderr" "$1"
+}
+
+@test "why: one line, status 2" {
+	local long
+
+	ln -s loop loop
+	: >file
+	wrong 'nothing to look up'
+	wrong 'an empty word' ''
+	wrong 'this path cannot be looked up: .*/loop: Too many levels' ./loop
+	wrong 'this path cannot be looked up: .*/file/x: Not a directory' ./file/x
+	wrong 'this is no path, no host and no system call: opennat' opennat
+	assert_matches "$stderr" "hint: did you mean 'openat'"
+	wrong 'this is no path, no host and no system call: no such' 'no such'
+	wrong 'no system call: a.x0ab' $'a\nb'
+	wrong 'not of a host: https://example.org/x' https://example.org/x
+	wrong 'no port: example.org:http' example.org:http
+	wrong 'no port: example.org:70000' example.org:70000
+	long=$(printf '%04095d' 0)
+	wrong 'cannot be looked up: .*File name too long' "/$long"
+	wrong 'cannot be looked up: .*File name too long' "./${long//0000/000\/}"
+	wrong 'unknown option: --jason' --jason x
+	wrong 'unknown setting|unknown option' --hid x y
+	wrong 'setting of the whole session' -s abc --read /x y
+	wrong 'no such live session' -s aaaaaaaaaaaaaaaaaaaa /x
+	wrong 'given twice|one argument' --net host --net none x.y
+	# Nothing is printed of the good ones before a bad one.
+	wrong 'no system call' --json /etc nonsuch
 }

@@ -152,19 +152,19 @@ with_system() {
 		'echo "policy $T/more" >policy; echo quiet >"$T/more"; chmod 0666 "$T/more"'; do
 		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
 		chmod 0700 "$T"
-		assert_refused 'what others can write is not obeyed as a policy'
+		assert_refused 'a policy that others can write is not obeyed'
 		[[ ! -e $WS/ran ]]
 	done
 	for make in 'echo quiet >policy; chown 65534 policy' 'chown 65534 .' \
 		'echo quiet >policy; chown 65534 .' 'echo quiet >q; chown 65534 q; ln -s q policy'; do
 		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
-		assert_refused 'what belongs to uid 65534 is not obeyed as a policy: /etc/carrel'
+		assert_refused 'a policy of uid 65534 is not obeyed: /etc/carrel'
 		[[ ! -e $WS/ran ]]
 	done
 	# The way there, from the root on, of links too.
 	for make in 'chmod 0777 /etc; echo quiet >policy' 'chmod 0777 /etc' 'chmod 0775 /etc; echo quiet >policy'; do
 		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
-		assert_refused $'what others can write is not obeyed as a policy: /etc\n.*hint: .* by way of it; chmod'
+		assert_refused $'a policy that others can write is not obeyed: /etc\n.*hint: .* by way of it; chmod'
 		[[ ! -e $WS/ran ]]
 	done
 	mkdir -p "$T/open/way/in" "$T/way/in"
@@ -176,17 +176,17 @@ with_system() {
 		assert_status 0
 		chmod 0777 "$T/open"
 		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
-		assert_refused "what others can write is not obeyed as a policy: $T/open"$'\n.*hint: .* by way of it; chmod'
+		assert_refused "a policy that others can write is not obeyed: $T/open"$'\n.*hint: .* by way of it; chmod'
 		[[ ! -e $WS/ran ]]
 	done
 	for make in 'chown 65534 /etc; echo quiet >policy' 'ln -s "$T/way/in/policy" policy; chown -h 65534 policy' \
 		'ln -s "$T/way/in/policy" policy; chown 65534 "$T/way"'; do
 		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
-		assert_refused "what belongs to uid 65534 is not obeyed as a policy: (/etc|/etc/carrel/policy|$T/way)"$'\n'
+		assert_refused "a policy of uid 65534 is not obeyed: (/etc|/etc/carrel/policy|$T/way)"$'\n'
 		[[ ! -e $WS/ran ]]
 	done
 	in_etc 'echo quiet >policy; chmod 0666 policy' "$CARREL" policy check /etc/carrel/policy
-	assert_matches "$stderr" 'what others can write'
+	assert_matches "$stderr" 'that others can write'
 	# And what only root can change is.
 	for make in : 'chmod 0600 policy' 'chmod 1777 .' 'chgrp 65534 policy' 'mv policy q; ln -s q policy'; do
 		in_etc "echo 'env LAYER=system' >policy; $make" "$CARREL" run -- sh -c 'echo $LAYER'
@@ -211,7 +211,7 @@ with_system() {
 	for mode in 0646 0602; do
 		chmod "$mode" "$USER_POLICY"
 		carrel run -- true
-		assert_refused "what others can write is not obeyed as a policy: $USER_POLICY"
+		assert_refused "a policy that others can write is not obeyed: $USER_POLICY"
 	done
 	for mode in 0400 0644 0664; do # his own group is most often nobody else's
 		chmod "$mode" "$USER_POLICY"
@@ -220,7 +220,7 @@ with_system() {
 	done
 	chmod 0777 "${USER_POLICY%/*}"
 	carrel run -- true
-	assert_refused "what others can write is not obeyed as a policy: ${USER_POLICY%/*}"
+	assert_refused "a policy that others can write is not obeyed: ${USER_POLICY%/*}"
 	chmod 0755 "${USER_POLICY%/*}"
 	# What is above, and where links lead and lie. In a sticky directory names are their owners'.
 	mkdir -p "$T/open/link" "$T/way"
@@ -233,12 +233,12 @@ with_system() {
 		assert_output user
 		chmod 0777 "$T/way"
 		carrel run -- true
-		assert_refused "what others can write is not obeyed as a policy: $T/way"$'\n.*hint: .*/policy is found by way of it'
+		assert_refused "a policy that others can write is not obeyed: $T/way"$'\n.*hint: .*/policy is found by way of it'
 	done
 	chmod 0755 "$T/way"
 	chmod 0777 "$T/open"
 	carrel run -- true
-	assert_refused "what others can write is not obeyed as a policy: $T/open"$'\n'
+	assert_refused "a policy that others can write is not obeyed: $T/open"$'\n'
 	mv "$T/way/config" "$T"
 	export XDG_CONFIG_HOME=$T/config
 	seen
@@ -255,11 +255,11 @@ with_system() {
 	chgrp 65534 "$USER_POLICY"
 	chmod 0664 "$USER_POLICY"
 	carrel run -- true
-	assert_refused "what others can write is not obeyed as a policy"
+	assert_refused "a policy that others can write is not obeyed"
 	chmod 0644 "$USER_POLICY"
 	chown 65534 "$USER_POLICY"
 	carrel run -- true
-	assert_refused "what belongs to uid 65534 is not obeyed as a policy: $USER_POLICY"
+	assert_refused "a policy of uid 65534 is not obeyed: $USER_POLICY"
 }
 
 @test "a lock: later layers may tighten, not loosen, and are told file and line" {

@@ -213,7 +213,7 @@ sleepers() {
 		[[ $stderr == "$said" ]] || fail "run says of $value: $said"
 	done
 	carrel exec '--env=A*' -- true # a pattern, which only a policy can have
-	assert_refused 'no name of a variable'
+	assert_refused 'not the name of a variable'
 	carrel exec --lock net -- true # a word of policy files
 	assert_refused 'unknown option: --lock'
 	carrel exec --tmeout 1s -- true
@@ -489,7 +489,7 @@ ended_by() {
 	assert_matches "$stderr" 'of that name already'
 	inside --detach --name 12 -- true
 	assert_status 125
-	assert_matches "$stderr" 'is no number'
+	assert_matches "$stderr" 'is not a number'
 	inside --stop web
 	assert_status 0
 	sleepers 1
@@ -562,8 +562,8 @@ ended_by() {
 	echo text >file
 	carrel read file
 	assert_output text
-	carrel classify file
-	assert_matches "$output" '^workspace'
+	carrel why -s "$ID" ./file
+	assert_matches "$output" 'seen     writable'
 	inside --cwd . -- cat file
 	assert_output text
 	# Longer than the kernel says it: without a name, but not gone.
@@ -582,7 +582,7 @@ ended_by() {
 	rmdir "$WS/gone"
 	carrel read file
 	assert_status 125
-	assert_matches "$stderr" 'the working directory is gone, .*: file$'
+	assert_matches "$stderr" 'the working directory no longer exists, .*: file$'
 	cd "$WS"
 	end_session
 }
@@ -814,7 +814,7 @@ took_all() {
 	begin
 	inside --detach -- sleep 1000
 	local child
-	child=$(pgrep -P "$SUPERVISOR")
+	child=$(pgrep -P "$SUPERVISOR" -x carrel-init)
 	kill -KILL "$child" 2>/dev/null || fail "its owner cannot kill it"
 	wait_for gone "$SUPERVISOR"
 	wait_for sleepers 0

@@ -45,12 +45,12 @@ static int add_entry(struct splitter *s, struct split_fact *split, struct split_
 	if (type != DT_DIR && type != DT_REG)
 		return 0;
 	if (++s->entries > ENTRIES_MAX) {
-		int r = error_set(s->e, ERROR_LIMIT, "facts", E2BIG, split->path,
+		int r = error_set(s->e, ERROR_LIMIT, "facts", ERROR_OWN(E2BIG), split->path,
 			"too many entries beside something hidden");
 
 		error_hint(s->e,
 			"without mounts each is allowed for itself; hide the whole "
-			"directory, or have the machine allow namespaces");
+			"directory, or let the machine allow namespaces");
 		return r;
 	}
 	struct split_entry *grown =

@@ -23,6 +23,8 @@ struct prepared {
 		[SHA256_SIZE]; /* of the merged policy; where a report is asked for */
 	int records; /* the directory of records (host/session/record.h); -1 but for PREPARE_PLAN */
 	bool live; /* the caller's: it is for a live session */
+	/* The caller's, or NULL: a whole policy, as policy_print() has it, under the command line. */
+	const char *lines;
 	bool help; /* --help was asked for: nothing else is filled in */
 	int next;  /* index in argv of the first word that is no setting */
 };
@@ -60,6 +62,9 @@ MUST_CHECK int prepare_with(struct prepared *p, const struct identity *identity,
 	enum prepare_until until, int argc, const char *const *argv, int first,
 	const char *const *environment, struct policy_verb_flag *flags, size_t flag_count,
 	struct error *e);
+
+/* prepare_filter - the name of the shipped filter that @policy stands on. */
+const char *prepare_filter(const struct policy *policy);
 
 /* prepare_report - open what the policy's `report` names, as far as it got: report_open(). */
 MUST_CHECK int prepare_report(struct prepared *p, struct report_file *ret, struct error *e);

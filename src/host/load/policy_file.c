@@ -52,7 +52,7 @@ static int trust_entry(enum layer layer, const char *path, const struct stat *st
 
 	if (!own && !is_roots(st->st_uid)) {
 		int r = error_set(e, ERROR_POLICY, "policy", 0, path,
-			"what belongs to uid %u is not obeyed as a policy", st->st_uid);
+			"a policy of uid %u is not obeyed", st->st_uid);
 
 		hint(path, policy,
 			layer == LAYER_SYSTEM
@@ -72,7 +72,7 @@ static int trust_entry(enum layer layer, const char *path, const struct stat *st
 	if (!(st->st_mode & others))
 		return 0;
 	int r = error_set(e, ERROR_POLICY, "policy", 0, path,
-		"what others can write is not obeyed as a policy");
+		"a policy that others can write is not obeyed");
 
 	hint(path, policy, "chmod go-w, where what is in it is right", e);
 	return r;

@@ -124,9 +124,8 @@ void promote_temp_drop(struct promote_temp *t, int64_t deadline_ns)
 	struct remove_result gone;
 
 	if (t->name[0]) {
-		int r = remove_tree_with(t->dir, t->name, &options, &gone, NULL);
-
-		(void)r; /* what made us drop it counts; the next sweep tries again */
+		/* What made us drop it counts; the next sweep tries again. */
+		(void)!remove_tree_with(t->dir, t->name, &options, &gone, NULL);
 	}
 	t->name[0] = '\0';
 	fd_close(&t->fd);

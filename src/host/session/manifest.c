@@ -134,7 +134,7 @@ int manifest_write(int record, const struct plan *plan, pid_t init, struct error
 	if (r >= 0)
 		return 0;
 	r = error_set(e, ERROR_STATE, "session", -r, plan->facts->session_name,
-		"cannot note the protected paths in the state directory");
+		"cannot record the protected paths in the state directory");
 	if (r == -ENOSPC || r == -EDQUOT)
 		error_hint(e,
 			"free some space there, or name another directory with XDG_STATE_HOME");

@@ -96,7 +96,7 @@ int state_open(struct state *ret, const char *const *environment, bool make, str
 	int r = state_runtime_path(environment, s.path);
 
 	if (r == -ENAMETOOLONG)
-		return state_error(&s, ENAMETOOLONG,
+		return state_error(&s, ERROR_OWN(ENAMETOOLONG),
 			"the path of the directory of sockets is too long", e);
 	r = r < 0 ? open_in_state(&s, environment, make, e) : open_in_runtime(&s, make, e);
 	if (r < 0) {
@@ -138,7 +138,7 @@ int state_listen(
 	/* Linked first: a session that is found can be looked at. */
 	if (symlinkat(record_path, s->dir, name) < 0)
 		return state_error(
-			s, errno, "cannot note the session in the directory of sockets", e);
+			s, errno, "cannot record the session in the directory of sockets", e);
 	mode_t mask = umask(0177);
 	int r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 	(void)umask(mask);
@@ -236,7 +236,7 @@ int state_find(
 		if (strncmp(at.id, id, strlen(id)) != 0)
 			continue;
 		if (found.id[0]) {
-			error_hint(e, "write more of it: carrel session list shows all");
+			error_hint(e, "write more of it; `carrel session list` shows all");
 			return error_set(e, ERROR_SESSION, "session", 0, prefix,
 				"more than one session's id begins like this");
 		}
@@ -245,9 +245,9 @@ int state_find(
 	if (r < 0)
 		return state_error(s, -r, "cannot read the directory of sockets", e);
 	if (!found.id[0]) {
-		r = error_set(e, ERROR_SESSION, "session", ENOENT, prefix,
+		r = error_set(e, ERROR_SESSION, "session", ERROR_OWN(ENOENT), prefix,
 			"there is no such live session");
-		error_hint(e, "carrel session list shows those there are");
+		error_hint(e, "`carrel session list` shows all");
 		return r;
 	}
 	*ret = found;
