@@ -129,8 +129,8 @@ static void report_plan(struct doctor *d)
 			"the policy can be planned here: %zu operations", d->p.plan.op_count);
 	else
 		findings_add(&d->findings, VERDICT_FAIL, "plan", e->on[0] ? e->on : NULL,
-			"%s%s%s", e->what, e->errnum ? ": " : "",
-			e->errnum ? strerror(e->errnum) : "");
+			"%s%s%s", e->what, error_why(e) ? ": " : "",
+			error_why(e) ? error_why(e) : "");
 	if (!d->planned && e->hint[0])
 		findings_remedy(&d->findings, "%s", e->hint);
 }
