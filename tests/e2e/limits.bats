@@ -12,7 +12,7 @@ setup() {
 
 reported() {
 	carrel run --report "$R" "$@"
-	assert_valid_report "$R"
+	keep_report "$R"
 }
 
 @test "pids: a bomb gets as many tasks as it may have, and the report says so" {
