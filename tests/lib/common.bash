@@ -181,22 +181,26 @@ assert_kept_reports() {
 # the pid of the test's shell.
 
 mark_processes() {
-	local most
-
-	most=$(ulimit -Hq)
-	[[ $most != unlimited ]] || most=819200
-	((most > 2000)) || fail "the limit for message queues is $most: too low to tell tests apart"
-	MARK=$((most / 8 * 7 - $$ % (most / 4 * 3)))
+	((COMMON_MOST > 2000)) || fail "the limit for message queues is $COMMON_MOST: too low to tell tests apart"
+	MARK=$((COMMON_MOST / 8 * 7 - $$ % (COMMON_MOST / 4 * 3)))
 	ulimit -q "$MARK"
 }
 
-# marked: the pids of the test's processes, but for its own shell, its subshells, and the grep that
-# looks for them; zombies are dead. One per line.
-marked() {
+# Asked once for a file of tests, whose tests inherit it: each of them lowers its own.
+if [[ -z ${COMMON_MOST-} ]]; then
+	COMMON_MOST=$(ulimit -Hq)
+	[[ $COMMON_MOST != unlimited ]] || COMMON_MOST=819200
+	export COMMON_MOST
+fi
+
+# find_marked: in MARKED, the pids of the test's processes, but for its own shell, its subshells, and the grep that
+# looks for them; zombies are dead. It forks once: this is done for each test.
+find_marked() {
 	local file pid name state
 	local -a files
 	local -A own=(["$$"]=1 ["$BASHPID"]=1)
 
+	MARKED=()
 	mapfile -t files < <(exec grep -lE "^Max msgqueue size +[0-9]+ +$MARK " \
 		/proc/[0-9]*/limits 2>/dev/null)
 	own[$!]=1
@@ -209,24 +213,39 @@ marked() {
 		{ while IFS=$':\t ' read -r name state _; do
 			[[ $name != State ]] || break
 		done <"/proc/$pid/status"; } 2>/dev/null || continue
-		[[ -z $state || $state == [ZX] ]] || printf '%s\n' "$pid"
+		[[ -z $state || $state == [ZX] ]] || MARKED+=("$pid")
 	done
 }
 
-# left: what is left of the test's sessions: processes, carrel's entries in the scratch base, and records.
-left() {
+# marked: the same, one per line.
+marked() {
+	find_marked
+	((!${#MARKED[@]})) || printf '%s\n' "${MARKED[@]}"
+}
+
+# find_left: in LEFT, what is left of the test's sessions: processes, carrel's entries in the scratch base, and
+# records.
+find_left() {
 	local pid entry
 
-	for pid in $(marked); do
-		is_bats "$pid" || is_ending "$pid" || printf 'process %s: %s\n' "$pid" \
-			"$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
+	find_marked
+	LEFT=()
+	for pid in "${MARKED[@]}"; do
+		is_bats "$pid" || is_ending "$pid" || LEFT+=("process $pid: $(tr '\0' ' ' 2>/dev/null \
+			<"/proc/$pid/cmdline")") || true # it may have no command line any more
 	done
 	for entry in "$BASE"/carrel-* "$BASE"/.carrel*; do
-		[[ ! -e $entry && ! -L $entry ]] || printf 'entry %s\n' "$entry"
+		[[ ! -e $entry && ! -L $entry ]] || LEFT+=("entry $entry")
 	done
 	for entry in "$HOME"/.local/state/carrel/sessions/*; do
-		[[ ! -d $entry || -e $entry/keep ]] || printf 'record %s\n' "$entry"
+		[[ ! -d $entry || -e $entry/keep ]] || LEFT+=("record $entry")
 	done
+}
+
+# left: the same, one per line.
+left() {
+	find_left
+	((!${#LEFT[@]})) || printf '%s\n' "${LEFT[@]}"
 }
 
 # is_ending PID: it has given its memory back, and its command line with it, and is gone in a moment.
@@ -250,10 +269,8 @@ is_bats() {
 }
 
 assert_nothing_left() {
-	local what
-
-	what=$(left)
-	[[ -z $what ]] || fail "left behind: $what"
+	find_left
+	((!${#LEFT[@]})) || fail "left behind: ${LEFT[*]}"
 }
 
 # How long a test waits for what must come, in seconds: a machine with other work is no failure.
@@ -261,11 +278,11 @@ PATIENCE=120
 
 # await_nothing_left: where the launcher was killed, the kernel needs a moment.
 await_nothing_left() {
-	local end=$((SECONDS + PATIENCE)) what
+	local end=$((SECONDS + PATIENCE))
 
-	while what=$(left) && [[ -n $what ]]; do
+	while find_left && ((${#LEFT[@]})); do
 		((SECONDS < end)) || {
-			fail "left behind after $PATIENCE s: $what"
+			fail "left behind after $PATIENCE s: ${LEFT[*]}"
 			return 1
 		}
 		sleep 0.05
@@ -303,7 +320,8 @@ given_time() {
 kill_left() {
 	local pid
 
-	for pid in $(marked); do
+	find_marked
+	for pid in "${MARKED[@]}"; do
 		is_bats "$pid" || kill -KILL "$pid" 2>/dev/null || true
 	done
 }
