@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Where the machine refuses namespaces and mounts (a filter does here, as docker's does) and the policy
 # says `degraded`: Landlock instead of mounts, an end for everything that was started, nothing silent.
+# ctest: cost=25
 load ../lib/common
 load ../lib/session
 

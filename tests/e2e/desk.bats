@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The scratch of a live session, reached from outside: scratch path, list, put, get, remove; promote; prompt.
+# ctest: cost=40
 
 load ../lib/common
 

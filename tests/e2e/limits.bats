@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # memory, pids and cpus on any machine: what can be held is held, what cannot is refused before anything
 # runs. What needs controllers of cgroup v2 is in tests/vm/limits.bats.
+# ctest: cost=30
 load ../lib/common
 load ../lib/session
 

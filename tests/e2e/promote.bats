@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # `run --promote`: what the command leaves in the scratch and is named, is in the workspace afterwards.
+# ctest: cost=35
 
 load ../lib/common
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # What hostile tools leave in the scratch is removed, and nothing outside of it is touched.
+# ctest: cost=30
 load ../lib/common
 load ../lib/session
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # tests/lib/vm, as ./dev vm calls it: what it makes of a machine's end. qemu is a script here.
-# ctest: as=any
+# ctest: as=any cost=35
 load ../lib/common
 
 setup() {

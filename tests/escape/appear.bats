@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # What appears at a protected path that was absent goes while the session lives, not only at its end.
+# ctest: cost=30
 load ../lib/common
 load ../lib/session
 load ../lib/live

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # What the host would later run or obey: not changed, not replaced, not brought into being.
+# ctest: cost=45
 load ../lib/common
 load ../lib/session
 load escape
