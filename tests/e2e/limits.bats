@@ -178,13 +178,13 @@ reported() {
 }
 
 @test "limits are shown by plan and policy, and read back" {
-	run --separate-stderr "$CARREL" policy show --memory 1536M --pids 64 --cpus 1.25
+	apart "$CARREL" policy show --memory 1536M --pids 64 --cpus 1.25
 	assert_status 0
 	assert_matches "$output" $'(^|\n)memory 1536M '
 	assert_matches "$output" $'(^|\n)pids 64 '
 	assert_matches "$output" $'(^|\n)cpus 1.25 '
-	run --separate-stderr "$CARREL" policy show --json --cpus 1.25
+	apart "$CARREL" policy show --json --cpus 1.25
 	[[ $(jq '.rules[] | select(.setting == "cpus") | .thousandths' <<<"$output") == 1250 ]]
-	run --separate-stderr "$CARREL" plan --pids 64 -- true
+	apart "$CARREL" plan --pids 64 -- true
 	assert_matches "$output" 'pids 65'
 }

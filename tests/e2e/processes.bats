@@ -68,7 +68,7 @@ load ../lib/session
 }
 
 @test "pid 1 shows no environment, no descriptors, no memory, and no arguments of the caller" {
-	SECRET_OF_THE_CALLER=hunter2 run --separate-stderr "$CARREL" run -- sh -c '
+	SECRET_OF_THE_CALLER=hunter2 apart "$CARREL" run -- sh -c '
 		cat /proc/1/environ; ls /proc/1/fd; cat /proc/1/maps; tr "\0" " " </proc/1/cmdline; echo
 		head -c 1 /proc/1/mem; ls -l /proc/1/exe /proc/1/root /proc/1/cwd' 2>/dev/null
 	refute_matches "$output$stderr" 'hunter2'

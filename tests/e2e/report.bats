@@ -69,7 +69,7 @@ reported() {
 	check exec 127 -- /no/such
 	check exec 126 -- /etc
 	check usage 125 --
-	run --separate-stderr "$CARREL" run --report "$R" -- true <"$T"
+	apart "$CARREL" run --report "$R" -- true <"$T"
 	assert_status 125
 	keep_report "$R"
 	assert_field "$R" .error.code descriptor

@@ -74,7 +74,7 @@ control() {
 	[[ ! -e $WS/pwned ]] || fail 'it ran'
 	(($("$CARREL" session show --json "$ID" | jq .quarantined) >= 8)) || fail 'not counted'
 	[[ -n $(compgen -G "$WS/.git/.carrel-quarantine-*/hooks.quarantined/pre-commit") ]] || fail 'it is lost'
-	run --separate-stderr "$CARREL" session end "$ID"
+	apart "$CARREL" session end "$ID"
 	assert_matches "$stderr" "quarantined, since the host would obey it: $WS/.envrc"
 	rm -rf "$WS"/{,.git/}.carrel-quarantine-*
 }

@@ -31,7 +31,7 @@ setup() {
 
 # session COMMAND...: in the live session.
 session() {
-	run --separate-stderr "$CARREL" exec -s "$ID" --env PATH -- "$@" </dev/null
+	apart "$CARREL" exec -s "$ID" --env PATH -- "$@" </dev/null
 }
 
 # hidden PATH: there outside, and nothing of it inside.
