@@ -135,11 +135,16 @@ control() {
 AGAIN='while :; do echo evil >.envrc; mkdir .vscode; ln -s x .git/hooks; done 2>/dev/null'
 
 @test "a tool that makes it again and again keeps the launcher from neither its time-out nor a signal" {
-	run --separate-stderr timeout "$PATIENCE" "$CARREL" run --timeout 3s --grace 1s --report "$T/report" -- sh -c "$AGAIN"
-	assert_status 124 # and not by timeout(1), which would have written no report
-	assert_field "$T/report" .limit timeout
+	is_counted() {
+		rm -rf "$WS"/{,.git/}.carrel-quarantine-*
+		run --separate-stderr timeout "$PATIENCE" "$CARREL" run --timeout "$((TIME * 3))s" --grace 1s \
+			--report "$T/report" -- sh -c "$AGAIN"
+		# Not by timeout(1), which would have written no report.
+		[[ $status == 124 && $(field "$T/report" .limit) == timeout ]] || return
+		(($(field "$T/report" '[.quarantined[].times] | add // 0') > 20))
+	}
+	given_time is_counted
 	[[ ! -e $WS/.envrc && ! -e $WS/.vscode && ! -L $WS/.git/hooks ]] || fail 'it stands'
-	(($(field "$T/report" '[.quarantined[].times] | add') > 20)) || fail 'not counted'
 	# What is kept of it, and what is said, does not grow with it.
 	(($(find "$WS"/.carrel-quarantine-* -type f | wc -l) < 12)) || fail 'too much is kept'
 	(($(wc -l <<<"$stderr") < 20)) || fail 'too much is said'
