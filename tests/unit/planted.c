@@ -62,6 +62,7 @@ static void overflow(void)
 	volatile int most = INT_MAX;
 
 	most += 1;
+	(void)most;
 }
 
 static void leak(void)
@@ -71,6 +72,7 @@ static void leak(void)
 
 	hidden = ~(uintptr_t)memory;
 	memory = NULL;
+	(void)hidden;
 }
 
 static void test_found(void **state)
