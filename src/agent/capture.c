@@ -30,7 +30,7 @@ static void filter(struct capture *c, const char *data, size_t size, bool last)
 }
 
 /* Most commands write nothing to one stream or to both: a budget is made when the first byte comes. */
-static bool begin(struct capture *c)
+static bool begin_budget(struct capture *c)
 {
 	if (c->begun)
 		return true;
@@ -44,7 +44,7 @@ static bool begin(struct capture *c)
 }
 
 /* What the budget held back until now: the marker and the tail. */
-static void finish(struct capture *c)
+static void end_capture(struct capture *c)
 {
 	struct pump_filter f = budget_filter(&c->budget);
 	size_t n;
@@ -59,7 +59,7 @@ static void finish(struct capture *c)
 }
 
 /* Reads once; false where nothing more is there now. */
-static bool step(struct capture *c)
+static bool read_once(struct capture *c)
 {
 	memcpy(c->block, c->early, c->early_size);
 	ssize_t n = read(c->watch.fd, c->block + c->early_size, BLOCK);
@@ -68,8 +68,8 @@ static bool step(struct capture *c)
 		return true;
 	if (n < 0 && errno == EAGAIN)
 		return false;
-	if (n <= 0 || !begin(c)) {
-		finish(c);
+	if (n <= 0 || !begin_budget(c)) {
+		end_capture(c);
 		return false;
 	}
 	filter(c, c->block, c->early_size + (size_t)n, false);
@@ -81,7 +81,7 @@ static void ready(struct watch *w, uint32_t events)
 	struct capture *c = w->context;
 
 	(void)events;
-	for (int i = 0; i < TURNS && step(c); i++)
+	for (int i = 0; i < TURNS && read_once(c); i++)
 		;
 	if (c->over)
 		loop_forget(c->loop, w);
@@ -129,10 +129,10 @@ int capture_start(struct capture *c, int dir, const char *dir_path, const char *
 /* What the pipe can hold and more; another execution that was given its end could write for ever. */
 void capture_cut(struct capture *c)
 {
-	for (int i = 0; i < TURNS * 4 && !c->over && step(c); i++)
+	for (int i = 0; i < TURNS * 4 && !c->over && read_once(c); i++)
 		;
 	if (!c->over)
-		finish(c);
+		end_capture(c);
 }
 
 void capture_close(struct capture *c)

@@ -69,7 +69,7 @@ static int add_env(const json_t *arguments, struct buffer *b, uint32_t *ret, str
 }
 
 /* Against the workspace, where commands run by default. */
-static void add_cwd(const struct desk *d, const json_t *arguments, struct buffer *b)
+static void add_cwd(const struct agent_session *d, const json_t *arguments, struct buffer *b)
 {
 	const char *cwd = field_text(arguments, "cwd", "");
 
@@ -78,8 +78,8 @@ static void add_cwd(const struct desk *d, const json_t *arguments, struct buffer
 	add_word(b, cwd);
 }
 
-int exec_request_build(const struct desk *d, const json_t *arguments, const char *shell,
-	struct buffer *ret, struct buffer *ret_why)
+int exec_request_build(const struct agent_session *d, const json_t *arguments,
+	const char *shell, struct buffer *ret, struct buffer *ret_why)
 {
 	struct request head = { .umask = d->umask,
 		.timeout_ms = (uint64_t)field_integer(arguments, "timeout_seconds", 0) * 1000 };
@@ -140,7 +140,7 @@ static const char *advice(int errnum)
 	}
 }
 
-void exec_request_explain(const struct desk *d, const json_t *arguments,
+void exec_request_explain(const struct agent_session *d, const json_t *arguments,
 	const struct control_record *end, struct buffer *ret)
 {
 	autobuffer struct buffer name = { 0 }, cwd = { 0 };

@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
+#include "agent/agent_session.h"
 #include "agent/buffer.h"
-#include "agent/desk.h"
 
 /*
  * exec_request_build - the body of an EXEC record (box/request.h) for the tool's @arguments.
@@ -16,12 +16,12 @@
  * @ret: appended to. @ret_why: what is wrong, where -EINVAL is returned.
  * Returns 0, -EINVAL or -ENOMEM.
  */
-MUST_CHECK int exec_request_build(const struct desk *d, const json_t *arguments,
+MUST_CHECK int exec_request_build(const struct agent_session *d, const json_t *arguments,
 	const char *shell, struct buffer *ret, struct buffer *ret_why);
 
 /*
  * exec_request_explain - why the command that @end tells of never was, and what to do; for the model.
  * Appended to @ret, unless that says something already.
  */
-void exec_request_explain(const struct desk *d, const json_t *arguments,
+void exec_request_explain(const struct agent_session *d, const json_t *arguments,
 	const struct control_record *end, struct buffer *ret);

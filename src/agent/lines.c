@@ -62,7 +62,7 @@ void lines_filled(struct lines *l, size_t size)
 	l->used += size;
 }
 
-static enum lines_what take(struct lines *l, size_t end, char **ret_line, size_t *ret_size)
+static enum lines_what take_line(struct lines *l, size_t end, char **ret_line, size_t *ret_size)
 {
 	size_t from = l->at, to = end;
 
@@ -90,7 +90,7 @@ enum lines_what lines_next(struct lines *l, char **ret_line, size_t *ret_size)
 			continue;
 		}
 		if (found)
-			return take(l, (size_t)(found - l->data), ret_line, ret_size);
+			return take_line(l, (size_t)(found - l->data), ret_line, ret_size);
 		l->searched = l->used;
 		if (l->skipping) {
 			l->at = l->used;
@@ -108,5 +108,5 @@ enum lines_what lines_last(struct lines *l, char **ret_line, size_t *ret_size)
 {
 	if (l->skipping || l->at == l->used)
 		return LINES_NONE;
-	return take(l, l->used, ret_line, ret_size);
+	return take_line(l, l->used, ret_line, ret_size);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/verbs.h"
-#include "base/say.h"
+#include "base/error_report.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -31,5 +31,5 @@ int main(int argc, char **argv)
 
 	for (size_t i = 0; i < LENGTH(verbs); i++)
 		names[i] = verbs[i].name;
-	return say_unknown_verb(word, names, LENGTH(names));
+	return error_report_unknown_verb(word, names, LENGTH(names));
 }

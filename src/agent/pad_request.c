@@ -40,7 +40,7 @@ static void quote(struct buffer *why, const char *text, size_t size)
 }
 
 /* A field that is there and not null. */
-static const json_t *field(const json_t *value, const char *name)
+static const json_t *request_field(const json_t *value, const char *name)
 {
 	const json_t *found = json_object_get(value, name);
 
@@ -52,7 +52,7 @@ static int check_names(const json_t *value, struct buffer *why)
 	const char *name;
 	json_t *each;
 
-	if (!field(value, "action") && field(value, "op")) {
+	if (!request_field(value, "action") && request_field(value, "op")) {
 		buffer_text(why, "the parameter is called `action`, not `op`: " EXAMPLE);
 		return -EINVAL;
 	}
@@ -80,7 +80,7 @@ static int check_names(const json_t *value, struct buffer *why)
 
 static int read_action(const json_t *value, struct pad_request *q, struct buffer *why)
 {
-	const json_t *action = field(value, "action");
+	const json_t *action = request_field(value, "action");
 
 	if (!action) {
 		buffer_text(
@@ -114,7 +114,7 @@ static int read_section(const json_t *value, struct pad_request *q, struct buffe
 {
 	static const char *const sections[] = { "goal", "findings", "artifacts", "errors",
 		"main" };
-	const json_t *section = field(value, "section");
+	const json_t *section = request_field(value, "section");
 	bool saves = q->action == PAD_WRITE || q->action == PAD_APPEND;
 
 	q->section = saves ? PAD_MAIN : PAD_SECTIONS;
@@ -143,7 +143,7 @@ static int read_section(const json_t *value, struct pad_request *q, struct buffe
 
 static int read_content(const json_t *value, struct pad_request *q, struct buffer *why)
 {
-	const json_t *content = field(value, "content");
+	const json_t *content = request_field(value, "content");
 	const char *action = actions[q->action];
 
 	if (q->action == PAD_READ || q->action == PAD_CLEAR) {

@@ -74,7 +74,7 @@ static int lock(int pad, int how)
 }
 
 /* A section that was never written is no failure: 0 bytes and no data. */
-static int load(int pad, enum pad_section section, struct buffer *ret)
+static int load_section(int pad, enum pad_section section, struct buffer *ret)
 {
 	autofd int fd = plainfile_open(pad, names[section], 0, false);
 
@@ -112,7 +112,7 @@ static int change(int pad, enum pad_section section, bool append, const char *te
 	size_t *ret_bytes)
 {
 	autobuffer struct buffer whole = { 0 };
-	int r = append ? load(pad, section, &whole) : 0;
+	int r = append ? load_section(pad, section, &whole) : 0;
 
 	if (r < 0)
 		return r;
@@ -154,7 +154,7 @@ int pad_read(int pad, enum pad_section section, struct buffer ret[PAD_SECTIONS])
 
 	for (unsigned i = 0; i < PAD_SECTIONS && r == 0; i++)
 		if (section == PAD_SECTIONS || section == (enum pad_section)i)
-			r = load(pad, (enum pad_section)i, &ret[i]);
+			r = load_section(pad, (enum pad_section)i, &ret[i]);
 	return r;
 }
 

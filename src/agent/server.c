@@ -16,7 +16,7 @@ enum era { ERA_LEGACY = 1, ERA_MODERN = 2, ERA_EARLY = 4 /* also before `initial
 struct method {
 	const char *name;
 	unsigned eras;
-	void (*handle)(struct server *s, const struct asked *a, const json_t *params);
+	void (*handle)(struct server *s, const struct rpc_request *a, const json_t *params);
 };
 
 static const struct method methods[] = {
@@ -41,14 +41,14 @@ static void batch_done(struct server *s, struct batch *b)
 	free(b);
 }
 
-void server_drop(struct server *s, const struct asked *a)
+void server_drop(struct server *s, const struct rpc_request *a)
 {
 	if (a->batch)
 		batch_done(s, a->batch);
 }
 
 /* @message is taken. Without memory for it there is nothing to be said. */
-static void reply(struct server *s, const struct asked *a, json_t *message)
+static void reply(struct server *s, const struct rpc_request *a, json_t *message)
 {
 	if (message && a->batch)
 		(void)json_array_append(a->batch->answers, message);
@@ -58,7 +58,7 @@ static void reply(struct server *s, const struct asked *a, json_t *message)
 	server_drop(s, a);
 }
 
-void server_reply(struct server *s, const struct asked *a, json_t *result)
+void server_reply(struct server *s, const struct rpc_request *a, json_t *result)
 {
 	if (!result || (a->modern && !modern_dress(result))) {
 		json_decref(result);
@@ -69,7 +69,7 @@ void server_reply(struct server *s, const struct asked *a, json_t *result)
 		json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", a->id, "result", result));
 }
 
-void server_reply_error(struct server *s, const struct asked *a, enum message_code code,
+void server_reply_error(struct server *s, const struct rpc_request *a, enum message_code code,
 	json_t *data, const char *format, ...)
 {
 	char text[512];
@@ -110,7 +110,7 @@ enum log_level server_level(const json_t *name)
 	return LEVEL_NONE;
 }
 
-void server_say_text(struct server *s, enum log_level level, const struct buffer *text)
+void server_send_text(struct server *s, enum log_level level, const struct buffer *text)
 {
 	autobuffer struct buffer shown = { 0 };
 
@@ -138,7 +138,7 @@ json_t *server_capabilities(void)
 
 static void request(struct server *s, const struct message *m, struct batch *b)
 {
-	struct asked a = { .id = (json_t *)m->id,
+	struct rpc_request a = { .id = (json_t *)m->id,
 		.batch = b,
 		.modern = modern_is(m->params),
 		.level = LEVEL_NONE };
@@ -187,7 +187,7 @@ static void notification(struct server *s, const struct message *m)
 
 static void bad_message(struct server *s, const struct message *m, struct batch *b)
 {
-	const struct asked a = { .id = (json_t *)m->id, .batch = b };
+	const struct rpc_request a = { .id = (json_t *)m->id, .batch = b };
 
 	if (b)
 		b->waiting++;

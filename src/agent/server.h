@@ -63,7 +63,7 @@ struct server_setup {
 	const struct tool *const *tools;
 	size_t tool_count;
 	const char *instructions; /* borrowed; NULL: none */
-	void *desk;               /* what the tools work on: call_desk() */
+	void *tool_context;       /* what the tools work on: call_context() */
 	/* One message, to be written as one line. It is borrowed. */
 	void (*send)(void *context, const json_t *message);
 	/* Whether the client is slow: then progress and logging are left out. */
@@ -100,8 +100,8 @@ json_t *server_describe(const struct server *s);
 
 /* --- for tools -------------------------------------------------------------------------------- */
 
-/* call_desk - what server_setup.desk was. */
-void *call_desk(const struct call *c);
+/* call_context - what server_setup.tool_context was. */
+void *call_context(const struct call *c);
 
 /* call_server - the server that the call came to. */
 struct server *call_server(const struct call *c);

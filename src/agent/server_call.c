@@ -43,7 +43,7 @@ static json_t *describe(const struct tool *t, bool annotations, bool structured)
 	return NULL;
 }
 
-void call_list_tools(struct server *s, const struct asked *a, const json_t *params)
+void call_list_tools(struct server *s, const struct rpc_request *a, const json_t *params)
 {
 	const json_t *cursor = json_object_get(params, "cursor");
 	json_t *result = json_object(), *tools = json_array();
@@ -74,15 +74,15 @@ void call_list_tools(struct server *s, const struct asked *a, const json_t *para
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-struct call *call_new(struct server *s, const struct asked *a)
+struct call *call_new(struct server *s, const struct rpc_request *a)
 {
 	struct call *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
 	c->server = s;
-	c->asked = *a;
-	(void)json_incref(c->asked.id);
+	c->request = *a;
+	(void)json_incref(c->request.id);
 	c->started_ms = c->progress_ms = s->now_ms;
 	c->next = s->calls;
 	s->calls = c;
@@ -96,7 +96,7 @@ static void call_free(struct call *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
-	json_decref(c->asked.id);
+	json_decref(c->request.id);
 	json_decref(c->arguments);
 	json_decref(c->token);
 	free(c);
@@ -105,7 +105,7 @@ static void call_free(struct call *c)
 struct call *call_find(const struct server *s, const json_t *id)
 {
 	for (struct call *c = s->calls; c && id; c = c->next)
-		if (json_equal(c->asked.id, id))
+		if (json_equal(c->request.id, id))
 			return c;
 	return NULL;
 }
@@ -120,7 +120,7 @@ unsigned server_calls(const struct server *s)
 }
 
 /* A call that never began: told as a result, so that the model hears of it. */
-static void refuse_early(struct server *s, const struct asked *a, const char *why)
+static void refuse_early(struct server *s, const struct rpc_request *a, const char *why)
 {
 	server_reply(s, a,
 		json_pack("{s:[{s:s, s:s}], s:b}", "content", "type", "text", "text", why,
@@ -143,7 +143,7 @@ static json_t *progress_token(const json_t *params)
 	return json_is_string(token) || json_is_number(token) ? json_incref(token) : NULL;
 }
 
-void call_tool(struct server *s, const struct asked *a, const json_t *params)
+void call_tool(struct server *s, const struct rpc_request *a, const json_t *params)
 {
 	const char *name = json_string_value(json_object_get(params, "name"));
 	json_t *arguments = json_object_get(params, "arguments");
@@ -204,7 +204,7 @@ void server_cancel_all(struct server *s)
 
 /* --- progress --------------------------------------------------------------------------------- */
 
-static bool tells_progress(const struct call *c)
+static bool wants_progress(const struct call *c)
 {
 	return c->token && !c->cancelled && c->tool && c->tool->progress;
 }
@@ -215,7 +215,7 @@ void server_tick(struct server *s, int64_t now_ms)
 	for (struct call *c = s->calls; c; c = c->next) {
 		autobuffer struct buffer text = { 0 };
 
-		if (!tells_progress(c) || now_ms - c->progress_ms < PROGRESS_MS)
+		if (!wants_progress(c) || now_ms - c->progress_ms < PROGRESS_MS)
 			continue;
 		c->progress_ms = now_ms;
 		c->tool->progress(c, &text);
@@ -235,7 +235,7 @@ int server_wait_ms(const struct server *s, int64_t now_ms)
 	for (const struct call *c = s->calls; c; c = c->next) {
 		int64_t left = c->progress_ms + PROGRESS_MS - now_ms;
 
-		if (!tells_progress(c))
+		if (!wants_progress(c))
 			continue;
 		left = left < 0 ? 0 : left;
 		least = least < 0 || left < least ? left : least;
@@ -245,9 +245,9 @@ int server_wait_ms(const struct server *s, int64_t now_ms)
 
 /* --- for tools -------------------------------------------------------------------------------- */
 
-void *call_desk(const struct call *c)
+void *call_context(const struct call *c)
 {
-	return c->server->setup.desk;
+	return c->server->setup.tool_context;
 }
 
 struct server *call_server(const struct call *c)
@@ -273,7 +273,7 @@ int64_t call_started_ms(const struct call *c)
 void call_answer(struct call *c, json_t *content, json_t *structured, bool is_error)
 {
 	struct server *s = c->server;
-	bool shows = c->asked.modern || s->revision <= REVISION_2025_06_18;
+	bool shows = c->request.modern || s->revision <= REVISION_2025_06_18;
 	json_t *result = content
 		? json_pack("{s:o, s:b}", "content", content, "isError", is_error)
 		: NULL;
@@ -286,9 +286,9 @@ void call_answer(struct call *c, json_t *content, json_t *structured, bool is_er
 	json_decref(structured);
 	if (c->cancelled) {
 		json_decref(result);
-		server_drop(s, &c->asked);
+		server_drop(s, &c->request);
 	} else {
-		server_reply(s, &c->asked, result);
+		server_reply(s, &c->request, result);
 	}
 	call_free(c);
 }
@@ -327,7 +327,7 @@ void call_refuse(struct call *c, const char *format, ...)
 void call_log(struct call *c, enum log_level level, const char *format, ...)
 {
 	autobuffer struct buffer text = { 0 };
-	enum log_level wanted = c->asked.modern ? c->asked.level : c->server->level;
+	enum log_level wanted = c->request.modern ? c->request.level : c->server->level;
 	char line[1024];
 	va_list list;
 
@@ -337,5 +337,5 @@ void call_log(struct call *c, enum log_level level, const char *format, ...)
 	(void)vsnprintf(line, sizeof(line), format, list);
 	va_end(list);
 	buffer_text(&text, line);
-	server_say_text(c->server, level, &text);
+	server_send_text(c->server, level, &text);
 }

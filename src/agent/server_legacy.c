@@ -26,7 +26,7 @@ const char *legacy_revision(int revision)
 	return revisions[revision];
 }
 
-void legacy_initialize(struct server *s, const struct asked *a, const json_t *params)
+void legacy_initialize(struct server *s, const struct rpc_request *a, const json_t *params)
 {
 	const json_t *version = json_object_get(params, "protocolVersion");
 	json_t *capabilities = json_object_get(params, "capabilities");
@@ -61,13 +61,13 @@ void legacy_initialize(struct server *s, const struct asked *a, const json_t *pa
 	server_reply(s, a, result);
 }
 
-void legacy_ping(struct server *s, const struct asked *a, const json_t *params)
+void legacy_ping(struct server *s, const struct rpc_request *a, const json_t *params)
 {
 	(void)params;
 	server_reply(s, a, json_object());
 }
 
-void legacy_set_level(struct server *s, const struct asked *a, const json_t *params)
+void legacy_set_level(struct server *s, const struct rpc_request *a, const json_t *params)
 {
 	enum log_level level = server_level(json_object_get(params, "level"));
 
@@ -87,7 +87,7 @@ void legacy_ask_roots(struct server *s)
 
 	if (!json_is_object(json_object_get(s->client, "roots")))
 		return;
-	(void)snprintf(id, sizeof(id), "carrel-roots-%lld", (long long)++s->roots_asked);
+	(void)snprintf(id, sizeof(id), "carrel-roots-%lld", (long long)++s->roots_requested);
 	json_t *message = json_pack(
 		"{s:s, s:s, s:s}", "jsonrpc", "2.0", "id", id, "method", "roots/list");
 
@@ -124,8 +124,8 @@ void legacy_response(struct server *s, const struct message *m)
 	const json_t *offered = json_object_get(m->result, "roots");
 	char id[40];
 
-	(void)snprintf(id, sizeof(id), "carrel-roots-%lld", (long long)s->roots_asked);
-	if (s->roots_asked == 0 || !json_is_string(m->id) ||
+	(void)snprintf(id, sizeof(id), "carrel-roots-%lld", (long long)s->roots_requested);
+	if (s->roots_requested == 0 || !json_is_string(m->id) ||
 		strcmp(json_string_value(m->id), id) != 0 || !json_is_array(offered))
 		return;
 	json_t *list = addresses(offered);

@@ -18,7 +18,7 @@ bool modern_is(const json_t *params)
 		NULL;
 }
 
-bool modern_check(struct server *s, struct asked *a, const json_t *params)
+bool modern_check(struct server *s, struct rpc_request *a, const json_t *params)
 {
 	const json_t *meta = json_object_get(params, "_meta");
 	const json_t *version = json_object_get(meta, META "protocolVersion");
@@ -61,7 +61,7 @@ bool modern_dress(json_t *result)
 		json_object_set_new(meta, META "serverInfo", server_info()) == 0;
 }
 
-void modern_discover(struct server *s, const struct asked *a, const json_t *params)
+void modern_discover(struct server *s, const struct rpc_request *a, const json_t *params)
 {
 	json_t *result = json_pack("{s:[s], s:o, s:i, s:s}", "supportedVersions",
 		MODERN_REVISION, "capabilities", server_capabilities(), "ttlMs", TTL_MS,
@@ -78,7 +78,7 @@ void modern_discover(struct server *s, const struct asked *a, const json_t *para
 }
 
 /* There is nothing that changes: the subscription is granted, to no kind of notification. */
-void modern_listen(struct server *s, const struct asked *a, const json_t *params)
+void modern_listen(struct server *s, const struct rpc_request *a, const json_t *params)
 {
 	if (!json_is_object(json_object_get(params, "notifications")))
 		return server_reply_error(s, a, MESSAGE_INVALID_PARAMS, NULL,

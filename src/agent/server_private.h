@@ -26,7 +26,7 @@ struct batch {
 };
 
 /* A request being answered: where its answer goes, and in which form. */
-struct asked {
+struct rpc_request {
 	json_t *id;          /* a reference */
 	struct batch *batch; /* or NULL */
 	bool modern;
@@ -36,7 +36,7 @@ struct asked {
 struct call {
 	struct server *server;
 	struct call *next;
-	struct asked asked;
+	struct rpc_request request;
 	const struct tool *tool; /* NULL: a subscription, which never ends by itself */
 	json_t *arguments;       /* a reference, or NULL */
 	json_t *token;           /* of progress; a reference, or NULL */
@@ -48,32 +48,32 @@ struct call {
 struct server {
 	struct server_setup setup;
 	struct call *calls;
-	int revision;         /* legacy: -1 before `initialize` */
-	bool ready;           /* notifications/initialized came */
-	enum log_level level; /* legacy */
-	json_t *client;       /* legacy: its capabilities */
-	json_t *roots;        /* what it offered, an array; NULL: nothing */
-	int64_t roots_asked;  /* number of the last question */
+	int revision;            /* legacy: -1 before `initialize` */
+	bool ready;              /* notifications/initialized came */
+	enum log_level level;    /* legacy */
+	json_t *client;          /* legacy: its capabilities */
+	json_t *roots;           /* what it offered, an array; NULL: nothing */
+	int64_t roots_requested; /* number of the last question */
 	int64_t now_ms;
 };
 
 /* --- server.c: replies ------------------------------------------------------------------------ */
 
 /* server_reply - @result is taken; NULL (no memory) becomes an internal error. */
-void server_reply(struct server *s, const struct asked *a, json_t *result);
+void server_reply(struct server *s, const struct rpc_request *a, json_t *result);
 
 /* server_reply_error - @data is taken, and may be NULL. */
-void server_reply_error(struct server *s, const struct asked *a, enum message_code code,
+void server_reply_error(struct server *s, const struct rpc_request *a, enum message_code code,
 	json_t *data, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* server_drop - nothing is sent, as for a cancelled request; in a batch it is as if it was not there. */
-void server_drop(struct server *s, const struct asked *a);
+void server_drop(struct server *s, const struct rpc_request *a);
 
 /* server_notify - @params is taken; NULL (no memory) sends nothing. */
 void server_notify(struct server *s, const char *method, json_t *params);
 
-/* server_say_text - a log message, sent. */
-void server_say_text(struct server *s, enum log_level level, const struct buffer *text);
+/* server_send_text - a log message, sent. */
+void server_send_text(struct server *s, enum log_level level, const struct buffer *text);
 
 /* server_level - the level of that name, LEVEL_NONE where there is none. */
 enum log_level server_level(const json_t *name);
@@ -87,9 +87,9 @@ json_t *server_capabilities(void);
 /* --- server_legacy.c -------------------------------------------------------------------------- */
 
 /* legacy_initialize, legacy_ping, legacy_set_level - requests. */
-void legacy_initialize(struct server *s, const struct asked *a, const json_t *params);
-void legacy_ping(struct server *s, const struct asked *a, const json_t *params);
-void legacy_set_level(struct server *s, const struct asked *a, const json_t *params);
+void legacy_initialize(struct server *s, const struct rpc_request *a, const json_t *params);
+void legacy_ping(struct server *s, const struct rpc_request *a, const json_t *params);
+void legacy_set_level(struct server *s, const struct rpc_request *a, const json_t *params);
 
 /* legacy_ask_roots - ask the client for its roots, if it has such. */
 void legacy_ask_roots(struct server *s);
@@ -106,23 +106,23 @@ const char *legacy_revision(int revision);
 bool modern_is(const json_t *params);
 
 /* modern_check - the `_meta` of a request. False where it was refused, and that was said. */
-bool modern_check(struct server *s, struct asked *a, const json_t *params);
+bool modern_check(struct server *s, struct rpc_request *a, const json_t *params);
 
 /* modern_dress - what every modern result has. False where memory ran out. */
 bool modern_dress(json_t *result);
 
 /* modern_discover, modern_listen - requests. */
-void modern_discover(struct server *s, const struct asked *a, const json_t *params);
-void modern_listen(struct server *s, const struct asked *a, const json_t *params);
+void modern_discover(struct server *s, const struct rpc_request *a, const json_t *params);
+void modern_listen(struct server *s, const struct rpc_request *a, const json_t *params);
 
 /* --- server_call.c ---------------------------------------------------------------------------- */
 
 /* call_list_tools, call_tool - requests. */
-void call_list_tools(struct server *s, const struct asked *a, const json_t *params);
-void call_tool(struct server *s, const struct asked *a, const json_t *params);
+void call_list_tools(struct server *s, const struct rpc_request *a, const json_t *params);
+void call_tool(struct server *s, const struct rpc_request *a, const json_t *params);
 
-/* call_new - one under way: the asked id is kept. NULL where memory ran out. */
-struct call *call_new(struct server *s, const struct asked *a);
+/* call_new - one under way: the request's id is kept. NULL where memory ran out. */
+struct call *call_new(struct server *s, const struct rpc_request *a);
 
 /* call_find - the one that the client gave this id, or NULL. */
 struct call *call_find(const struct server *s, const json_t *id);

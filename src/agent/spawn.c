@@ -93,7 +93,7 @@ static int run_argv(char *const *argv, int in, int out, int err, pid_t *ret)
 	return r;
 }
 
-static int run(const char *const *words, int in, int out, int err, pid_t *ret)
+static int start_carrel(const char *const *words, int in, int out, int err, pid_t *ret)
 {
 	size_t count = 0;
 
@@ -179,7 +179,7 @@ int spawn_start(struct spawn *s, struct loop *loop, const char *const *words, bo
 	if (r == 0 && !own_stderr)
 		r = open_stream(s, 1, &err);
 	if (r == 0)
-		r = run(words, in, out, own_stderr ? STDERR_FILENO : err, &s->pid);
+		r = start_carrel(words, in, out, own_stderr ? STDERR_FILENO : err, &s->pid);
 	if (r < 0)
 		s->pid = 0;
 	if (r == 0) {

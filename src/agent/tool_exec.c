@@ -28,9 +28,9 @@
 enum { STREAMS = 2 };
 
 struct work {
-	struct desk_asked asked; /* first: the answer's struct is the work */
+	struct session_request request; /* first: the answer's struct is the work */
 	struct call *call;
-	struct desk *desk;
+	struct agent_session *session;
 	const json_t *arguments;
 	struct capture out[STREAMS];
 	bool merged, cancelled, too_long;
@@ -44,8 +44,8 @@ static const char *const names[STREAMS] = { "stdout", "stderr" };
 
 static void work_free(struct work *w)
 {
-	desk_forget(w->desk, &w->asked);
-	loop_close_watched(w->desk->loop, &w->in);
+	agent_session_forget(w->session, &w->request);
+	loop_close_watched(w->session->loop, &w->in);
 	for (int i = 0; i < STREAMS; i++)
 		capture_free(&w->out[i]);
 	free(w);
@@ -71,7 +71,7 @@ static void feed(struct watch *in, uint32_t events)
 		w->text += n;
 		w->left -= (size_t)n;
 	}
-	loop_close_watched(w->desk->loop, in);
+	loop_close_watched(w->session->loop, in);
 }
 
 /* The end that the command reads, where there is text for it; w->in is ours. */
@@ -85,7 +85,7 @@ static int open_stdin(struct work *w, const json_t *text)
 	w->text = json_string_value(text);
 	w->left = json_string_length(text);
 	if (fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0 ||
-		(!w->desk->own_user && fchmod(ends[0], 0444) < 0)) {
+		(!w->session->own_user && fchmod(ends[0], 0444) < 0)) {
 		int r = -errno;
 
 		close(ends[0]);
@@ -203,7 +203,7 @@ static void answer_end(struct work *w, const struct control_record *end)
 	call_answer_text(c, &text, structured);
 }
 
-static bool begin(struct work *w, struct buffer *why);
+static bool begin_execution(struct work *w, struct buffer *why);
 
 /* The command never was: why, and what to do. */
 static void answer_unstarted(struct work *w, const struct control_record *end)
@@ -212,17 +212,17 @@ static void answer_unstarted(struct work *w, const struct control_record *end)
 	autobuffer struct buffer why = { 0 };
 	bool no_program = end->number == ENOENT && (int32_t)end->flag != STEP_CWD;
 
-	if (no_program && !w->desk->no_bash && field_get(w->arguments, "command")) {
-		w->desk->no_bash = true;
+	if (no_program && !w->session->no_bash && field_get(w->arguments, "command")) {
+		w->session->no_bash = true;
 		for (int i = 0; i < STREAMS; i++)
 			capture_free(&w->out[i]);
-		loop_close_watched(w->desk->loop, &w->in);
-		desk_forget(w->desk, &w->asked);
+		loop_close_watched(w->session->loop, &w->in);
+		agent_session_forget(w->session, &w->request);
 		w->execution = 0;
-		if (begin(w, &why))
+		if (begin_execution(w, &why))
 			return;
 	}
-	exec_request_explain(w->desk, w->arguments, end, &why);
+	exec_request_explain(w->session, w->arguments, end, &why);
 	work_free(w);
 	call_refuse(c, "%s", why.data ? why.data : "out of memory");
 }
@@ -234,7 +234,7 @@ static void forget_execution(struct work *w)
 	};
 
 	/* Where the session does not take it, it is gone, or the end of the connection will do it. */
-	(void)!control_send(w->desk->watch.fd, &record, NULL, 0, NULL, 0);
+	(void)!control_send(w->session->watch.fd, &record, NULL, 0, NULL, 0);
 }
 
 static void accepted(struct work *w, uint32_t execution)
@@ -248,15 +248,16 @@ static void accepted(struct work *w, uint32_t execution)
 	for (int i = 0; i < (w->merged ? 1 : STREAMS) && r == 0; i++) {
 		(void)snprintf(name, sizeof(name), "%u.%s.txt", execution,
 			w->merged ? merged[0] : names[i]);
-		r = capture_start(&w->out[i], w->desk->results, w->desk->tool_results, name);
+		r = capture_start(
+			&w->out[i], w->session->results, w->session->tool_results, name);
 	}
 	if (r == 0 && w->in.fd >= 0 && w->left > 0)
-		r = loop_watch(w->desk->loop, &w->in, EPOLLOUT);
+		r = loop_watch(w->session->loop, &w->in, EPOLLOUT);
 	if (r < 0 || w->cancelled)
 		forget_execution(w);
 }
 
-static void answered(struct desk_asked *a, struct control_message *m)
+static void exec_answered(struct session_request *a, struct control_message *m)
 {
 	struct work *w = (struct work *)a;
 	struct call *c = w->call;
@@ -275,11 +276,11 @@ static void answered(struct desk_asked *a, struct control_message *m)
 			return answer_unstarted(w, &m->head);
 		if (m->head.started == STARTED_YES || m->head.wait_status || m->head.limit)
 			return answer_end(w, &m->head);
-		buffer_text(
-			&why, "what became of the command is not known: its keeper was killed");
+		buffer_text(&why,
+			"what became of the command is not known: its monitor was killed");
 		break;
 	case CONTROL_ERROR:
-		desk_says(m, &why);
+		agent_session_explain(m, &why);
 		break;
 	default:
 		return;
@@ -298,12 +299,13 @@ static int send_request(struct work *w, const struct buffer *body, const int std
 		body->used > CONTROL_BODY_MAX ? control_seal(body->data, body->used) : -1;
 
 	if (body->used <= CONTROL_BODY_MAX)
-		return desk_ask(w->desk, &w->asked, &record, body->data, body->used, fds, 3);
+		return agent_session_send(
+			w->session, &w->request, &record, body->data, body->used, fds, 3);
 	if (apart < 0)
 		return apart;
 	fds[3] = apart;
 	record.body = CONTROL_BODY_FD;
-	return desk_ask(w->desk, &w->asked, &record, NULL, 0, fds, 4);
+	return agent_session_send(w->session, &w->request, &record, NULL, 0, fds, 4);
 }
 
 /* The session's output-max: what is longer ends the command, as it does for `carrel exec`. */
@@ -319,7 +321,7 @@ static void output_came(void *context)
 
 static int open_stream(struct work *w, int i, int *ret_write)
 {
-	const struct desk *d = w->desk;
+	const struct agent_session *d = w->session;
 	uint64_t most =
 		d->output.budget; /* the session's: what a call has, and can have no more of */
 	uint64_t budget = (uint64_t)field_integer(
@@ -334,13 +336,13 @@ static int open_stream(struct work *w, int i, int *ret_write)
 }
 
 /* False where it did not begin; then @why says it, and the work is still there. */
-static bool begin(struct work *w, struct buffer *why)
+static bool begin_execution(struct work *w, struct buffer *why)
 {
 	autobuffer struct buffer body = { 0 };
 	const json_t *text = field_get(w->arguments, "stdin");
 	autofd int in = -1, out = -1, err = -1;
 	int r = exec_request_build(
-		w->desk, w->arguments, w->desk->no_bash ? "sh" : "bash", &body, why);
+		w->session, w->arguments, w->session->no_bash ? "sh" : "bash", &body, why);
 
 	if (r == -EINVAL)
 		return false;
@@ -351,7 +353,7 @@ static bool begin(struct work *w, struct buffer *why)
 	if (r >= 0 && !w->merged)
 		r = open_stream(w, 1, &err);
 	if (r >= 0) {
-		const int stdio[3] = { in < 0 ? w->desk->null : in, out,
+		const int stdio[3] = { in < 0 ? w->session->null : in, out,
 			w->merged ? out : err };
 
 		r = send_request(w, &body, stdio);
@@ -371,16 +373,16 @@ static void exec_start(struct call *c, const json_t *arguments)
 
 	if (!w)
 		return call_refuse(c, "out of memory");
-	w->asked.answer = answered;
+	w->request.answer = exec_answered;
 	w->call = c;
-	w->desk = call_desk(c);
+	w->session = call_context(c);
 	w->arguments = arguments;
-	w->merged = field_flag(arguments, "merge_output", w->desk->output.merge);
+	w->merged = field_flag(arguments, "merge_output", w->session->output.merge);
 	w->in.fd = w->out[0].watch.fd = w->out[1].watch.fd = -1;
-	w->out[0].loop = w->out[1].loop = w->desk->loop;
+	w->out[0].loop = w->out[1].loop = w->session->loop;
 	w->out[0].budget.file = w->out[1].budget.file = -1;
 	call_set_work(c, w);
-	if (begin(w, &why))
+	if (begin_execution(w, &why))
 		return;
 	work_free(w);
 	call_refuse(c, "%s", why.data ? why.data : "out of memory");

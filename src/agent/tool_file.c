@@ -13,7 +13,7 @@
 
 void tool_file_free(struct tool_file *f)
 {
-	desk_forget(f->desk, &f->asked);
+	agent_session_forget(f->session, &f->request);
 	buffer_free(&f->path);
 	buffer_free(&f->hidden);
 	buffer_free(&f->held);
@@ -75,20 +75,21 @@ static int ask(struct tool_file *f, enum control_kind kind)
 		record.number = f->flags;
 		record.streams = f->mode;
 	}
-	return desk_ask(f->desk, &f->asked, &record, f->path.data, f->path.used + 1, NULL, 0);
+	return agent_session_send(
+		f->session, &f->request, &record, f->path.data, f->path.used + 1, NULL, 0);
 }
 
 /* It was classified: go on, or say why not. What is hidden can be opened, and shows nothing. */
 static void judged(struct tool_file *f, const struct control_message *m)
 {
 	struct call *c = f->call;
-	json_t *said = desk_json(m->body, m->size);
+	json_t *said = agent_session_json(m->body, m->size);
 	const char *surface = json_string_value(json_object_get(said, "surface"));
 	const char *why = json_string_value(json_object_get(said, "why"));
 	const char *rule = json_string_value(json_object_get(said, "rule"));
 	bool reads = (f->flags & O_ACCMODE) == O_RDONLY;
 
-	desk_forget(f->desk, &f->asked);
+	agent_session_forget(f->session, &f->request);
 	if (reads && surface && !strcmp(surface, "hidden"))
 		buffer_text(&f->hidden, rule ? rule : "by default");
 	if (reads || json_is_true(json_object_get(said, "write"))) {
@@ -111,7 +112,7 @@ static void judged(struct tool_file *f, const struct control_message *m)
 	json_decref(said);
 }
 
-static void answered(struct desk_asked *a, struct control_message *m)
+static void file_answered(struct session_request *a, struct control_message *m)
 {
 	struct tool_file *f = (struct tool_file *)a;
 	struct call *c = f->call;
@@ -124,7 +125,7 @@ static void answered(struct desk_asked *a, struct control_message *m)
 	if (m && m->head.kind == CONTROL_OPENED)
 		return tool_file_refuse(f, m->head.number ? m->head.number : EIO);
 	if (m)
-		desk_says(m, &why);
+		agent_session_explain(m, &why);
 	tool_file_free(f);
 	call_refuse(c, "%s", why.data ? why.data : "the session has ended");
 }
@@ -132,12 +133,12 @@ static void answered(struct desk_asked *a, struct control_message *m)
 void tool_file_open(
 	struct tool_file *f, struct call *c, const char *path, int flags, unsigned mode)
 {
-	f->asked.answer = answered;
+	f->request.answer = file_answered;
 	f->call = c;
-	f->desk = call_desk(c);
+	f->session = call_context(c);
 	f->flags = flags;
 	f->mode = mode;
-	desk_path(f->desk, path, &f->path);
+	agent_session_path(f->session, path, &f->path);
 	if (f->path.failed)
 		return tool_file_refuse(f, ENOMEM);
 	if (!path[0])

@@ -10,9 +10,9 @@
 
 /* A file that a tool asked for; lies first in the tool's own struct. */
 struct tool_file {
-	struct desk_asked asked; /* first */
+	struct session_request request; /* first */
 	struct call *call;
-	struct desk *desk;
+	struct agent_session *session;
 	struct buffer path; /* as it was asked for, absolute */
 	int flags;
 	unsigned mode;

@@ -103,7 +103,7 @@ static int add_entry(int dir, const char *name, json_t *entries, struct buffer *
 }
 
 /* Both forms of the answer; 0 or -errno. */
-static int show(
+static int list_entries(
 	const struct work *w, int dir, json_t *entries, struct buffer *text, bool *ret_cut)
 {
 	struct names n = { .name = calloc(ENTRIES_MAX, sizeof(char *)) };
@@ -127,7 +127,7 @@ static int show(
 	return r < 0 ? (r == -1 ? -ENOMEM : r) : 0;
 }
 
-static void opened(struct tool_file *f, int *fd, const char *path)
+static void list_opened(struct tool_file *f, int *fd, const char *path)
 {
 	struct work *w = (struct work *)f;
 	autofd int dir = take_fd(fd);
@@ -137,7 +137,7 @@ static void opened(struct tool_file *f, int *fd, const char *path)
 
 	harmless_add(&shown, path, strlen(path));
 	buffer_format(&text, "%s:\n", shown.data ? shown.data : "");
-	int r = show(w, dir, entries, &text, &cut);
+	int r = list_entries(w, dir, entries, &text, &cut);
 	/* Below what is hidden something may be shown again. */
 	if (r == 0 && json_array_size(entries) == 0 && f->hidden.used > 0)
 		r = -EACCES;
@@ -158,7 +158,7 @@ static void list_start(struct call *c, const json_t *arguments)
 
 	if (!w)
 		return call_refuse(c, "out of memory");
-	w->file.opened = opened;
+	w->file.opened = list_opened;
 	w->limit = (size_t)field_integer(arguments, "limit", LIMIT);
 	tool_file_open(
 		&w->file, c, field_text(arguments, "path", "."), O_RDONLY | O_DIRECTORY, 0);

@@ -46,7 +46,8 @@ static void done(struct spawn *s)
 	struct call *c = w->call;
 	autobuffer struct buffer text = { 0 }, shown = { 0 };
 	bool good = WIFEXITED(s->status) && WEXITSTATUS(s->status) == 0;
-	json_t *said = desk_json(s->text[0].data ? s->text[0].data : "", s->text[0].used);
+	json_t *said =
+		agent_session_json(s->text[0].data ? s->text[0].data : "", s->text[0].used);
 	json_t *list = json_object_get(said, "promoted"), *each;
 	bool some = json_array_size(list) > 0;
 	size_t i;
@@ -70,7 +71,7 @@ static void done(struct spawn *s)
 static void promote_start(struct call *c, const json_t *arguments)
 {
 	const json_t *sources = field_get(arguments, "sources"), *each;
-	const struct desk *d = call_desk(c);
+	const struct agent_session *d = call_context(c);
 	size_t i, count = 0;
 	const char **words = calloc(json_array_size(sources) + 12, sizeof(*words));
 	struct work *w = calloc(1, sizeof(*w));

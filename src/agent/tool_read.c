@@ -37,7 +37,7 @@ struct part {
 	bool cut; /* there was more than the budget */
 };
 
-static void refuse(struct work *w, const char *text)
+static void refuse_read(struct work *w, const char *text)
 {
 	struct call *c = w->file.call;
 
@@ -89,7 +89,7 @@ static void answer_picture(
 	if (r < 0)
 		return tool_file_refuse(&w->file, -r);
 	if (fault)
-		return refuse(w, fault);
+		return refuse_read(w, fault);
 	harmless_add(&shown, path, strlen(path));
 	json_t *content = base64.failed
 		? NULL
@@ -136,7 +136,7 @@ static int read_part(const struct work *w, int fd, struct part *ret)
 }
 
 /* How the text goes on: of a slice by bytes, since what is before it was not counted otherwise. */
-static void say_cut(const struct work *w, const struct part *p, struct buffer *note)
+static void note_cut(const struct work *w, const struct part *p, struct buffer *note)
 {
 	size_t chars = chars_count(p->text.data, p->text.used);
 	size_t first = w->sliced ? (size_t)p->found.start + p->text.used : chars;
@@ -158,7 +158,7 @@ static void answer_text(struct work *w, const struct part *p, const char *path)
 		? NULL
 		: json_pack("[{s:s, s:s%}]", "type", "text", "text", shown.data, shown.used);
 	if (p->cut)
-		say_cut(w, p, &note);
+		note_cut(w, p, &note);
 	else if (p->text.used == 0)
 		buffer_text(
 			&note, p->size ? "[nothing is in this slice]" : "[the file is empty]");
@@ -175,7 +175,7 @@ static void answer_text(struct work *w, const struct part *p, const char *path)
 	call_answer(c, structured ? content : NULL, structured, false);
 }
 
-static void opened(struct tool_file *f, int *fd, const char *path)
+static void read_opened(struct tool_file *f, int *fd, const char *path)
 {
 	struct work *w = (struct work *)f;
 	autofd int file = take_fd(fd);
@@ -188,13 +188,13 @@ static void opened(struct tool_file *f, int *fd, const char *path)
 	ssize_t n = pread(file, head, sizeof(head), 0);
 	const char *type = n > 0 ? image_type(head, (size_t)n) : NULL;
 	if (type && !w->sliced && st.st_size > PICTURE_MAX)
-		return refuse(w,
+		return refuse_read(w,
 			"the picture is too large: up to 5 MiB are shown. Make a smaller one with "
 			"`exec`, or read slices of its bytes");
 	if (type && !w->sliced)
 		return answer_picture(w, file, st.st_size, type, path);
 	if (w->sliced && w->slice.unit != SLICE_BYTES && st.st_size > COUNTED_MAX)
-		return refuse(w,
+		return refuse_read(w,
 			"the file is larger than 1 GiB: read it by `bytes`, or with `exec` and "
 			"`sed -n FIRST,LASTp`");
 	if (st.st_size == 0 && f->hidden.used > 0)
@@ -248,7 +248,7 @@ static void read_start(struct call *c, const json_t *arguments)
 
 	if (!w)
 		return call_refuse(c, "out of memory");
-	w->file.opened = opened;
+	w->file.opened = read_opened;
 	w->budget = (uint64_t)field_integer(arguments, "budget", TOOLS_BUDGET);
 	if (!read_slice(w, c, arguments)) {
 		free(w);

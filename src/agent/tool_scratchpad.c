@@ -12,7 +12,7 @@
 
 static void pad_start(struct call *c, const json_t *arguments)
 {
-	const struct desk *d = call_desk(c);
+	const struct agent_session *d = call_context(c);
 	autobuffer struct buffer why = { 0 }, text = { 0 }, shown = { 0 };
 	struct pad_request q;
 	json_t *answer = NULL;

@@ -9,9 +9,9 @@
 #include "agent/tools.h"
 
 struct work {
-	struct desk_asked asked; /* first */
+	struct session_request request; /* first */
 	struct call *call;
-	struct desk *desk;
+	struct agent_session *session;
 };
 
 /* What the session says of itself, without what is nobody's business inside. */
@@ -21,7 +21,7 @@ static json_t *describe(const struct work *w, const struct control_message *m)
 		"profile", "state", "age_ms", "lifetime_ms", "executions_total" };
 	char *text = NULL;
 	ssize_t size = control_read_text(m, &text);
-	json_t *said = size < 0 ? NULL : desk_json(text, (size_t)size);
+	json_t *said = size < 0 ? NULL : agent_session_json(text, (size_t)size);
 	json_t *value = server_describe(call_server(w->call));
 	int r = said && value ? 0 : -1;
 
@@ -43,7 +43,7 @@ static json_t *describe(const struct work *w, const struct control_message *m)
 	return NULL;
 }
 
-static void show(const json_t *value, struct buffer *b)
+static void status_text(const json_t *value, struct buffer *b)
 {
 	static const char *const lines[][2] = { { "workspace",
 							"workspace (the user's project)" },
@@ -68,18 +68,18 @@ static void show(const json_t *value, struct buffer *b)
 		b, "the client's root (a suggestion): %s\n", json_string_value(each));
 }
 
-static void answered(struct desk_asked *a, struct control_message *m)
+static void status_answered(struct session_request *a, struct control_message *m)
 {
 	struct work *w = (struct work *)a;
 	struct call *c = w->call;
 	autobuffer struct buffer text = { 0 };
 	json_t *value = m && m->head.kind == CONTROL_TEXT ? describe(w, m) : NULL;
 
-	desk_forget(w->desk, a);
+	agent_session_forget(w->session, a);
 	if (value)
-		show(value, &text);
+		status_text(value, &text);
 	else if (m && m->head.kind == CONTROL_ERROR)
-		desk_says(m, &text);
+		agent_session_explain(m, &text);
 	free(w);
 	if (value)
 		return call_answer_text(c, &text, value);
@@ -97,10 +97,10 @@ static void status_start(struct call *c, const json_t *arguments)
 	(void)arguments;
 	if (!w)
 		return call_refuse(c, "out of memory");
-	w->asked.answer = answered;
+	w->request.answer = status_answered;
 	w->call = c;
-	w->desk = call_desk(c);
-	if (desk_ask(w->desk, &w->asked, &record, NULL, 0, NULL, 0) == 0)
+	w->session = call_context(c);
+	if (agent_session_send(w->session, &w->request, &record, NULL, 0, NULL, 0) == 0)
 		return;
 	free(w);
 	call_refuse(c, "the session does not answer");

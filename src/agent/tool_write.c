@@ -38,7 +38,7 @@ static int write_whole(const struct work *w, int fd, off_t *ret_size)
 	return r;
 }
 
-static void opened(struct tool_file *f, int *fd, const char *path)
+static void write_opened(struct tool_file *f, int *fd, const char *path)
 {
 	struct work *w = (struct work *)f;
 	autofd int file = take_fd(fd);
@@ -85,8 +85,8 @@ static void write_start(struct call *c, const json_t *arguments)
 				c, "`content` is not base64; send text with `encoding` utf8");
 		}
 	}
-	w->file.opened = opened;
-	const struct desk *d = call_desk(c);
+	w->file.opened = write_opened;
+	const struct agent_session *d = call_context(c);
 
 	tool_file_open(&w->file, c, field_text(arguments, "path", ""),
 		flags | (w->append ? O_APPEND : 0), mode & ~d->umask & 0777);

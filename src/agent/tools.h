@@ -2,11 +2,11 @@
  * tools.h - the tools of the server, a file for each.
  *
  * Runs in: carrel-agent, outside. What a tool does to files and processes it does through the session
- * (agent/desk.h), and may do no more than the session's own commands.
+ * (agent/agent_session.h), and may do no more than the session's own commands.
  */
 #pragma once
 
-#include "agent/desk.h"
+#include "agent/agent_session.h"
 #include "agent/server.h"
 
 enum {

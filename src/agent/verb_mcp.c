@@ -28,8 +28,8 @@
 #include "agent/spawn.h"
 #include "agent/tools.h"
 #include "agent/verbs.h"
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "client/find.h"
 
@@ -51,7 +51,7 @@ struct mcp {
 	struct watch in, out, signals;
 	struct lines lines;
 	struct output output;
-	struct desk desk;
+	struct agent_session session;
 	struct server *server;
 	struct buffer prompt;
 	bool eof;       /* no more input */
@@ -165,7 +165,7 @@ static int settle(struct mcp *m)
 
 static bool is_over(const struct mcp *m)
 {
-	if (m->gone || m->desk.lost)
+	if (m->gone || m->session.lost)
 		return true;
 	if (!m->eof)
 		return false;
@@ -182,7 +182,7 @@ static int wait_ms(const struct mcp *m)
 	return m->eof && least < 0 ? 0 : (int)least;
 }
 
-static int serve(struct mcp *m)
+static int serve_host(struct mcp *m)
 {
 	int r = settle(m);
 
@@ -231,7 +231,7 @@ static json_t *start_session(int argc, char **argv, int *ret_status)
 	memcpy(words + 5, argv + 1, (size_t)(argc - 1) * sizeof(*words));
 	int status = spawn_wait(words, &text);
 	free(words);
-	json_t *said = status == 0 ? desk_json(text.data, text.used) : NULL;
+	json_t *said = status == 0 ? agent_session_json(text.data, text.used) : NULL;
 
 	if (!said)
 		*ret_status = status > 0 ? status : status < 0 ? status : -EPROTO;
@@ -240,7 +240,7 @@ static json_t *start_session(int argc, char **argv, int *ret_status)
 
 static void learn_prompt(struct mcp *m)
 {
-	const char *const words[] = { "prompt", "-s", m->desk.id, NULL };
+	const char *const words[] = { "prompt", "-s", m->session.id, NULL };
 	int status = spawn_wait(words, &m->prompt);
 
 	/* A server without instructions serves as well; what went wrong is on stderr. */
@@ -255,7 +255,7 @@ static int open_server(struct mcp *m)
 	struct server_setup setup = { .tools = all,
 		.tool_count = sizeof(all) / sizeof(all[0]),
 		.instructions = m->prompt.data,
-		.desk = &m->desk,
+		.tool_context = &m->session,
 		.send = send_message,
 		.busy = is_busy,
 		.context = m };
@@ -271,7 +271,7 @@ static int open_server(struct mcp *m)
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /* Its word, or the end of the connection. What it says, such as what was quarantined, is for the user. */
-static void session_ended(struct desk_asked *a, struct control_message *message)
+static void session_ended(struct session_request *a, struct control_message *message)
 {
 	if (message && message->head.kind == CONTROL_DONE)
 		(void)!fd_write_all(STDERR_FILENO, message->body, message->size);
@@ -282,30 +282,30 @@ static void session_ended(struct desk_asked *a, struct control_message *message)
 static int end_session(struct mcp *m, struct error *e)
 {
 	struct control_record record = { .kind = CONTROL_END };
-	struct desk_asked asked = { .answer = session_ended };
+	struct session_request request = { .answer = session_ended };
 	int64_t deadline = loop_now_ms() + CLOSE_MS;
-	autofd int supervisor = client_supervisor(m->desk.watch.fd);
+	autofd int supervisor = client_supervisor(m->session.watch.fd);
 
 	loop_forget(&m->loop, &m->in);
 	loop_forget(&m->loop, &m->out);
 	loop_forget(&m->loop, &m->signals);
 	server_cancel_all(m->server);
-	int r = desk_ask(&m->desk, &asked, &record, NULL, 0, NULL, 0);
-	while (r == 0 && asked.tag && loop_now_ms() < deadline)
+	int r = agent_session_send(&m->session, &request, &record, NULL, 0, NULL, 0);
+	while (r == 0 && request.tag && loop_now_ms() < deadline)
 		r = loop_turn(&m->loop, (int)(deadline - loop_now_ms()));
-	if (r == 0 && asked.tag)
+	if (r == 0 && request.tag)
 		r = -ETIMEDOUT;
-	desk_forget(&m->desk, &asked);
+	agent_session_forget(&m->session, &request);
 	if (r == 0)
 		client_await_end(supervisor);
-	return r < 0 ? error_set(e, ERROR_SESSION, "close", -r, m->desk.id,
+	return r < 0 ? error_set(e, ERROR_SESSION, "close", -r, m->session.id,
 			       "the session did not end")
 		     : 0;
 }
 
 static void free_all(struct mcp *m)
 {
-	desk_close(&m->desk);
+	agent_session_close(&m->session);
 	server_free(m->server);
 	output_free(&m->output);
 	lines_free(&m->lines);
@@ -316,24 +316,24 @@ static void free_all(struct mcp *m)
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-static int run(struct mcp *m, json_t *started, struct error *e)
+static int run_server(struct mcp *m, json_t *started, struct error *e)
 {
-	int r = desk_open(&m->desk, &m->loop, started, e);
+	int r = agent_session_open(&m->session, &m->loop, started, e);
 
 	if (r < 0)
 		return r;
-	m->desk.umask = umask(022);
-	(void)umask(m->desk.umask);
+	m->session.umask = umask(022);
+	(void)umask(m->session.umask);
 	learn_prompt(m);
 	r = open_server(m);
 	if (r == 0)
-		r = serve(m);
+		r = serve_host(m);
 	if (r < 0)
 		return error_set(e, ERROR_INTERNAL, "supervise", -r, NULL, "the server failed");
-	if (m->desk.lost) {
+	if (m->session.lost) {
 		(void)!output_flush(&m->output);
-		r = error_set(
-			e, ERROR_SESSION, "supervise", 0, m->desk.id, "the session has ended");
+		r = error_set(e, ERROR_SESSION, "supervise", 0, m->session.id,
+			"the session has ended");
 		error_hint(e, "its lifetime may be over; --lifetime and --idle-timeout set it");
 		return r;
 	}
@@ -344,23 +344,23 @@ int verb_mcp(int argc, char **argv)
 {
 	struct mcp m = { .loop.epoll = -1,
 		.signals.fd = -1,
-		.desk.watch.fd = -1,
-		.desk.pad = -1,
-		.desk.results = -1,
-		.desk.null = -1,
+		.session.watch.fd = -1,
+		.session.pad = -1,
+		.session.results = -1,
+		.session.null = -1,
 		.output.fd = -1,
 		.output.borrowed = -1 };
 	struct error e = { 0 };
 	int status = 0;
 
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")))
-		return fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0 ? SAY_STATUS
+		return fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL
 										 : 0;
 	if (argc > 1 && (argv[1][0] != '-' || !strcmp(argv[1], "--"))) {
 		(void)error_set(&e, ERROR_USAGE, "options", 0, argv[1],
 			"`carrel mcp` takes settings alone");
 		error_hint(&e, "carrel mcp [SETTING ...]");
-		return say_error(&e);
+		return error_report(&e);
 	}
 	int r = loop_open(&m.loop);
 	if (r == 0)
@@ -376,8 +376,8 @@ int verb_mcp(int argc, char **argv)
 		error_set(&e, ERROR_INTERNAL, "session", -r, NULL,
 			"the session cannot be started");
 	else
-		r = run(&m, started, &e);
+		r = run_server(&m, started, &e);
 	json_decref(started);
 	free_all(&m);
-	return r < 0 ? say_error(&e) : 0;
+	return r < 0 ? error_report(&e) : 0;
 }

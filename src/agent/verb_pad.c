@@ -13,8 +13,8 @@
 #include "agent/message.h"
 #include "agent/pad_request.h"
 #include "agent/verbs.h"
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "client/find.h"
 
@@ -96,7 +96,7 @@ static int open_pad(const char *id, struct error *e)
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-static json_t *load(const char *text, size_t size, struct error *e)
+static json_t *parse_request(const char *text, size_t size, struct error *e)
 {
 	enum message_code code;
 	char why[128];
@@ -122,7 +122,7 @@ static json_t *load_stdin(struct error *e)
 		error_set(
 			e, ERROR_USAGE, "options", (int)-n, "stdin", "cannot read the request");
 	else
-		value = load(text, (size_t)n, e);
+		value = parse_request(text, (size_t)n, e);
 	free(text);
 	return value;
 }
@@ -132,7 +132,7 @@ static json_t *request_of(const struct options *o, struct error *e)
 	if (o->count == 0)
 		return load_stdin(e);
 	if (o->count == 1 && o->words[0][strspn(o->words[0], " \t\n")] == '{')
-		return load(o->words[0], strlen(o->words[0]), e);
+		return parse_request(o->words[0], strlen(o->words[0]), e);
 	for (int i = 0; i < o->count; i++)
 		if (!text_is_utf8(o->words[i], strlen(o->words[i]))) {
 			error_set(e, ERROR_USAGE, "options", 0, o->words[i],
@@ -148,7 +148,7 @@ static json_t *request_of(const struct options *o, struct error *e)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static int print(const json_t *answer, bool json)
+static int print_answer(const json_t *answer, bool json)
 {
 	autobuffer struct buffer b = { 0 };
 
@@ -161,11 +161,11 @@ static int print(const json_t *answer, bool json)
 		pad_request_text(answer, &b);
 	}
 	if (b.failed || fd_write_all(STDOUT_FILENO, b.data ? b.data : "", b.used) < 0)
-		return SAY_STATUS;
+		return STATUS_CARREL;
 	return 0;
 }
 
-static int refuse(const struct buffer *why)
+static int refuse_request(const struct buffer *why)
 {
 	autobuffer struct buffer b = { 0 };
 
@@ -181,20 +181,20 @@ static int answer_request(const struct options *o, const json_t *value, struct e
 	json_t *answer;
 
 	if (pad_request_read(value, &q, &why) < 0) /* before a session is looked for */
-		return refuse(&why);
+		return refuse_request(&why);
 	autofd int pad = open_pad(o->session, e);
 	if (pad < 0)
-		return say_error(e);
+		return error_report(e);
 	int r = pad_request_run(pad, &q, &answer, &why);
 	if (r == -EFBIG && why.data)
-		return refuse(&why);
+		return refuse_request(&why);
 	if (r < 0) {
 		error_set(e, why.data ? ERROR_SESSION : ERROR_INTERNAL, "session",
 			why.data ? 0 : -r, pad_action_name(q.action), "%s",
 			why.data ? why.data : "the scratchpad failed");
-		return say_error(e);
+		return error_report(e);
 	}
-	int status = print(answer, o->json);
+	int status = print_answer(answer, o->json);
 	json_decref(answer);
 	return status;
 }
@@ -205,13 +205,13 @@ int verb_pad(int argc, char **argv)
 	struct error e = { 0 };
 
 	if (parse(argc, argv, &o, &e) < 0)
-		return say_error(&e);
+		return error_report(&e);
 	if (o.help)
-		return fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0 ? SAY_STATUS
+		return fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL
 										 : 0;
 	json_t *value = request_of(&o, &e);
 	if (!value)
-		return say_error(&e);
+		return error_report(&e);
 	int status = answer_request(&o, value, &e);
 	json_decref(value);
 	return status;

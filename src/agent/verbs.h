@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/say.h"
+#include "base/error_report.h"
 
 enum { AGENT_STATUS_BAD = 1 };
 

@@ -178,7 +178,7 @@ static bool fits_byte(struct text *p, char c)
 /* --- names and paths ---------------------------------------------------------------------------- */
 
 /* A period in front is said by a period, or by an escaped one. */
-static bool says_period(struct text p)
+static bool matches_period(struct text p)
 {
 	return p.at < p.end &&
 		(*p.at == '.' || (*p.at == '\\' && p.at + 1 < p.end && p.at[1] == '.'));
@@ -189,7 +189,7 @@ bool glob_name_fits(const char *pattern, size_t length, const char *name, size_t
 	struct text p = { pattern, pattern + length }, star = { NULL, p.end };
 	const char *end = name + size, *back = NULL;
 
-	if (size > 0 && name[0] == '.' && !says_period(p))
+	if (size > 0 && name[0] == '.' && !matches_period(p))
 		return false;
 	while (name < end || p.at < p.end) {
 		struct text next = p;

@@ -10,13 +10,13 @@
 
 #include "base/fd.h"
 
-static void fail(struct json *j, int error)
+static void note_error(struct json *j, int error)
 {
 	if (!j->error)
 		j->error = error;
 }
 
-static void flush(struct json *j)
+static void flush_json(struct json *j)
 {
 	if (j->error || j->used == 0 || !j->write)
 		return;
@@ -24,10 +24,10 @@ static void flush(struct json *j)
 
 	j->used = 0;
 	if (r < 0)
-		fail(j, r);
+		note_error(j, r);
 }
 
-static void put(struct json *j, const void *data, size_t size)
+static void put_bytes(struct json *j, const void *data, size_t size)
 {
 	const char *at = data;
 
@@ -35,9 +35,9 @@ static void put(struct json *j, const void *data, size_t size)
 		size_t room = j->size - j->used;
 
 		if (room == 0 && !j->write)
-			return fail(j, -ENOBUFS);
+			return note_error(j, -ENOBUFS);
 		if (room == 0) {
-			flush(j);
+			flush_json(j);
 			continue;
 		}
 		size_t part = size < room ? size : room;
@@ -60,11 +60,11 @@ static bool value_begin(struct json *j)
 	bool in_array = j->depth > 0 && (j->arrays & level(j));
 
 	if (j->depth == 0 ? j->complete : (!in_array && !j->keyed))
-		fail(j, -EINVAL);
+		note_error(j, -EINVAL);
 	if (j->error)
 		return false;
 	if (in_array && (j->filled & level(j)))
-		put(j, ",", 1);
+		put_bytes(j, ",", 1);
 	if (in_array)
 		j->filled |= level(j);
 	j->keyed = false;
@@ -72,13 +72,13 @@ static bool value_begin(struct json *j)
 	return true;
 }
 
-static void begin(struct json *j, bool array)
+static void begin_container(struct json *j, bool array)
 {
 	if (j->depth == JSON_DEPTH_MAX)
-		fail(j, -EINVAL);
+		note_error(j, -EINVAL);
 	if (!value_begin(j))
 		return;
-	put(j, array ? "[" : "{", 1);
+	put_bytes(j, array ? "[" : "{", 1);
 	j->depth++;
 	j->filled &= ~level(j);
 	if (array)
@@ -90,8 +90,8 @@ static void begin(struct json *j, bool array)
 static void end(struct json *j, bool array)
 {
 	if (j->depth == 0 || j->keyed || !!(j->arrays & level(j)) != array)
-		return fail(j, -EINVAL);
-	put(j, array ? "]" : "}", 1);
+		return note_error(j, -EINVAL);
+	put_bytes(j, array ? "]" : "}", 1);
 	j->depth--;
 }
 
@@ -127,7 +127,7 @@ static void put_escape(struct json *j, unsigned code)
 	const char text[6] = { '\\', 'u', hex[code >> 12 & 15], hex[code >> 8 & 15],
 		hex[code >> 4 & 15], hex[code & 15] };
 
-	put(j, text, sizeof(text));
+	put_bytes(j, text, sizeof(text));
 }
 
 /* One character below 0x80 that cannot stand as it is. */
@@ -138,7 +138,7 @@ static void put_special(struct json *j, unsigned char c)
 
 	if (!at)
 		return put_escape(j, c);
-	put(j, (const char[2]){ '\\', to[at - from] }, 2);
+	put_bytes(j, (const char[2]){ '\\', to[at - from] }, 2);
 }
 
 static bool is_special(unsigned char c)
@@ -150,7 +150,7 @@ static void put_quoted(struct json *j, const unsigned char *s, size_t size)
 {
 	size_t at = 0, plain = 0; /* [plain, at) is written as it is, in one piece */
 
-	put(j, "\"", 1);
+	put_bytes(j, "\"", 1);
 	while (at < size && !j->error) {
 		size_t length = utf8_length(s + at, size - at);
 		bool control = length == 2 && s[at] == 0xc2 && s[at + 1] < 0xa0;
@@ -159,7 +159,7 @@ static void put_quoted(struct json *j, const unsigned char *s, size_t size)
 			at += length;
 			continue;
 		}
-		put(j, s + plain, at - plain);
+		put_bytes(j, s + plain, at - plain);
 		if (length == 0)
 			put_escape(j, 0xdc00U + s[at]);
 		else if (control)
@@ -169,8 +169,8 @@ static void put_quoted(struct json *j, const unsigned char *s, size_t size)
 		at += length ? length : 1;
 		plain = at;
 	}
-	put(j, s + plain, at - plain);
-	put(j, "\"", 1);
+	put_bytes(j, s + plain, at - plain);
+	put_bytes(j, "\"", 1);
 }
 
 void json_init(struct json *j, char *buffer, size_t size,
@@ -180,7 +180,7 @@ void json_init(struct json *j, char *buffer, size_t size,
 		.buffer = buffer, .size = size, .write = write, .context = context
 	};
 	if (!buffer || size == 0)
-		fail(j, -EINVAL);
+		note_error(j, -EINVAL);
 }
 
 int json_write_fd(void *context, const void *data, size_t size)
@@ -190,7 +190,7 @@ int json_write_fd(void *context, const void *data, size_t size)
 
 void json_object_begin(struct json *j)
 {
-	begin(j, false);
+	begin_container(j, false);
 }
 
 void json_object_end(struct json *j)
@@ -200,7 +200,7 @@ void json_object_end(struct json *j)
 
 void json_array_begin(struct json *j)
 {
-	begin(j, true);
+	begin_container(j, true);
 }
 
 void json_array_end(struct json *j)
@@ -211,12 +211,12 @@ void json_array_end(struct json *j)
 void json_key(struct json *j, const char *key)
 {
 	if (j->depth == 0 || (j->arrays & level(j)) || j->keyed)
-		return fail(j, -EINVAL);
+		return note_error(j, -EINVAL);
 	if (j->filled & level(j))
-		put(j, ",", 1);
+		put_bytes(j, ",", 1);
 	j->filled |= level(j);
 	put_quoted(j, (const unsigned char *)key, strlen(key));
-	put(j, ":", 1);
+	put_bytes(j, ":", 1);
 	j->keyed = true;
 }
 
@@ -245,7 +245,7 @@ static void put_number(struct json *j, bool negative, uint64_t value)
 	while ((value /= 10) > 0);
 	if (negative)
 		text[--at] = '-';
-	put(j, text + at, sizeof(text) - at);
+	put_bytes(j, text + at, sizeof(text) - at);
 }
 
 void json_number(struct json *j, int64_t value)
@@ -262,20 +262,20 @@ void json_unsigned(struct json *j, uint64_t value)
 void json_bool(struct json *j, bool value)
 {
 	if (value_begin(j))
-		put(j, value ? "true" : "false", value ? 4 : 5);
+		put_bytes(j, value ? "true" : "false", value ? 4 : 5);
 }
 
 void json_null(struct json *j)
 {
 	if (value_begin(j))
-		put(j, "null", 4);
+		put_bytes(j, "null", 4);
 }
 
 int json_finish(struct json *j)
 {
 	if (j->depth > 0 || !j->complete)
-		fail(j, -EINVAL);
-	put(j, "\n", 1);
-	flush(j);
+		note_error(j, -EINVAL);
+	put_bytes(j, "\n", 1);
+	flush_json(j);
 	return j->error;
 }

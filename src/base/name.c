@@ -179,17 +179,19 @@ static const char *const signal_names[] = {
 	NAME(SIGSYS),
 };
 
-static const char *find(const char *const *names, size_t count, int number)
+static const char *name_of_number(const char *const *names, size_t count, int number)
 {
 	return number >= 0 && (size_t)number < count ? names[number] : NULL;
 }
 
 const char *name_errno(int errnum)
 {
-	return find(errno_names, sizeof(errno_names) / sizeof(errno_names[0]), errnum);
+	return name_of_number(
+		errno_names, sizeof(errno_names) / sizeof(errno_names[0]), errnum);
 }
 
 const char *name_signal(int signal)
 {
-	return find(signal_names, sizeof(signal_names) / sizeof(signal_names[0]), signal);
+	return name_of_number(
+		signal_names, sizeof(signal_names) / sizeof(signal_names[0]), signal);
 }

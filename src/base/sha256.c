@@ -52,8 +52,8 @@ static void schedule(uint32_t w[64], const uint8_t block[64])
 }
 
 /* One round. Its caller turns the names of the eight words instead of moving the words. */
-static inline void step(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e, uint32_t f,
-	uint32_t g, uint32_t *h, uint32_t input)
+static inline void mix_word(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e,
+	uint32_t f, uint32_t g, uint32_t *h, uint32_t input)
 {
 	uint32_t sum1 = rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25);
 	uint32_t ch = (e & f) ^ (~e & g);
@@ -73,14 +73,14 @@ static void compress(uint32_t state[8], const uint8_t block[64])
 
 	schedule(w, block);
 	for (size_t t = 0; t < 64; t += 8) {
-		step(a, b, c, &d, e, f, g, &h, constants[t] + w[t]);
-		step(h, a, b, &c, d, e, f, &g, constants[t + 1] + w[t + 1]);
-		step(g, h, a, &b, c, d, e, &f, constants[t + 2] + w[t + 2]);
-		step(f, g, h, &a, b, c, d, &e, constants[t + 3] + w[t + 3]);
-		step(e, f, g, &h, a, b, c, &d, constants[t + 4] + w[t + 4]);
-		step(d, e, f, &g, h, a, b, &c, constants[t + 5] + w[t + 5]);
-		step(c, d, e, &f, g, h, a, &b, constants[t + 6] + w[t + 6]);
-		step(b, c, d, &e, f, g, h, &a, constants[t + 7] + w[t + 7]);
+		mix_word(a, b, c, &d, e, f, g, &h, constants[t] + w[t]);
+		mix_word(h, a, b, &c, d, e, f, &g, constants[t + 1] + w[t + 1]);
+		mix_word(g, h, a, &b, c, d, e, &f, constants[t + 2] + w[t + 2]);
+		mix_word(f, g, h, &a, b, c, d, &e, constants[t + 3] + w[t + 3]);
+		mix_word(e, f, g, &h, a, b, c, &d, constants[t + 4] + w[t + 4]);
+		mix_word(d, e, f, &g, h, a, b, &c, constants[t + 5] + w[t + 5]);
+		mix_word(c, d, e, &f, g, h, a, &b, constants[t + 6] + w[t + 6]);
+		mix_word(b, c, d, &e, f, g, h, &a, constants[t + 7] + w[t + 7]);
 	}
 	state[0] += a;
 	state[1] += b;

@@ -22,14 +22,14 @@
 #include "box/number.h"
 #include "box/scaffold.h"
 #include "box/sys.h"
-#include "box/twin.h"
+#include "box/view.h"
 
 struct applier {
 	struct box *box;
 	int root;         /* later paths are relative to it */
 	bool has_session; /* the supervisor has said that its directory stands */
 	unsigned views;   /* bit N: view N is to be made, with its channel */
-	int channels[TWIN_VIEWS];
+	int channels[VIEW_COUNT];
 	bool two_steps; /* this kernel has no open_tree_attr(2) */
 	int landlock;   /* the rule set being built, -1 before and after */
 	struct scaffold scaffold;
@@ -106,23 +106,23 @@ static int await_session(struct applier *a)
 	a->views = a->box->live ? (unsigned)record.number : 0;
 	for (; next < a->box->plan->idmap_count; next++)
 		a->box->idmap_ns[next] = fds[next];
-	for (unsigned view = 0; view < TWIN_VIEWS; view++)
+	for (unsigned view = 0; view < VIEW_COUNT; view++)
 		a->channels[view] = a->views & (1u << view) ? fds[next++] : -1;
 	return 0;
 }
 
 /*
  * The tree stands, and nothing is given up yet: each tighter view goes on from here in a process of its
- * own. In a twin there is no further one to be made.
+ * own. In a view there is no further one to be made.
  */
-static int make_twins(struct applier *a)
+static int make_views(struct applier *a)
 {
 	int r = 0;
 
-	for (unsigned view = 0; view < TWIN_VIEWS && r == 0; view++)
+	for (unsigned view = 0; view < VIEW_COUNT && r == 0; view++)
 		if (a->views & (1u << view))
 			r = a->channels[view] < 0 ? -EPROTO
-						  : twin_fork(a->box, view, a->channels[view]);
+						  : view_fork(a->box, view, a->channels[view]);
 	return r < 0 ? r : 0;
 }
 
@@ -168,7 +168,7 @@ static int apply_tmpfs(struct applier *a, const struct op *op)
 			      : fresh_tmpfs(op->value, NULL, NULL));
 }
 
-static int apply_furniture(struct applier *a, const struct op *op)
+static int apply_skeleton(struct applier *a, const struct op *op)
 {
 	int dir = slot_fd(a, op->slot);
 
@@ -324,7 +324,7 @@ static int apply_op(struct applier *a, const struct op *op)
 	case OP_MKDIR:
 	case OP_MKFILE:
 	case OP_SYMLINK:
-		return apply_furniture(a, op);
+		return apply_skeleton(a, op);
 	case OP_PICK:
 		return apply_pick(a, op);
 	case OP_OVERLAY:
@@ -387,7 +387,7 @@ int box_apply(struct box *box, int *ret_op)
 
 		/* The first of the operations on the process itself. */
 		if (r >= 0 && plan->ops[i].kind == OP_KEYRING && box->live)
-			r = make_twins(&a);
+			r = make_views(&a);
 		if (r >= 0)
 			r = apply_op(&a, &plan->ops[i]);
 		if (r >= 0 && (plan->ops[i].flags & OPF_SHARED))

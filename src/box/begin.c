@@ -65,7 +65,7 @@ static int set_up(const struct begin *b)
 		     : prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (r < 0 || setsid() < 0)
 		return -errno;
-	/* The caller's directory would be one below the mounts of the plan, where nothing is hidden: a keeper
+	/* The caller's directory would be one below the mounts of the plan, where nothing is hidden: a monitor
 	 * that is asked to open /proc/self/cwd/NAME would stand in it. */
 	if (chdir("/") < 0)
 		return -errno;
@@ -92,13 +92,13 @@ static int make_namespaces(const struct begin *b)
 static int make_ahead(struct box_made *ret)
 {
 	fresh_ahead(ret);
-	if (ret->proc == BOX_FURNITURE || ret->devpts == BOX_FURNITURE)
+	if (ret->proc == BOX_SKELETON || ret->devpts == BOX_SKELETON)
 		return -EBADF; /* it would be replaced below, and mounted as what it is not */
-	if (ret->tmpfs < 0 || ret->tmpfs == BOX_FURNITURE)
+	if (ret->tmpfs < 0 || ret->tmpfs == BOX_SKELETON)
 		return 0;
-	if (dup3(ret->tmpfs, BOX_FURNITURE, O_CLOEXEC) < 0 || close(ret->tmpfs) < 0)
+	if (dup3(ret->tmpfs, BOX_SKELETON, O_CLOEXEC) < 0 || close(ret->tmpfs) < 0)
 		return -errno;
-	ret->tmpfs = BOX_FURNITURE;
+	ret->tmpfs = BOX_SKELETON;
 	return 0;
 }
 

@@ -15,7 +15,7 @@
 enum {
 	BOX_CHANNEL = 3,
 	BOX_CHILDREN = 4, /* signalfd for SIGCHLD */
-	BOX_FURNITURE =
+	BOX_SKELETON =
 		5, /* the tmpfs of empty directories, files and mount points; until the command runs */
 };
 
@@ -40,13 +40,13 @@ struct box {
 		[PLAN_IDMAP_MAX]; /* privileged: for each idmap of the plan; the first is the session's */
 	struct box_made made;
 	bool want_pty;
-	bool dies_as_one;     /* the keeper is in a group that is killed with its command */
+	bool dies_as_one;     /* the monitor is in a group that is killed with its command */
 	bool tasks_by_rlimit; /* no cgroup counts the session's tasks: RLIMIT_NPROC does */
 	struct box_code code; /* a live session: given back while it is idle */
 	void *arena;          /* the same: the plan and all that led to it */
 	size_t arena_size;
-	bool live; /* a live session: init forks keepers; else it keeps the one execution itself */
-	pid_t *twins;      /* by view: init's own, filled in as they are forked */
+	bool live; /* a live session: init forks monitors; else it keeps the one execution itself */
+	pid_t *view_inits; /* by view: init's own, filled in as they are forked */
 	mode_t umask;      /* the caller's, for the payload */
 	char *caller_args; /* the caller's argv and environment block, wiped in init */
 	size_t caller_args_size;

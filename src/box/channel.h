@@ -1,5 +1,5 @@
 /*
- * channel.h - the records between the supervisor and init, and between the supervisor and a keeper.
+ * channel.h - the records between the supervisor and init, and between the supervisor and a monitor.
  *
  * Runs in: both ends of a SOCK_SEQPACKET pair. Every record has the same size, and its `body` says
  * how many bytes follow it in the same message; one that is shorter or longer, has another magic or
@@ -27,19 +27,19 @@ enum channel_kind {
 			     * in `streams` come as descriptors, the others are the terminal */
 	CHANNEL_SIGNAL, /* number = signal, to the command's process group; flag = 1: to everything */
 	CHANNEL_CONTINUE, /* SIGCONT to the command's group; flag = 1: in front of its terminal */
-	CHANNEL_KEEPER, /* to init: one more keeper; descriptor: its end of a channel of its own */
-	CHANNEL_DISMISS, /* to init: kill the keeper whose pid is `number` */
-	CHANNEL_PTY,     /* to a keeper: make a terminal; READY brings its master */
-	CHANNEL_OPEN, /* to a keeper: open the path in the body as the command would; number = O_* flags,
+	CHANNEL_MONITOR, /* to init: one more monitor; descriptor: its end of a channel of its own */
+	CHANNEL_DISMISS, /* to init: kill the monitor whose pid is `number` */
+	CHANNEL_PTY,     /* to a monitor: make a terminal; READY brings its master */
+	CHANNEL_OPEN, /* to a monitor: open the path in the body as the command would; number = O_* flags,
 		       * streams = mode */
 	/* init -> supervisor */
 	CHANNEL_FAILED,  /* operation op failed with errnum; nothing was started */
 	CHANNEL_SCRATCH, /* before READY: descriptor: the root of a scratch that is memory */
 	CHANNEL_READY, /* the plan is applied; descriptor: the terminal's master, if one was asked for */
 	CHANNEL_STARTED, /* the command was executed; sent only where box.dies_as_one, or EXEC says so:
-			  * the keeper may not live to say it with ENDED; and of a service */
+			  * the monitor may not live to say it with ENDED; and of a service */
 	CHANNEL_STOPPED, /* the command was stopped by signal `number` */
-	CHANNEL_OPENED, /* a keeper: the answer to OPEN: errnum, or a descriptor; body: its path */
+	CHANNEL_OPENED, /* a monitor: the answer to OPEN: errnum, or a descriptor; body: its path */
 	CHANNEL_ENDED, /* the command ended, or could not be started. With a terminal init
 			     * stays until the channel is closed: its end would throw away what
 			     * the terminal still holds */
@@ -57,7 +57,7 @@ enum channel_step {
 	STEP_EXEC = -7,         /* the payload: execve */
 	STEP_NAMESPACES = -8,   /* init before the plan: the namespaces */
 	STEP_LIMITS = -9,       /* the payload: tighter limits of one execution */
-	STEP_KEEPER = -10,      /* a keeper's own beginning */
+	STEP_MONITOR = -10,     /* a monitor's own beginning */
 	STEP_INTERPRETER = -11, /* the payload: execve; its interpreter is missing */
 };
 
@@ -67,11 +67,11 @@ struct channel_record {
 	int32_t op;    /* FAILED, ENDED that did not start: operation or step */
 	int32_t errnum;
 	int32_t number;      /* signal; ENDED: EAGAIN = no process more could be started then;
-			      * EXEC: 1 = the keeper is in a group that is killed with its command */
+			      * EXEC: 1 = the monitor is in a group that is killed with its command */
 	int32_t wait_status; /* ENDED: as wait(2) gives it */
 	uint32_t started;    /* ENDED: enum channel_started */
 	uint32_t flag;    /* EXEC, SIGNAL, CONTINUE; ENDED: 1 = nothing but init is left; from a
-			      * keeper: 1 = it waits for the next EXEC */
+			      * monitor: 1 = it waits for the next EXEC */
 	uint32_t streams; /* EXEC: bit N = descriptor N was sent */
 	uint32_t body;    /* bytes behind this record; EXEC: CHANNEL_BODY_FD = in the last
 			      * descriptor, a sealed memfd */

@@ -1,7 +1,7 @@
 /*
  * command.c - see command.h.
  *
- * Runs in: the keeper. No heap, no stdio.
+ * Runs in: the monitor. No heap, no stdio.
  */
 #include "box/command.h"
 

@@ -1,7 +1,7 @@
 /*
  * command.h - what a payload becomes: the plan's command, or that of a request to a live session.
  *
- * Runs in: the keeper. No heap: vectors for execve(2) lie where the keeper has room for them.
+ * Runs in: the monitor. No heap: vectors for execve(2) lie where the monitor has room for them.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * descendants.c - see descendants.h.
  *
- * Runs in: a keeper. No heap, no stdio. The processes run meanwhile, so that a scan is never more than
+ * Runs in: a monitor. No heap, no stdio. The processes run meanwhile, so that a scan is never more than
  * a guess; only wait(2) saying ECHILD is proof, and the loop goes on until then.
  */
 #include "box/descendants.h"
@@ -33,14 +33,14 @@ struct task {
 	int pid, parent;
 };
 
-enum { OURS = 1, ASKED = 2 };
+enum { OURS = 1, SENT = 2 };
 
 /* Touched as far as it is used. */
 struct scan {
 	struct task found[FOUND_MAX];
 	size_t count;
 	int highest;              /* pid seen */
-	uint8_t state[PID_LIMIT]; /* by pid: OURS: stems from us; ASKED: was sent the signal */
+	uint8_t state[PID_LIMIT]; /* by pid: OURS: stems from us; SENT: was sent the signal */
 	char buffer[BUFFER_SIZE];
 };
 
@@ -166,7 +166,7 @@ static int send_to_new(struct scan *s, int signal)
 
 		if (s->state[pid] != OURS)
 			continue;
-		s->state[pid] |= ASKED;
+		s->state[pid] |= SENT;
 		(void)kill(pid, signal); /* ESRCH: it has just ended */
 		sent++;
 	}
@@ -200,11 +200,11 @@ static int stop_and_kill(struct scan *s, const struct kept *kept)
 {
 	int r;
 
-	clear(s, ASKED);
+	clear(s, SENT);
 	do
 		r = scan_proc(s, getpid(), kept);
 	while (r >= 0 && send_to_new(s, SIGSTOP) > 0);
-	clear(s, ASKED);
+	clear(s, SENT);
 	(void)send_to_new(s, SIGKILL);
 	return r;
 }

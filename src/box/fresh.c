@@ -67,7 +67,7 @@ void fresh_ahead(struct box_made *ret)
 }
 
 /* What was made ahead, once; else what @make makes now. */
-static int take(int *made, int (*make_now)(void))
+static int take_made(int *made, int (*make_now)(void))
 {
 	int fd = *made;
 
@@ -77,17 +77,17 @@ static int take(int *made, int (*make_now)(void))
 
 int fresh_proc(struct box_made *made)
 {
-	return take(&made->proc, make_proc);
+	return take_made(&made->proc, make_proc);
 }
 
 int fresh_devpts(struct box_made *made)
 {
-	return take(&made->devpts, make_devpts);
+	return take_made(&made->devpts, make_devpts);
 }
 
 int fresh_skeleton(struct box_made *made)
 {
-	return take(&made->tmpfs, make_skeleton);
+	return take_made(&made->tmpfs, make_skeleton);
 }
 
 int fresh_tmpfs(uint64_t size, const uint32_t *uid, const uint32_t *gid)

@@ -4,7 +4,7 @@
  * Runs in: init. No heap, no stdio. May not: hold a descriptor of the host once the plan is
  * applied, start anything before every operation has succeeded, or outlive the supervisor.
  *
- * In a `run` init keeps the one execution itself. In a live session it only forks keepers, when the
+ * In a `run` init keeps the one execution itself. In a live session it only forks monitors, when the
  * supervisor asks for one, and reaps.
  */
 #include "box/box.h"
@@ -20,10 +20,10 @@
 #include "box/apply.h"
 #include "box/channel.h"
 #include "box/descendants.h"
-#include "box/keeper.h"
+#include "box/monitor.h"
 #include "box/rest.h"
 #include "box/sys.h"
-#include "box/twin.h"
+#include "box/view.h"
 
 _Noreturn void box_fail(int op, int error)
 {
@@ -39,13 +39,13 @@ static bool has_pid_ns(const struct box *box)
 	return box->plan->clone_flags != 0;
 }
 
-static int say_ready(struct keeper *k, int master)
+static int send_ready(struct monitor *k, int master)
 {
 	struct channel_record record = { .kind = CHANNEL_READY };
 	int r = 0;
 
 	if (k->box->want_pty && master < 0)
-		r = keeper_open_pty(k, &master);
+		r = monitor_open_pty(k, &master);
 	if (r < 0)
 		return r;
 	r = channel_send(BOX_CHANNEL, &record, &master, master >= 0 ? 1 : 0);
@@ -54,18 +54,18 @@ static int say_ready(struct keeper *k, int master)
 	return r;
 }
 
-/* STOPS_MAX: how often within that time a keeper that was stopped is set going again; then it is killed. */
-enum { KEEPERS_MAX = 768, STOPS_MAX = 64, STOPS_SECONDS = 60 };
+/* STOPS_MAX: how often within that time a monitor that was stopped is set going again; then it is killed. */
+enum { MONITORS_MAX = 768, STOPS_MAX = 64, STOPS_SECONDS = 60 };
 
-/* The keepers that live. What else is a child of init was left by one that was killed. */
-struct keepers {
-	pid_t pids[KEEPERS_MAX];
+/* The monitors that live. What else is a child of init was left by one that was killed. */
+struct monitors {
+	pid_t pids[MONITORS_MAX];
 	size_t count;
 	unsigned stops; /* since one was forked, or since `since` */
 	time_t since;
 };
 
-static bool remove_keeper(struct keepers *all, pid_t pid)
+static bool remove_monitor(struct monitors *all, pid_t pid)
 {
 	for (size_t i = 0; i < all->count; i++) {
 		if (all->pids[i] != pid)
@@ -76,7 +76,7 @@ static bool remove_keeper(struct keepers *all, pid_t pid)
 	return false;
 }
 
-static bool has_keeper(const struct keepers *all, pid_t pid)
+static bool has_monitor(const struct monitors *all, pid_t pid)
 {
 	for (size_t i = 0; i < all->count; i++)
 		if (all->pids[i] == pid)
@@ -84,12 +84,12 @@ static bool has_keeper(const struct keepers *all, pid_t pid)
 	return false;
 }
 
-/* Nothing of ours stops a keeper; a tool can, and with the spare one it would hold up who comes next. */
-static void continue_keeper(struct keepers *all, pid_t pid)
+/* Nothing of ours stops a monitor; a tool can, and with the spare one it would hold up who comes next. */
+static void continue_monitor(struct monitors *all, pid_t pid)
 {
 	struct timespec now = { 0 };
 
-	if (!has_keeper(all, pid))
+	if (!has_monitor(all, pid))
 		return;
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	if (now.tv_sec - all->since >= STOPS_SECONDS) {
@@ -101,8 +101,8 @@ static void continue_keeper(struct keepers *all, pid_t pid)
 		box_fail(STEP_LOOP, -EPERM);
 }
 
-/* A keeper clears up before it ends well. A tool can kill its own, but gains no time by that. */
-static void reap_all(struct keepers *all)
+/* A monitor clears up before it ends well. A tool can kill its own, but gains no time by that. */
+static void reap_all(struct monitors *all)
 {
 	struct signalfd_siginfo info;
 	bool strays = false;
@@ -113,8 +113,8 @@ static void reap_all(struct keepers *all)
 		box_fail(STEP_LOOP, -EIO);
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL)) > 0) {
 		if (WIFSTOPPED(status))
-			continue_keeper(all, pid);
-		else if (!remove_keeper(all, pid) || status != 0)
+			continue_monitor(all, pid);
+		else if (!remove_monitor(all, pid) || status != 0)
 			strays = true;
 	}
 	int r = strays ? descendants_end_strays(all->pids, all->count) : 0;
@@ -122,7 +122,7 @@ static void reap_all(struct keepers *all)
 		box_fail(STEP_LOOP, r);
 }
 
-static void handle_record(struct keeper *k, struct keepers *all)
+static void handle_record(struct monitor *k, struct monitors *all)
 {
 	struct channel_record record;
 	int fds[CHANNEL_FDS_MAX];
@@ -134,7 +134,7 @@ static void handle_record(struct keeper *k, struct keepers *all)
 		box_fail(STEP_LOOP, r);
 	if (record.kind == CHANNEL_DISMISS && record.number > 1) {
 		/* Its end may be on its way to the supervisor, and its number somebody else's. */
-		if (!has_keeper(all, record.number))
+		if (!has_monitor(all, record.number))
 			return;
 		/* What is below it first. */
 		r = descendants_signal(record.number, SIGKILL);
@@ -143,29 +143,29 @@ static void handle_record(struct keeper *k, struct keepers *all)
 			box_fail(STEP_LOOP, r);
 		return;
 	}
-	if (record.kind != CHANNEL_KEEPER || fds[0] < 0)
+	if (record.kind != CHANNEL_MONITOR || fds[0] < 0)
 		box_fail(STEP_LOOP, -EPROTO);
 	/* One that cannot be forked: the other end sees its channel closed. */
-	pid_t keeper = all->count < KEEPERS_MAX ? keeper_fork(k, fds[0]) : -EAGAIN;
-	if (keeper > 0) {
-		all->pids[all->count++] = keeper;
+	pid_t monitor = all->count < MONITORS_MAX ? monitor_fork(k, fds[0]) : -EAGAIN;
+	if (monitor > 0) {
+		all->pids[all->count++] = monitor;
 		all->stops = 0;
 	}
 	(void)close(fds[0]);
 }
 
-static _Noreturn void serve(struct keeper *k)
+static _Noreturn void serve_monitors(struct monitor *k)
 {
-	struct keepers all = { .count = 0 };
+	struct monitors all = { .count = 0 };
 	struct pollfd events[] = {
 		{ .fd = BOX_CHANNEL, .events = POLLIN },
 		{ .fd = BOX_CHILDREN, .events = POLLIN },
 	};
 
 	/* The other views are no strays: where Landlock does not scope signals, one of ours would end them. */
-	for (unsigned view = 0; view < TWIN_VIEWS; view++)
-		if (k->box->twins[view] > 0)
-			all.pids[all.count++] = k->box->twins[view];
+	for (unsigned view = 0; view < VIEW_COUNT; view++)
+		if (k->box->view_inits[view] > 0)
+			all.pids[all.count++] = k->box->view_inits[view];
 	for (;;) {
 		int r = rest_poll(k->box, events, 2);
 
@@ -179,25 +179,25 @@ static _Noreturn void serve(struct keeper *k)
 }
 
 /* Without a devpts of our own: the machine's terminals are out of reach once Landlock is on. */
-static int open_early(struct keeper *k, int *ret_master)
+static int open_early(struct monitor *k, int *ret_master)
 {
 	int r = sys_close_range(0, BOX_CHANNEL - 1);
 
 	if (r >= 0)
-		r = sys_close_range(BOX_FURNITURE + 1, ~0U);
-	return r < 0 || !k->box->want_pty ? r : keeper_open_pty(k, ret_master);
+		r = sys_close_range(BOX_SKELETON + 1, ~0U);
+	return r < 0 || !k->box->want_pty ? r : monitor_open_pty(k, ret_master);
 }
 
 _Noreturn void box_init(const struct box *box)
 {
 	struct box own = *box;
-	pid_t twins[TWIN_VIEWS] = { 0 };
-	struct keeper k;
+	pid_t view_inits[VIEW_COUNT] = { 0 };
+	struct monitor k;
 	int op = STEP_SETUP, master = -1;
-	/* Without a pid namespace init is a keeper like others: what stems from it is all there is. */
-	int r = keeper_prepare(&k, &own, !own.live && has_pid_ns(&own));
+	/* Without a pid namespace init is a monitor like others: what stems from it is all there is. */
+	int r = monitor_prepare(&k, &own, !own.live && has_pid_ns(&own));
 
-	own.twins = twins;
+	own.view_inits = view_inits;
 	if (r >= 0 && !has_pid_ns(&own)) {
 		op = STEP_PTY;
 		r = open_early(&k, &master);
@@ -210,13 +210,13 @@ _Noreturn void box_init(const struct box *box)
 	if (has_pid_ns(&own))
 		r = sys_close_range(0, BOX_CHANNEL - 1);
 	if (r >= 0 && has_pid_ns(&own))
-		r = sys_close_range(own.live ? BOX_FURNITURE : BOX_FURNITURE + 1, ~0U);
+		r = sys_close_range(own.live ? BOX_SKELETON : BOX_SKELETON + 1, ~0U);
 	if (r < 0)
 		box_fail(STEP_SETUP, r);
-	r = say_ready(&k, master);
+	r = send_ready(&k, master);
 	if (r < 0)
 		box_fail(STEP_PTY, r);
 	if (own.live)
-		serve(&k);
-	keeper_loop(&k);
+		serve_monitors(&k);
+	monitor_loop(&k);
 }

@@ -2,8 +2,8 @@
  * payload.c - see payload.h.
  *
  * Runs in: the payload. One straight line; every restriction is already in force, taken over from
- * init. It shares its keeper's memory (CLONE_VM) but not its descriptors or signal handlers, and the
- * keeper stands still until execve or _exit (CLONE_VFORK), so nothing but *p may be written.
+ * init. It shares its monitor's memory (CLONE_VM) but not its descriptors or signal handlers, and the
+ * monitor stands still until execve or _exit (CLONE_VFORK), so nothing but *p may be written.
  */
 #include "box/payload.h"
 

@@ -1,7 +1,7 @@
 /*
  * payload.h - the process that becomes the command.
  *
- * Runs in: the payload, a vfork-like child of a keeper that shares the keeper's memory until execve.
+ * Runs in: the payload, a vfork-like child of a monitor that shares the monitor's memory until execve.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "box/channel.h"
 #include "box/command.h"
 
-/* What the keeper gives the payload, and how far the payload came: written by it, read by the keeper. */
+/* What the monitor gives the payload, and how far the payload came: written by it, read by the monitor. */
 struct payload {
 	const struct command *command;
 	int stdio[CHANNEL_STREAMS]; /* all above 2 */

@@ -1,7 +1,7 @@
 /*
  * request.c - see request.h.
  *
- * Runs in: the client, the supervisor and the keeper. No heap, no stdio.
+ * Runs in: the client, the supervisor and the monitor. No heap, no stdio.
  */
 #include "box/request.h"
 

@@ -2,7 +2,7 @@
  * request.h - what an execution of a live session is to run, as bytes.
  *
  * Runs in: the client, which makes one; the supervisor, which judges it and hands it on as it is; the
- * keeper, which reads it. No heap, no stdio.
+ * monitor, which reads it. No heap, no stdio.
  *
  * A request is the struct below and then argc + envc + 2 texts, each with its NUL: the arguments, the
  * variables (NAME=VALUE), the working directory, the name of a service. The last two may be empty.

@@ -1,7 +1,7 @@
 /*
  * rest.c - see rest.h.
  *
- * Runs in: init and keepers. No heap, no stdio.
+ * Runs in: init and monitors. No heap, no stdio.
  */
 #include "box/rest.h"
 

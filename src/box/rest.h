@@ -2,7 +2,7 @@
  * rest.h - what a process of a live session does while nothing happens: it has no memory that it does not
  * need then.
  *
- * Runs in: init, keepers and the supervisor of a live session.
+ * Runs in: init, monitors and the supervisor of a live session.
  */
 #pragma once
 

@@ -21,7 +21,7 @@ static int clone_of(int mount, const char *path)
 }
 
 /* Where the mount of @slot is attached, or -ENOENT. */
-static int find(const struct scaffold *s, uint16_t slot)
+static int find_slot(const struct scaffold *s, uint16_t slot)
 {
 	for (unsigned i = 0; i < s->count; i++)
 		if (s->slots[i] == slot)
@@ -47,7 +47,7 @@ static int attach_to_root(int mount)
 
 int scaffold_attach(struct scaffold *s, uint16_t slot, int *slot_fd)
 {
-	int mount = find(s, slot);
+	int mount = find_slot(s, slot);
 
 	if (mount >= 0)
 		return mount;
@@ -67,7 +67,7 @@ int scaffold_attach(struct scaffold *s, uint16_t slot, int *slot_fd)
 
 int scaffold_pick(struct scaffold *s, uint16_t slot, int *slot_fd, const char *path)
 {
-	int mount = find(s, slot);
+	int mount = find_slot(s, slot);
 
 	if (mount >= 0)
 		return clone_of(mount, path);

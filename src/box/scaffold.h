@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-enum { SCAFFOLD_MAX = 4 }; /* the furniture, the scratch, the two layers of an overlay */
+enum { SCAFFOLD_MAX = 4 }; /* the skeleton, the scratch, the two layers of an overlay */
 
 struct scaffold {
 	unsigned count;

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "client/classify.h"
 #include "client/exec.h"
@@ -60,7 +60,7 @@ static const struct verb verbs[] = {
 };
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
-static int print(int fd, const char *const *parts, size_t count)
+static int print_parts(int fd, const char *const *parts, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (fd_write_all(fd, parts[i], strlen(parts[i])) < 0)
@@ -82,7 +82,7 @@ static int unknown_verb(const char *word)
 	else
 		error_hint(&e, "`carrel help` lists them");
 	(void)r; /* said here */
-	return say_error(&e);
+	return error_report(&e);
 }
 
 /* argv[1] is the verb. */
@@ -108,18 +108,18 @@ static int verb_help(int argc, const char *const *argv, int first,
 	};
 
 	if (argc > first && strcmp(argv[first], "help") != 0) {
-		const char *const asked[] = { argv[0], argv[first], "--help", NULL };
+		const char *const help_words[] = { argv[0], argv[first], "--help", NULL };
 
-		return become_verb(3, asked, environment, closed);
+		return become_verb(3, help_words, environment, closed);
 	}
-	int status = print(STDOUT_FILENO, head, 1);
+	int status = print_parts(STDOUT_FILENO, head, 1);
 	for (size_t i = 0; i < VERB_COUNT && status == 0; i++) {
 		const char *const line[] = { "  ", verbs[i].name,
 			&"            "[strlen(verbs[i].name)], verbs[i].help, "\n" };
 
-		status = print(STDOUT_FILENO, line, 5);
+		status = print_parts(STDOUT_FILENO, line, 5);
 	}
-	return status ? status : print(STDOUT_FILENO, tail, 1);
+	return status ? status : print_parts(STDOUT_FILENO, tail, 1);
 }
 
 int main(int argc, char **argv)
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 			"carrel: cannot look at descriptors 0 to 2\n"
 		};
 
-		(void)print(
+		(void)print_parts(
 			STDERR_FILENO, lost, 1); /* where stderr is closed, nobody hears it */
 		return STATUS_CARREL;
 	}
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--version")) {
 		static const char *const version[] = { "carrel " CARREL_VERSION "\n" };
 
-		return print(STDOUT_FILENO, version, 1);
+		return print_parts(STDOUT_FILENO, version, 1);
 	}
 	return become_verb(argc, args, (const char *const *)environ, closed);
 }

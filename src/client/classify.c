@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/say.h"
 #include "client/find.h"
 #include "client/options.h"
 #include "client/path.h"
@@ -27,7 +27,7 @@ static const char help[] =
 	"scratch, tool-results, readable, protected, hidden or outside; whether the session may\n"
 	"read and write there; and the line of the policy that says so.\n";
 
-static int put(const void *data, size_t size)
+static int write_stdout(const void *data, size_t size)
 {
 	return fd_write_all(STDOUT_FILENO, data, size);
 }
@@ -41,25 +41,25 @@ static int put_json(const char *path, const struct control_message *answer)
 
 	if (answer->size < 2 || answer->body[0] != '{')
 		return -EPROTO;
-	int r = put("{\"path\":", 8);
+	int r = write_stdout("{\"path\":", 8);
 	json_init(&j, buffer, sizeof(buffer), json_write_fd, (void *)&out);
 	json_string(&j, path);
 	if (r >= 0)
 		r = json_finish(&j);
 	if (r >= 0)
-		r = put(",", 1);
-	return r < 0 ? r : put(answer->body + 1, answer->size - 1);
+		r = write_stdout(",", 1);
+	return r < 0 ? r : write_stdout(answer->body + 1, answer->size - 1);
 }
 
 static int put_line(const char *path, const struct control_message *answer)
 {
-	int r = put(answer->body, answer->size);
+	int r = write_stdout(answer->body, answer->size);
 
 	if (r >= 0)
-		r = put("  ", 2);
+		r = write_stdout("  ", 2);
 	if (r >= 0)
 		r = fd_write_visible(STDOUT_FILENO, path);
-	return r < 0 ? r : put("\n", 1);
+	return r < 0 ? r : write_stdout("\n", 1);
 }
 
 static int classify(const struct client_session *s, const char *path, bool json,
@@ -93,12 +93,12 @@ static int classify_all(
 	}
 	for (bool first = true; r >= 0 && *paths; paths++, first = false) {
 		if (json)
-			r = put(first ? "[" : ",", 1);
+			r = write_stdout(first ? "[" : ",", 1);
 		if (r >= 0)
 			r = classify(s, *paths, json, answer, e);
 	}
 	if (r >= 0 && json)
-		r = put("]\n", 2);
+		r = write_stdout("]\n", 2);
 	free(answer);
 	return r;
 }
@@ -117,7 +117,7 @@ int classify_command(int argc, const char *const *argv, int first,
 
 	(void)closed;
 	if (r > 0)
-		return put(help, sizeof(help) - 1) < 0 ? STATUS_CARREL : 0;
+		return write_stdout(help, sizeof(help) - 1) < 0 ? STATUS_CARREL : 0;
 	if (r >= 0 && next == argc) {
 		r = error_set(
 			&e, ERROR_USAGE, "options", 0, NULL, "there is no path to classify");
@@ -128,6 +128,6 @@ int classify_command(int argc, const char *const *argv, int first,
 	if (r >= 0)
 		r = classify_all(&s, argv + next, options[OPTION_JSON].count > 0, &e);
 	client_close(&s);
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "client/exec_report.h"
 #include "client/execution.h"
 #include "client/options.h"
@@ -84,7 +84,7 @@ static const char help[] =
 struct exec {
 	struct client_session session;
 	struct client_option options[OPTION_COUNT];
-	struct execution_wish wish;
+	struct execution_request request;
 	struct execution_end end;
 	struct report_file report;
 	uint64_t output_budget, output_max; /* where they are given */
@@ -128,13 +128,13 @@ static int read_tty(struct exec *x)
 {
 	const char *word = x->options[OPTION_TTY].value;
 
-	x->wish.tty = TTY_AUTO;
+	x->request.tty = TTY_AUTO;
 	if (!word || !strcmp(word, "auto"))
 		return 0;
 	if (strcmp(word, "yes") != 0 && strcmp(word, "no") != 0)
 		return error_set(
 			&x->error, ERROR_USAGE, "options", 0, word, "--tty is auto, yes or no");
-	x->wish.tty = word[0] == 'y' ? TTY_YES : TTY_NO;
+	x->request.tty = word[0] == 'y' ? TTY_YES : TTY_NO;
 	return 0;
 }
 
@@ -156,7 +156,7 @@ static int read_env(struct exec *x, const char *const *environment)
 		x->env[kept++] = value ? value - strlen(word) - 1 : word;
 	}
 	x->env[kept] = NULL;
-	x->wish.envp = x->env;
+	x->request.envp = x->env;
 	return 0;
 }
 
@@ -166,13 +166,13 @@ static int read_cwd(struct exec *x)
 	const char *word = x->options[OPTION_CWD].value;
 
 	x->cwd = word ? client_absolute(word, &x->error) : NULL;
-	x->wish.cwd = x->cwd;
+	x->request.cwd = x->cwd;
 	return word && !x->cwd ? -EINVAL : 0;
 }
 
 static int read_numbers(struct exec *x)
 {
-	struct request *h = &x->wish.head;
+	struct request *h = &x->request.head;
 	const struct {
 		enum option option;
 		uint64_t *value;
@@ -207,9 +207,9 @@ static int read_view(struct exec *x)
 			"an execution may only be tighter than its session: "
 			"--workspace-mode ro, --net none");
 	if (mode)
-		x->wish.head.flags |= REQUEST_WORKSPACE_RO;
+		x->request.head.flags |= REQUEST_WORKSPACE_RO;
 	if (net)
-		x->wish.head.flags |= REQUEST_NET_NONE;
+		x->request.head.flags |= REQUEST_NET_NONE;
 	return 0;
 }
 
@@ -218,20 +218,20 @@ static int read_output(struct exec *x)
 {
 	const struct client_option *given[] = { &x->options[OPTION_OUTPUT_BUDGET],
 		&x->options[OPTION_OUTPUT_MAX] };
-	const uint64_t asked[] = { x->output_budget, x->output_max };
-	struct stdio_output *out = &x->wish.output;
+	const uint64_t requested[] = { x->output_budget, x->output_max };
+	struct stdio_output *out = &x->request.output;
 	uint64_t *const bounds[] = { &out->budget, &out->max_bytes };
 
 	*out = (struct stdio_output){ .budget = BUDGET_NONE, .max_bytes = UINT64_MAX };
-	if (x->wish.head.flags & REQUEST_DETACH)
+	if (x->request.head.flags & REQUEST_DETACH)
 		return 0;
 	int r = client_output(&x->session, out, &x->error);
 	for (unsigned i = 0; r >= 0 && i < 2; i++) {
-		if (given[i]->count && asked[i] > *bounds[i])
+		if (given[i]->count && requested[i] > *bounds[i])
 			r = error_set(&x->error, ERROR_LOOSENS, "session", 0, given[i]->name,
 				"an execution may tighten the session's policy and not loosen it");
 		else if (given[i]->count)
-			*bounds[i] = asked[i];
+			*bounds[i] = requested[i];
 	}
 	out->merge |= x->options[OPTION_MERGE_OUTPUT].count > 0;
 	return r < 0 ? r : 0;
@@ -244,31 +244,33 @@ static int read_detach(struct exec *x)
 		OPTION_MERGE_OUTPUT };
 
 	if (!x->options[OPTION_DETACH].count)
-		return x->wish.name ? error_set(&x->error, ERROR_USAGE, "options", 0, "--name",
-					      "only a service has a name: --detach is missing")
-				    : 0;
+		return x->request.name
+			? error_set(&x->error, ERROR_USAGE, "options", 0, "--name",
+				  "only a service has a name: --detach is missing")
+			: 0;
 	for (unsigned i = 0; i < sizeof(of_outputs); i++)
 		if (x->options[of_outputs[i]].count)
 			return error_set(&x->error, ERROR_USAGE, "options", 0,
 				x->options[of_outputs[i]].name,
 				"a service (--detach) has no output of its own");
-	if (x->wish.tty == TTY_YES)
+	if (x->request.tty == TTY_YES)
 		return error_set(&x->error, ERROR_USAGE, "options", 0, "tty",
 			"a service (--detach) has no terminal");
-	x->wish.head.flags |= REQUEST_DETACH;
-	x->wish.tty = TTY_NO;
+	x->request.head.flags |= REQUEST_DETACH;
+	x->request.tty = TTY_NO;
 	return 0;
 }
 
-static int read_wish(struct exec *x, const char *const *words, const char *const *environment)
+static int read_request(
+	struct exec *x, const char *const *words, const char *const *environment)
 {
 	mode_t mask = umask(0);
 	int r = read_tty(x);
 
 	(void)umask(mask);
-	x->wish.head.umask = mask & 0777;
-	x->wish.argv = words;
-	x->wish.name = x->options[OPTION_NAME].value;
+	x->request.head.umask = mask & 0777;
+	x->request.argv = words;
+	x->request.name = x->options[OPTION_NAME].value;
 	if (r >= 0)
 		r = read_env(x, environment);
 	if (r >= 0)
@@ -321,7 +323,7 @@ static int write_report(struct exec *x, int status)
 		.session = &x->session,
 		.execution = &x->running,
 		.end = &x->end,
-		.argv = x->wish.argv,
+		.argv = x->request.argv,
 		.status = status,
 		.error = &x->error,
 	};
@@ -337,7 +339,7 @@ static int no_memory(void)
 	int r = error_no_memory(&e, "session");
 
 	(void)r; /* told here */
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return STATUS_CARREL;
 }
 
@@ -373,18 +375,19 @@ static int run_execution(struct exec *x)
 	/* A report that cannot be opened means that the command is not started. */
 	int r = open_report(x);
 	if (r >= 0)
-		r = execution_run(&x->running, &x->session, &x->wish, &x->end, &x->error);
+		r = execution_run(&x->running, &x->session, &x->request, &x->end, &x->error);
 	if (x->end.ended || r >= 0)
-		status = execution_status(&x->end, &x->session, &x->wish, &x->error);
+		status = execution_status(&x->end, &x->session, &x->request, &x->error);
 	if (r < 0 && status == 0)
 		status = STATUS_CARREL;
 	/* What was saved stays as long as the session does. */
 	if (x->end.number)
-		output_tell(&x->running.stdio, x->options[OPTION_QUIET].count > 0, true);
+		output_report_faults(
+			&x->running.stdio, x->options[OPTION_QUIET].count > 0, true);
 	return write_report(x, status);
 }
 
-static void say_service(const struct exec *x)
+static void print_service(const struct exec *x)
 {
 	char text[64];
 	int n = snprintf(text, sizeof(text), "%u\n", (unsigned)x->end.number);
@@ -405,7 +408,7 @@ static int exec_with(struct exec *x, int argc, const char *const *argv, int firs
 									       : 0;
 	bool stop = x->options[OPTION_STOP].count > 0;
 	if (r >= 0)
-		r = stop ? read_stop(x, argv[next]) : read_wish(x, argv + next, environment);
+		r = stop ? read_stop(x, argv[next]) : read_request(x, argv + next, environment);
 	if (r >= 0)
 		r = client_connect(
 			&x->session, x->options[OPTION_SESSION].value, environment, &x->error);
@@ -417,7 +420,7 @@ static int exec_with(struct exec *x, int argc, const char *const *argv, int firs
 		return STATUS_CARREL;
 	int status = run_execution(x);
 	if (status == 0 && x->options[OPTION_DETACH].count)
-		say_service(x);
+		print_service(x);
 	return status;
 }
 
@@ -433,7 +436,7 @@ int exec_command(int argc, const char *const *argv, int first, const char *const
 	x->session = CLIENT_NO_SESSION;
 	init_options(x, x->env);
 	int status = exec_with(x, argc, argv, first, environment);
-	(void)say_error(&x->error);
+	(void)error_report(&x->error);
 	client_close(&x->session);
 	return status;
 }

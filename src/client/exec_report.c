@@ -52,7 +52,7 @@ static void put_end(struct report *r, const struct execution_end *end)
 	r->pids_by = end->usage.pids_by == LIMITS_PIDS_CGROUP ? "cgroup"
 		: end->usage.pids_by == LIMITS_PIDS_RLIMIT    ? "rlimit"
 							      : NULL;
-	/* The keeper is in the group, but no task of the command's. */
+	/* The monitor is in the group, but no task of the command's. */
 	if (r->figures.tasks_peak > 0)
 		r->figures.tasks_peak--;
 	r->wall_time_known = r->usage_known = how->started == STARTED_YES;

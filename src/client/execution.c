@@ -40,7 +40,7 @@ static int watch(struct execution *x, int fd, enum event event)
 	return epoll_ctl(x->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-static int tell(struct execution *x, enum control_kind kind, int number, bool flag)
+static int send_control(struct execution *x, enum control_kind kind, int number, bool flag)
 {
 	const struct control_record record = { .kind = (uint16_t)kind,
 		.execution = x->end.number,
@@ -56,7 +56,7 @@ static int tell(struct execution *x, enum control_kind kind, int number, bool fl
 
 static int start_grace(struct execution *x)
 {
-	uint64_t ms = x->wish->head.grace_ms ? x->wish->head.grace_ms : GRACE_DEFAULT_MS;
+	uint64_t ms = x->request->head.grace_ms ? x->request->head.grace_ms : GRACE_DEFAULT_MS;
 	struct itimerspec t = { .it_value = { .tv_sec = (time_t)(ms / 1000),
 					.tv_nsec = (long)(ms % 1000) * 1000000 } };
 
@@ -72,28 +72,28 @@ static int start_grace(struct execution *x)
 static int kill_tree(struct execution *x)
 {
 	x->killed = true;
-	return tell(x, CONTROL_SIGNAL, SIGKILL, true);
+	return send_control(x, CONTROL_SIGNAL, SIGKILL, true);
 }
 
 static int ask_to_end(struct execution *x, int signal)
 {
-	if (x->asked)
+	if (x->end_requested)
 		return signal == SIGHUP || signal == SIGQUIT || x->killed ? 0 : kill_tree(x);
-	x->asked = true;
-	int r = tell(x, CONTROL_SIGNAL, signal, false);
+	x->end_requested = true;
+	int r = send_control(x, CONTROL_SIGNAL, signal, false);
 	if (r >= 0)
-		r = tell(x, CONTROL_SIGNAL, SIGCONT, false);
+		r = send_control(x, CONTROL_SIGNAL, SIGCONT, false);
 	return r < 0 ? r : start_grace(x);
 }
 
 static int job_send(void *context, int signal)
 {
-	return tell(context, CONTROL_SIGNAL, signal, false);
+	return send_control(context, CONTROL_SIGNAL, signal, false);
 }
 
 static int job_go_on(void *context, bool in_front)
 {
-	return tell(context, CONTROL_CONTINUE, 0, in_front);
+	return send_control(context, CONTROL_CONTINUE, 0, in_front);
 }
 
 static int job_end(void *context, int signal)
@@ -105,7 +105,7 @@ static int job_close(void *context)
 {
 	struct execution *x = context;
 
-	return x->has_tty ? tell(x, CONTROL_CLOSE, 0, false) : 0;
+	return x->has_tty ? send_control(x, CONTROL_CLOSE, 0, false) : 0;
 }
 
 static struct job job_of(struct execution *x)
@@ -115,7 +115,7 @@ static struct job job_of(struct execution *x)
 	return (struct job){ .tty = x->has_tty ? &x->tty : NULL,
 		.stdio = x->relaying ? &x->stdio : NULL,
 		.signals = &x->signals,
-		.running = !x->asked,
+		.running = !x->end_requested,
 		.calls = &calls,
 		.context = x };
 }
@@ -177,7 +177,7 @@ static int take_terminal(struct execution *x)
 	int r = tty_open(&x->tty, &x->stdio, take_fd(&x->message.fds[0]), x->e);
 	x->has_tty = r >= 0;
 	int front = r < 0 ? r : tty_start(&x->tty, x->epoll, EVENT_TTY);
-	return front < 0 ? front : tell(x, CONTROL_START, 0, front > 0);
+	return front < 0 ? front : send_control(x, CONTROL_START, 0, front > 0);
 }
 
 /* Beside the scratch, where tools read it and cannot write. */
@@ -218,7 +218,7 @@ static int handle_message(struct execution *x, bool *ret_over)
 	case CONTROL_STOPPED:
 		return job_stopped(&job, m->number);
 	case CONTROL_DONE:
-		if (!x->end.number || !(x->wish->head.flags & REQUEST_DETACH))
+		if (!x->end.number || !(x->request->head.flags & REQUEST_DETACH))
 			return -EPROTO;
 		x->end.runs = true;
 		*ret_over = true;
@@ -286,7 +286,8 @@ static int handle_event(struct execution *x, uint64_t event, bool *ret_over)
 	if (event >= EVENT_TTY)
 		return tty_step(&x->tty, event) == TTY_HANGUP ? ask_to_end(x, SIGHUP) : 0;
 	if (event >= EVENT_STDIO && event < EVENT_STDIO + STDIO_STREAMS)
-		return stdio_step(&x->stdio, (unsigned)(event - EVENT_STDIO)) && !x->asked
+		return stdio_step(&x->stdio, (unsigned)(event - EVENT_STDIO)) &&
+				!x->end_requested
 			? ask_to_end(x, SIGTERM)
 			: 0;
 	return 0;
@@ -312,7 +313,7 @@ static int run_loop(struct execution *x)
 	return 0;
 }
 
-static int begin(struct execution *x)
+static int begin_execution(struct execution *x)
 {
 	int caller_fd[STDIO_STREAMS] = { 0, 1, 2 };
 	int r = signals_block(&x->signals);
@@ -323,7 +324,7 @@ static int begin(struct execution *x)
 			"cannot watch for events");
 	/* Whoever reads what we print to its end must not wait for a service. */
 	autofd int null = -1;
-	if (x->wish->head.flags & REQUEST_DETACH) {
+	if (x->request->head.flags & REQUEST_DETACH) {
 		null = fd_open_at(AT_FDCWD, "/dev/null", O_RDWR, 0);
 		if (null < 0)
 			return error_set(x->e, ERROR_INTERNAL, "launch", -null, "/dev/null",
@@ -331,7 +332,8 @@ static int begin(struct execution *x)
 		for (unsigned i = 0; i < STDIO_STREAMS; i++)
 			caller_fd[i] = null;
 	}
-	r = stdio_prepare_output(&x->stdio, caller_fd, x->wish->tty, &x->wish->output, x->e);
+	r = stdio_prepare_output(
+		&x->stdio, caller_fd, x->request->tty, &x->request->output, x->e);
 	if (r < 0)
 		return r;
 	x->has_stdio = true;
@@ -339,27 +341,27 @@ static int begin(struct execution *x)
 	if (r >= 0)
 		r = watch(x, x->signals.fd, EVENT_SIGNAL);
 	if (r >= 0)
-		r = request_send(x->session->fd, x->wish, &x->stdio, x->e);
+		r = request_send(x->session->fd, x->request, &x->stdio, x->e);
 	if (r >= 0)
 		stdio_child_started(&x->stdio);
 	return r;
 }
 
 int execution_run(struct execution *x, const struct client_session *session,
-	const struct execution_wish *wish, struct execution_end *ret, struct error *e)
+	const struct execution_request *request, struct execution_end *ret, struct error *e)
 {
 	x->session = session;
-	x->wish = wish;
+	x->request = request;
 	x->e = e;
 	x->epoll = x->timer = x->signals.fd = x->results = -1;
-	int r = begin(x);
+	int r = begin_execution(x);
 	if (r >= 0)
 		r = run_loop(x);
 	if (r < 0 && e && e->code == ERROR_NONE)
 		r = error_set(e, ERROR_PROTOCOL, "session", -r, session->id,
 			"the execution cannot be followed");
 	const struct job job = job_of(x);
-	job_drain(&job, x->asked);
+	job_drain(&job, x->end_requested);
 	if (x->has_stdio) {
 		int closed = stdio_close(&x->stdio, e);
 
@@ -375,25 +377,25 @@ int execution_run(struct execution *x, const struct client_session *session,
 
 /* As box/command.c has it: the execution's own, or the session's. */
 static int explain_unstarted(const struct control_record *how, const struct client_session *s,
-	const struct execution_wish *wish, struct error *e)
+	const struct execution_request *request, struct error *e)
 {
 	char *session_path = client_path_env(s);
 	const char *path = session_path;
 
-	for (const char *const *env = wish->envp; env && *env; env++)
+	for (const char *const *env = request->envp; env && *env; env++)
 		if (!strncmp(*env, "PATH=", 5))
 			path = *env + 5;
 	int status = explain_exec(
-		(int)how->flag, how->number, wish->argv[0], wish->cwd, path, true, e);
+		(int)how->flag, how->number, request->argv[0], request->cwd, path, true, e);
 	free(session_path);
 	return status;
 }
 
 int execution_status(const struct execution_end *end, const struct client_session *session,
-	const struct execution_wish *wish, struct error *e)
+	const struct execution_request *request, struct error *e)
 {
 	const struct control_record *how = &end->how;
-	const char *name = wish->argv[0];
+	const char *name = request->argv[0];
 	bool full = how->limit == CONTROL_LIMIT_MEMORY;
 	int r;
 
@@ -402,7 +404,7 @@ int execution_status(const struct execution_end *end, const struct client_sessio
 	if (how->limit == CONTROL_LIMIT_TIMEOUT)
 		return STATUS_TIMED_OUT;
 	if (how->started == STARTED_NO && how->number)
-		return explain_unstarted(how, session, wish, e);
+		return explain_unstarted(how, session, request, e);
 	if (how->started == STARTED_NO) {
 		r = error_set(e, ERROR_PROTOCOL, "session", 0, name,
 			"the command was killed before it began");

@@ -15,7 +15,7 @@
 #include "host/stdio/tty.h"
 
 /* What is wanted. Texts are borrowed. */
-struct execution_wish {
+struct execution_request {
 	struct request head;     /* argc and envc are filled in */
 	const char *const *argv; /* NULL-terminated */
 	const char *const *envp; /* NAME=VALUE; NULL-terminated, or NULL */
@@ -36,11 +36,11 @@ struct execution_end {
 
 struct execution {
 	const struct client_session *session;
-	const struct execution_wish *wish;
+	const struct execution_request *request;
 	struct stdio stdio;
 	struct signals signals;
 	struct tty tty;
-	bool has_stdio, has_tty, asked, killed;
+	bool has_stdio, has_tty, end_requested, killed;
 	bool relaying; /* stdio_start() was called */
 	uint64_t
 		early; /* signals before it was accepted, by their bits: nobody is there to take them */
@@ -58,11 +58,11 @@ struct execution {
  * Returns 0 or -errno with @e.
  */
 MUST_CHECK int execution_run(struct execution *x, const struct client_session *session,
-	const struct execution_wish *wish, struct execution_end *ret, struct error *e);
+	const struct execution_request *request, struct execution_end *ret, struct error *e);
 
 /*
  * execution_status - the exit status for it; with @e where the command could not be started.
- * @session, @wish: what was asked, of whom.
+ * @session, @request: what was requested, and of which session.
  */
 int execution_status(const struct execution_end *end, const struct client_session *session,
-	const struct execution_wish *wish, struct error *e);
+	const struct execution_request *request, struct error *e);

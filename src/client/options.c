@@ -22,7 +22,7 @@ struct reader {
 	struct error *e;
 };
 
-static int fail(struct reader *r, const char *on, const char *what)
+static int option_error(struct reader *r, const char *on, const char *what)
 {
 	int result = error_set(r->e, ERROR_USAGE, "options", 0, on, "%s", what);
 
@@ -30,7 +30,7 @@ static int fail(struct reader *r, const char *on, const char *what)
 	return result;
 }
 
-static struct client_option *find(struct reader *r, const char *name, size_t length)
+static struct client_option *find_option(struct reader *r, const char *name, size_t length)
 {
 	for (size_t i = 0; i < r->count; i++)
 		if (!strncmp(r->options[i].name, name, length) && !r->options[i].name[length])
@@ -56,7 +56,7 @@ static int of_session(struct reader *r, const char *word)
 	}
 	own[used] = '\0';
 	error_hint(r->e, "it belongs to carrel session start%s", own);
-	return fail(r, word, "this is a setting of the whole session");
+	return option_error(r, word, "this is a setting of the whole session");
 }
 
 static int unknown(struct reader *r, const char *word)
@@ -73,18 +73,19 @@ static int unknown(struct reader *r, const char *word)
 			best = r->options[i].name;
 	if (best)
 		error_hint(r->e, "did you mean --%s?", best);
-	return fail(r, word, "unknown option");
+	return option_error(r, word, "unknown option");
 }
 
-static int take(struct reader *r, struct client_option *o, const char *word, const char *value)
+static int take_option(
+	struct reader *r, struct client_option *o, const char *word, const char *value)
 {
 	if (o->count && !o->values)
-		return fail(r, word, "given twice");
+		return option_error(r, word, "given twice");
 	if (!o->placeholder && value)
-		return fail(r, word, "a flag takes no value");
+		return option_error(r, word, "a flag takes no value");
 	if (o->placeholder && !value) {
 		if (r->next >= r->argc || !strcmp(r->argv[r->next], "--"))
-			return fail(r, word, "a value is missing");
+			return option_error(r, word, "a value is missing");
 		value = r->argv[r->next++];
 	}
 	if (o->values)
@@ -99,14 +100,14 @@ static int read_word(struct reader *r, const char *word)
 	if (word[1] != '-') {
 		for (size_t i = 0; i < r->count; i++)
 			if (r->options[i].letter && word[1] == r->options[i].letter && !word[2])
-				return take(r, &r->options[i], word, NULL);
+				return take_option(r, &r->options[i], word, NULL);
 		return unknown(r, word);
 	}
 	const char *equals = strchr(word, '=');
 	size_t length = equals ? (size_t)(equals - word) - 2 : strlen(word) - 2;
-	struct client_option *o = find(r, word + 2, length);
+	struct client_option *o = find_option(r, word + 2, length);
 
-	return o ? take(r, o, word, equals ? equals + 1 : NULL) : unknown(r, word);
+	return o ? take_option(r, o, word, equals ? equals + 1 : NULL) : unknown(r, word);
 }
 
 int options_read(int argc, const char *const *argv, int first, struct client_option *options,

@@ -16,13 +16,13 @@
 
 enum { ARENA_SIZE = 128 << 20 }; /* address space; pages are taken as they are touched */
 
-static int fail(int r, const char *on, const char *what, struct error *e)
+static int place_error(int r, const char *on, const char *what, struct error *e)
 {
 	return error_set(e, ERROR_SESSION, "session", -r, on, "%s", what);
 }
 
 /*
- * A bounded scratch is memory that only the session has mounted; it is opened by a keeper inside. Any
+ * A bounded scratch is memory that only the session has mounted; it is opened by a monitor inside. Any
  * other is opened where it is.
  */
 static int open_scratch(struct place *p, const struct client_session *s, struct error *e)
@@ -34,15 +34,16 @@ static int open_scratch(struct place *p, const struct client_session *s, struct 
 	}
 	p->scratch = beneath_open(
 		p->session, "scratch", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH_SAME_MOUNT);
-	return p->scratch < 0 ? fail(p->scratch, p->scratch_path, "cannot open the scratch", e)
-			      : 0;
+	return p->scratch < 0
+		? place_error(p->scratch, p->scratch_path, "cannot open the scratch", e)
+		: 0;
 }
 
 static int open_dirs(
-	struct place *p, const char *asked, const char *const *environment, struct error *e)
+	struct place *p, const char *requested, const char *const *environment, struct error *e)
 {
 	struct client_session found;
-	int r = client_connect(&found, asked, environment, e);
+	int r = client_connect(&found, requested, environment, e);
 
 	if (r < 0)
 		return r;
@@ -53,22 +54,23 @@ static int open_dirs(
 	p->results_path = arena_format(&p->arena, "%s/tool-results", found.path);
 	r = p->results_path ? promote_guard_read(&p->guard, &p->arena, found.record) : -ENOMEM;
 	if (r < 0)
-		r = fail(r, found.path, "cannot read where the session's artifacts may go", e);
+		r = place_error(
+			r, found.path, "cannot read where the session's artifacts may go", e);
 	else
 		r = open_scratch(p, &found, e);
 	client_close(&found);
 	return r;
 }
 
-int place_open(
-	struct place *ret, const char *asked, const char *const *environment, struct error *e)
+int place_open(struct place *ret, const char *requested, const char *const *environment,
+	struct error *e)
 {
 	struct place p = { .session = -1, .scratch = -1 };
 	int r = arena_init(&p.arena, ARENA_SIZE);
 
 	if (r < 0)
-		return fail(r, NULL, "no memory", e);
-	r = open_dirs(&p, asked, environment, e);
+		return place_error(r, NULL, "no memory", e);
+	r = open_dirs(&p, requested, environment, e);
 	if (r < 0) {
 		place_close(&p);
 		return r;
@@ -124,10 +126,10 @@ const char *place_below(struct place *p, const char *word)
 	return rest ? arena_join(&p->arena, "tmp", '/', rest) : NULL;
 }
 
-bool place_is_furniture(const struct place *p, const char *below)
+bool place_is_mount_point(const struct place *p, const char *below)
 {
-	for (size_t i = 0; i < p->guard.furniture_count; i++)
-		if (path_below(below, p->guard.furniture[i]))
+	for (size_t i = 0; i < p->guard.mount_point_count; i++)
+		if (path_below(below, p->guard.mount_points[i]))
 			return true;
 	return false;
 }

@@ -20,11 +20,11 @@ struct place {
 };
 
 /*
- * place_open - find the session: @asked, an id or the beginning of one, or else $CARREL_SESSION.
+ * place_open - find the session: @requested, an id or the beginning of one, or else $CARREL_SESSION.
  * @environment: the caller's. Returns 0, or -errno with @e (ERROR_SESSION, ERROR_STATE, ...).
  */
-MUST_CHECK int place_open(
-	struct place *ret, const char *asked, const char *const *environment, struct error *e);
+MUST_CHECK int place_open(struct place *ret, const char *requested,
+	const char *const *environment, struct error *e);
 
 /* place_close - give everything back. */
 void place_close(struct place *p);
@@ -37,7 +37,7 @@ void place_close(struct place *p);
 const char *place_below(struct place *p, const char *word);
 
 /*
- * place_is_furniture - whether @below (relative to the scratch) is, or holds, something on which the
+ * place_is_mount_point - whether @below (relative to the scratch) is, or holds, something on which the
  * session's own mounts stand: it must neither be moved nor removed while the session lives.
  */
-bool place_is_furniture(const struct place *p, const char *below);
+bool place_is_mount_point(const struct place *p, const char *below);

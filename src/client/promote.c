@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/say.h"
 #include "client/place.h"
 #include "client/talk.h"
 #include "client/verb.h"
@@ -81,7 +81,7 @@ static int move_one(struct job *j, struct item *item, struct error *e)
 	if (!below)
 		return error_set(e, ERROR_PROMOTE, "promote", 0, item->source,
 			"this is not in the scratch");
-	if (place_is_furniture(j->place, below) && !j->options.copy)
+	if (place_is_mount_point(j->place, below) && !j->options.copy)
 		return error_set(e, ERROR_PROMOTE, "promote", EBUSY, below,
 			"the session itself stands on this");
 	item->source = below;
@@ -103,12 +103,12 @@ static __attribute__((noinline)) int move_all(struct job *j)
 
 		item->r = move_one(j, item, &e);
 		if (item->r < 0) {
-			(void)say_error(&e);
+			(void)error_report(&e);
 			first = first < 0 ? first : item->r;
 		} else if (item->result.source_left && !j->options.copy) {
 			(void)error_set(&e, ERROR_PROMOTE, "promote", 0, item->source,
 				"promoted, but cannot be removed from the scratch");
-			(void)say_error(&e);
+			(void)error_report(&e);
 		}
 	}
 	return first;
@@ -120,7 +120,7 @@ static void put_text(struct json *json, const char *key, const char *text)
 	json_string(json, text);
 }
 
-static __attribute__((noinline)) int tell_json(const struct job *j)
+static __attribute__((noinline)) int print_json(const struct job *j)
 {
 	char buffer[2048];
 	struct json json;
@@ -158,7 +158,7 @@ static int put_name(const char *name, const char *behind)
 	return r < 0 ? r : talk_json(NULL, behind, strlen(behind));
 }
 
-static __attribute__((noinline)) int tell_lines(const struct job *j)
+static __attribute__((noinline)) int print_lines(const struct job *j)
 {
 	int r = 0;
 
@@ -185,15 +185,15 @@ static int promote_all(struct job *j, const char *const *words, size_t count, bo
 		return r;
 	r = move_all(j);
 	fd_close(&j->dest.fd);
-	int told = json ? tell_json(j) : tell_lines(j);
+	int told = json ? print_json(j) : print_lines(j);
 	if (told < 0)
 		return error_set(j->e, ERROR_INTERNAL, "report", -told, NULL,
 			"cannot say what was promoted");
 	return r;
 }
 
-static int run(int argc, const char *const *argv, int first, const char *const *environment,
-	const char **words, struct error *e)
+static int run_promote(int argc, const char *const *argv, int first,
+	const char *const *environment, const char **words, struct error *e)
 {
 	struct client_option options[OPTION_COUNT] = {
 		[OPTION_SESSION] = { .name = "session", .letter = 's', .placeholder = "ID" },
@@ -228,11 +228,11 @@ int promote_command(int argc, const char *const *argv, int first,
 {
 	struct error e = { 0 };
 	const char **words = calloc((size_t)argc + 1, sizeof(*words));
-	int r = words ? run(argc, argv, first, environment, words, &e)
+	int r = words ? run_promote(argc, argv, first, environment, words, &e)
 		      : error_no_memory(&e, "options");
 
 	(void)closed;
 	free(words);
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "client/place.h"
 #include "client/talk.h"
@@ -62,7 +62,8 @@ static const char *keep_text(struct place *p)
 }
 
 /* The name behind a '$', as far as letters go. */
-static const struct name *find(const struct name *names, const char *at, size_t length)
+static const struct name *find_placeholder(
+	const struct name *names, const char *at, size_t length)
 {
 	for (size_t i = 0; i < NAME_COUNT; i++)
 		if (!strncmp(names[i].name, at, length) && !names[i].name[length])
@@ -100,8 +101,8 @@ static int put_value(const char *value, struct error *e)
 }
 
 /* Without @write it is only looked for mistakes: a text with one is of no use to a model. */
-static int fill(const char *text, const struct name *names, const char *file, bool write,
-	struct error *e)
+static int fill_template(const char *text, const struct name *names, const char *file,
+	bool write, struct error *e)
 {
 	while (*text) {
 		size_t plain = strcspn(text, "$"), length = 0;
@@ -115,7 +116,7 @@ static int fill(const char *text, const struct name *names, const char *file, bo
 			length = 1;
 		} else {
 			length = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
-			const struct name *n = find(names, text, length);
+			const struct name *n = find_placeholder(names, text, length);
 
 			if (!n)
 				return unknown_name(names, text, length, file, e);
@@ -154,7 +155,7 @@ static int read_template(struct place *p, const char *file, const char **ret, st
 	return 0;
 }
 
-static int print(struct place *p, const char *file, struct error *e)
+static int print_prompt(struct place *p, const char *file, struct error *e)
 {
 	const char *keep = keep_text(p), *text = "";
 	const struct name names[NAME_COUNT] = {
@@ -169,12 +170,12 @@ static int print(struct place *p, const char *file, struct error *e)
 
 	if (r < 0)
 		return error_no_memory(e, "options");
-	r = fill(text, names, file, false, e);
-	return r < 0 ? r : fill(text, names, file, true, e);
+	r = fill_template(text, names, file, false, e);
+	return r < 0 ? r : fill_template(text, names, file, true, e);
 }
 
-static int run(int argc, const char *const *argv, int first, const char *const *environment,
-	const char **words, struct error *e)
+static int run_prompt(int argc, const char *const *argv, int first,
+	const char *const *environment, const char **words, struct error *e)
 {
 	struct client_option options[OPTION_COUNT] = {
 		[OPTION_SESSION] = { .name = "session", .letter = 's', .placeholder = "ID" },
@@ -195,7 +196,7 @@ static int run(int argc, const char *const *argv, int first, const char *const *
 			e, "`carrel session start` makes a session; then: carrel prompt -s ID");
 		return r;
 	}
-	r = print(&place, options[OPTION_TEMPLATE].value, e);
+	r = print_prompt(&place, options[OPTION_TEMPLATE].value, e);
 	place_close(&place);
 	return r;
 }
@@ -205,11 +206,11 @@ int prompt_command(int argc, const char *const *argv, int first, const char *con
 {
 	struct error e = { 0 };
 	const char **words = calloc((size_t)argc + 1, sizeof(*words));
-	int r = words ? run(argc, argv, first, environment, words, &e)
+	int r = words ? run_prompt(argc, argv, first, environment, words, &e)
 		      : error_no_memory(&e, "options");
 
 	(void)closed;
 	free(words);
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

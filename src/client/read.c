@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "client/find.h"
 #include "client/options.h"
 #include "client/path.h"
@@ -146,6 +146,6 @@ int read_command(int argc, const char *const *argv, int first, const char *const
 	if (r >= 0)
 		r = print_slice(&s, path, &slice, &e);
 	client_close(&s);
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

@@ -37,12 +37,13 @@ static char *put_texts(char *at, const char *const *texts)
 }
 
 /* One block, freed by the caller. */
-static char *make_body(const struct execution_wish *wish, bool want_pty, size_t *ret_size)
+static char *make_body(const struct execution_request *request, bool want_pty, size_t *ret_size)
 {
-	struct request head = wish->head;
-	size_t size = sizeof(head) + texts_size(wish->argv, &head.argc) +
-		texts_size(wish->envp, &head.envc) + (wish->cwd ? strlen(wish->cwd) : 0) +
-		(wish->name ? strlen(wish->name) : 0) + 2;
+	struct request head = request->head;
+	size_t size = sizeof(head) + texts_size(request->argv, &head.argc) +
+		texts_size(request->envp, &head.envc) +
+		(request->cwd ? strlen(request->cwd) : 0) +
+		(request->name ? strlen(request->name) : 0) + 2;
 	char *body = malloc(size);
 
 	if (!body)
@@ -50,10 +51,10 @@ static char *make_body(const struct execution_wish *wish, bool want_pty, size_t 
 	if (want_pty)
 		head.flags |= REQUEST_TTY;
 	memcpy(body, &head, sizeof(head));
-	char *at = put_texts(body + sizeof(head), wish->argv);
-	at = put_texts(at, wish->envp);
-	at = put_text(at, wish->cwd);
-	at = put_text(at, wish->name);
+	char *at = put_texts(body + sizeof(head), request->argv);
+	at = put_texts(at, request->envp);
+	at = put_text(at, request->cwd);
+	at = put_text(at, request->name);
 	*ret_size = (size_t)(at - body);
 	return body;
 }
@@ -72,14 +73,14 @@ static int send_body(int fd, struct control_record *record, const char *body, si
 	return control_send(fd, record, NULL, 0, fds, count);
 }
 
-int request_send(
-	int fd, const struct execution_wish *wish, const struct stdio *stdio, struct error *e)
+int request_send(int fd, const struct execution_request *request, const struct stdio *stdio,
+	struct error *e)
 {
 	struct control_record record = { .kind = CONTROL_EXEC };
 	int fds[CONTROL_FDS_MAX];
 	unsigned count = 0;
 	size_t size = 0;
-	char *body = make_body(wish, stdio->want_pty, &size);
+	char *body = make_body(request, stdio->want_pty, &size);
 	int r = body ? 0 : -ENOMEM;
 
 	if (r >= 0 && size > REQUEST_SIZE_MAX)

@@ -11,5 +11,5 @@
  * request_send - ask session @fd for an execution with the descriptors of @stdio.
  * Returns 0 or -errno with @e.
  */
-MUST_CHECK int request_send(
-	int fd, const struct execution_wish *wish, const struct stdio *stdio, struct error *e);
+MUST_CHECK int request_send(int fd, const struct execution_request *request,
+	const struct stdio *stdio, struct error *e);

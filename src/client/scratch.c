@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "client/place.h"
 #include "client/scratch_file.h"
@@ -108,7 +108,7 @@ static int remove_one(const struct call *c, const char *name, struct error *e)
 
 	if (!below)
 		return fail_outside(name, e);
-	if (place_is_furniture(c->place, below))
+	if (place_is_mount_point(c->place, below))
 		return error_set(e, ERROR_SCRATCH, "session", EBUSY, below,
 			"the session itself stands on this");
 	return scratch_remove(c->place->scratch, below, &c->place->arena, e);
@@ -123,7 +123,7 @@ static int run_remove(const struct call *c)
 		struct error e = { 0 };
 		int r = remove_one(c, c->words[i], &e);
 
-		(void)say_error(&e);
+		(void)error_report(&e);
 		first = first < 0 ? first : r;
 	}
 	return first;
@@ -154,7 +154,7 @@ static const struct subverb subverbs[] = {
 };
 enum { SUBVERB_COUNT = sizeof(subverbs) / sizeof(subverbs[0]) };
 
-static int run(const struct subverb *v, int argc, const char *const *argv, int first,
+static int run_subverb(const struct subverb *v, int argc, const char *const *argv, int first,
 	const char *const *environment, const char **words, struct error *e)
 {
 	struct client_option options[OPTION_COUNT] = {
@@ -230,9 +230,9 @@ int scratch_command(int argc, const char *const *argv, int first,
 	else if (!words)
 		r = error_no_memory(&e, "options");
 	else
-		r = verb ? run(verb, argc, argv, first + 1, environment, words, &e)
+		r = verb ? run_subverb(verb, argc, argv, first + 1, environment, words, &e)
 			 : fail_subverb(word, &e);
 	free(words);
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

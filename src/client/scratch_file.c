@@ -22,7 +22,7 @@
 
 enum { CHUNK = 256 << 10 };
 
-static int fail(int r, const char *on, const char *what, struct error *e)
+static int put_error(int r, const char *on, const char *what, struct error *e)
 {
 	int result = error_set(e, ERROR_SCRATCH, "session", -r, on, "%s", what);
 
@@ -68,7 +68,7 @@ static const char *last_component(struct arena *a, const char *name)
 }
 
 /* As any new file, and the tools': theirs is the owner of the scratch. */
-static int furnish(int scratch, int fd)
+static int set_owner(int scratch, int fd)
 {
 	struct stat st;
 	mode_t mask = umask(077);
@@ -88,9 +88,9 @@ static int check_taken(int scratch, const char *name, bool force, struct error *
 	if (fstatat(scratch, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (S_ISDIR(st.st_mode))
-		return fail(-EISDIR, name, "a directory has this name", e);
+		return put_error(-EISDIR, name, "a directory has this name", e);
 	if (!force) {
-		int r = fail(-EEXIST, name, "a file in the scratch has this name", e);
+		int r = put_error(-EEXIST, name, "a file in the scratch has this name", e);
 
 		error_hint(e, "--force replaces it");
 		return r;
@@ -106,24 +106,24 @@ int scratch_put(int scratch, const char *name, int from, bool force, struct aren
 	const char *last = last_component(a, name);
 
 	if (!last)
-		return fail(-EINVAL, name, "this is no name for a file", e);
+		return put_error(-EINVAL, name, "this is no name for a file", e);
 	if (fstat(from, &st) == 0 && S_ISDIR(st.st_mode))
-		return fail(-EISDIR, last, "what is to be put there is no file", e);
+		return put_error(-EISDIR, last, "what is to be put there is no file", e);
 	int r = check_taken(scratch, last, force, e);
 	if (r < 0)
 		return r;
 	promote_temp_sweep(scratch);
 	r = promote_temp_make(scratch, false, &temp);
 	if (r < 0)
-		return fail(r, last, "cannot write to the scratch", e);
+		return put_error(r, last, "cannot write to the scratch", e);
 	r = pour(from, temp.fd, INT64_MAX);
 	if (r == 0)
-		r = furnish(scratch, temp.fd);
+		r = set_owner(scratch, temp.fd);
 	if (r == 0)
 		r = promote_temp_place(&temp, last, force);
 	promote_temp_drop(&temp, 0);
 	if (r < 0)
-		return fail(r, last,
+		return put_error(r, last,
 			r == -EBUSY ? "replaced while it was written"
 				    : "cannot write to the scratch",
 			e);
@@ -141,13 +141,14 @@ int scratch_get(int scratch, const char *below, int to, struct error *e)
 	autofd int fd = place < 0 ? place : plainfile_reopen(place);
 
 	if (fd == -ELOOP)
-		return fail(fd, below, "a symbolic link is not followed", e);
+		return put_error(fd, below, "a symbolic link is not followed", e);
 	if (fd == -EINVAL)
-		return fail(fd, below, "this is no file", e);
+		return put_error(fd, below, "this is no file", e);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return fail(fd < 0 ? fd : -errno, below, "cannot read from the scratch", e);
+		return put_error(
+			fd < 0 ? fd : -errno, below, "cannot read from the scratch", e);
 	int r = pour(fd, to, st.st_size);
-	return r < 0 ? fail(r, below, "cannot pass the file on", e) : 0;
+	return r < 0 ? put_error(r, below, "cannot pass the file on", e) : 0;
 }
 
 /* --- remove ------------------------------------------------------------------------------------ */
@@ -165,7 +166,7 @@ static int remove_from(int dir, const char *name, struct error *e)
 		int back = beneath_chmod(dir, st.st_mode & 0777);
 		(void)back; /* what was asked for is done, or its failure is told */
 	}
-	return r < 0 ? fail(r, gone.first, "cannot remove from the scratch", e) : 0;
+	return r < 0 ? put_error(r, gone.first, "cannot remove from the scratch", e) : 0;
 }
 
 int scratch_remove(int scratch, const char *below, struct arena *a, struct error *e)
@@ -179,8 +180,8 @@ int scratch_remove(int scratch, const char *below, struct arena *a, struct error
 			       : -ENOMEM;
 
 	if (dir < 0)
-		return fail(dir, below, "there is nothing to remove", e);
+		return put_error(dir, below, "there is nothing to remove", e);
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail(-errno, below, "there is nothing to remove", e);
+		return put_error(-errno, below, "there is nothing to remove", e);
 	return remove_from(dir, name, e);
 }

@@ -29,7 +29,7 @@ struct walk {
 	unsigned depth;
 };
 
-static int add(struct walk *w, const char *path, const struct stat *st)
+static int add_listed(struct walk *w, const char *path, const struct stat *st)
 {
 	struct scratch_list *l = w->list;
 	struct scratch_entry *grown =
@@ -45,7 +45,7 @@ static int add(struct walk *w, const char *path, const struct stat *st)
 }
 
 /* One entry of the directory @at; a directory is read later. */
-static int visit(struct walk *w, const struct level *at, const char *name)
+static int visit_entry(struct walk *w, const struct level *at, const char *name)
 {
 	struct stat st;
 
@@ -53,7 +53,7 @@ static int visit(struct walk *w, const struct level *at, const char *name)
 		return 0; /* gone */
 	const char *path = *at->path ? arena_join(w->arena, at->path, '/', name)
 				     : arena_copy(w->arena, name, strlen(name));
-	int r = add(w, path, &st);
+	int r = add_listed(w, path, &st);
 	if (r < 0 || !S_ISDIR(st.st_mode))
 		return r;
 	if (w->depth == SCRATCH_LIST_DEPTH) {
@@ -85,7 +85,7 @@ static int read_dir(struct walk *w, const struct level *at)
 				w->list->truncated = true;
 				return 0;
 			}
-			int r = visit(w, at, entry->name);
+			int r = visit_entry(w, at, entry->name);
 			if (r < 0)
 				return r;
 		}
@@ -116,7 +116,7 @@ static int walk_all(struct walk *w)
 	return r;
 }
 
-static int fail(int r, const char *on, struct error *e)
+static int list_error(int r, const char *on, struct error *e)
 {
 	return error_set(
 		e, ERROR_SCRATCH, "session", -r, on, "cannot list what is in the scratch");
@@ -131,11 +131,11 @@ int scratch_list_read(struct scratch_list *ret, struct arena *a, int scratch, co
 		BENEATH_SAME_MOUNT);
 
 	if (fd < 0)
-		return fail(fd, below, e);
+		return list_error(fd, below, e);
 	w.levels[w.depth++] = (struct level){ .fd = fd, .path = below ? below : "" };
 	int r = walk_all(&w);
 	if (r < 0)
-		return fail(r, below, e);
+		return list_error(r, below, e);
 	if (list.count)
 		qsort(list.entries, list.count, sizeof(*list.entries), by_path);
 	*ret = list;

@@ -12,9 +12,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "client/find.h"
 #include "client/options.h"
@@ -30,7 +30,7 @@ static const char usage[] = "usage: carrel session start [SETTINGS] [--json] [--
 			    "       carrel session show [-s ID] [--json]\n"
 			    "       carrel session end [-s ID] [--json]\n";
 
-static int put(const void *data, size_t size)
+static int write_stdout(const void *data, size_t size)
 {
 	return fd_write_all(STDOUT_FILENO, data, size);
 }
@@ -44,7 +44,7 @@ static void set_patience(int fd)
 }
 
 /* @ret: the caller's to free. Returns its length, or -errno with @e. */
-static ssize_t show(const struct client_session *s, enum show how,
+static ssize_t fetch_session(const struct client_session *s, enum show how,
 	struct control_message *answer, char **ret, struct error *e)
 {
 	const struct control_record request = { .kind = CONTROL_SHOW, .flag = how };
@@ -73,16 +73,16 @@ static __attribute__((noinline)) int list_one(const struct state_session *found,
 
 	if (r < 0)
 		return 0;
-	ssize_t size = show(&s, json ? SHOW_JSON : SHOW_LINE, answer, &text, &e);
+	ssize_t size = fetch_session(&s, json ? SHOW_JSON : SHOW_LINE, answer, &text, &e);
 	client_close(&s);
 	if (size < 0)
 		return 0;
 	if (json && size && text[size - 1] == '\n')
 		size--;
 	if (json && !first)
-		r = put(",", 1);
+		r = write_stdout(",", 1);
 	if (r >= 0)
-		r = put(text, (size_t)size);
+		r = write_stdout(text, (size_t)size);
 	free(text);
 	return r < 0 ? r : 1;
 }
@@ -100,13 +100,13 @@ static int list(const char *const *environment, bool json, struct error *e)
 		free(answer);
 		return r;
 	}
-	r = json ? put("[", 1) : 0;
+	r = json ? write_stdout("[", 1) : 0;
 	while (r >= 0 && (r = state_next(&state, &at)) > 0) {
 		r = list_one(&at, environment, json, first, answer);
 		first = first && r <= 0;
 	}
 	if (r >= 0 && json)
-		r = put("]\n", 2);
+		r = write_stdout("]\n", 2);
 	state_close(&state);
 	free(answer);
 	return r < 0
@@ -125,9 +125,9 @@ static int show_one(const char *id, const char *const *environment, bool json, s
 		answer ? client_connect(&s, id, environment, e) : error_no_memory(e, "session");
 
 	if (r >= 0)
-		r = show(&s, json ? SHOW_JSON : SHOW_TEXT, answer, &text, e);
+		r = fetch_session(&s, json ? SHOW_JSON : SHOW_TEXT, answer, &text, e);
 	if (r >= 0)
-		r = put(text, (size_t)r);
+		r = write_stdout(text, (size_t)r);
 	client_close(&s);
 	free(text);
 	free(answer);
@@ -221,14 +221,14 @@ int session_command(int argc, const char *const *argv, int first,
 	if (word && !strcmp(word, "start"))
 		return session_start_command(argc, argv, first + 1, environment, closed);
 	if (word && (!strcmp(word, "--help") || !strcmp(word, "-h")))
-		return put(usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
+		return write_stdout(usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
 	if (!word || (strcmp(word, "list") && strcmp(word, "show") && strcmp(word, "end"))) {
 		r = wrong_word(word, &e);
 	} else {
 		r = options_read(argc, argv, first + 1, options, OPTION_COUNT,
 			"carrel session list|show|end [-s ID] [--json]", &next, &e);
 		if (r > 0)
-			return put(usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
+			return write_stdout(usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
 		/* The id may stand alone, in front of the options too. */
 		const char *id = r >= 0 && next < argc ? argv[next++] : NULL;
 		if (r >= 0 && id)
@@ -243,6 +243,6 @@ int session_command(int argc, const char *const *argv, int first,
 		if (r >= 0)
 			r = do_word(word, options, id, environment, &e);
 	}
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

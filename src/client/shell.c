@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "client/exec.h"
 #include "host/facts/facts.h"
 #include "host/launch/run.h"
@@ -77,7 +77,7 @@ int shell_command(int argc, const char *const *argv, int first, const char *cons
 	if (command)
 		error_hint(&e, "carrel run and carrel exec run one");
 	if (r < 0) {
-		(void)say_error(&e);
+		(void)error_report(&e);
 		free(words);
 		return STATUS_CARREL;
 	}

@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 
-static int show(const struct verb_help *h)
+static int print_help(const struct verb_help *h)
 {
 	char line[512];
 	int length = snprintf(line, sizeof(line), "usage: %s\n\n", h->usage);
@@ -38,7 +38,7 @@ int verb_read(const struct verb_help *h, int argc, const char *const *argv, int 
 			: options_read(argc, argv, from, options, count, h->usage, &next, e);
 
 		if (r > 0)
-			return show(h);
+			return print_help(h);
 		if (r < 0)
 			return r;
 		over = over || (next > from && !strcmp(argv[next - 1], "--"));

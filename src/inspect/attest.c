@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "host/facts/facts.h"
 #include "host/launch/prepare.h"
 #include "inspect/attest_mounts.h"
@@ -198,7 +198,7 @@ static bool is_over(struct attest *a)
 		!attest_field(a->status, "VmSize", value, sizeof(value));
 }
 
-static int look(struct attest *a, struct error *e)
+static int inspect_session(struct attest *a, struct error *e)
 {
 	struct mount_table host = { .arena = &a->arena };
 	int r = inspect_launcher(a->launcher, sizeof(a->launcher));
@@ -245,7 +245,7 @@ static int attest_with(struct attest *a, int argc, const char *const *argv,
 		return r;
 	a->json = json.given;
 	r = make_arguments(a, argc, argv, e);
-	return r < 0 ? r : look(a, e);
+	return r < 0 ? r : inspect_session(a, e);
 }
 
 int attest_main(int argc, const char *const *argv, const char *const *environment)
@@ -256,7 +256,7 @@ int attest_main(int argc, const char *const *argv, const char *const *environmen
 	if (!a)
 		return INSPECT_BROKEN;
 	int r = attest_with(a, argc, argv, environment, &e);
-	int status = r < 0 ? say_error(&e) : a->p.help ? usage() : INSPECT_OK;
+	int status = r < 0 ? error_report(&e) : a->p.help ? usage() : INSPECT_OK;
 	if (r >= 0 && !a->p.help) {
 		status = inspect_print(&a->findings, a->json);
 		if (status == 0 && findings_worst(&a->findings) == VERDICT_FAIL)

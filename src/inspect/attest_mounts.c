@@ -24,9 +24,9 @@ struct judge {
 	const struct plan *plan;
 	const char *session;
 	const struct mount_table *host, *seen;
-	const struct op **planned;   /* per mount of `seen`: its attach operation, or NULL */
-	struct slot_seen *furnished; /* per slot: the device of what was picked from it */
-	bool sealed;                 /* "/" is the host's own */
+	const struct op **planned; /* per mount of `seen`: its attach operation, or NULL */
+	struct slot_seen *picked;  /* per slot: the device of what was picked from it */
+	bool sealed;               /* "/" is the host's own */
 	size_t host_mounts, below;
 };
 
@@ -174,14 +174,14 @@ static const char *new_wrong(
 static const char *pick_wrong(struct judge *j, const struct mount *m, const struct op *maker)
 {
 	const char *root = arena_format(j->f->arena, "/%s", maker->path);
-	struct slot_seen *from = &j->furnished[maker->from < PLAN_SLOT_MAX ? maker->from : 0];
+	struct slot_seen *from = &j->picked[maker->from < PLAN_SLOT_MAX ? maker->from : 0];
 
 	if (!root) {
 		j->f->overflow = true;
 		return "memory ran out";
 	}
 	if (from->known && from->dev != m->dev)
-		return "it is not of the session's furniture";
+		return "it is not of the session's skeleton";
 	*from = (struct slot_seen){ true, m->dev };
 	return new_wrong(j, m, "tmpfs", root);
 }
@@ -330,8 +330,8 @@ void attest_mounts(struct findings *f, const struct plan *plan, const char *sess
 	};
 
 	j.planned = arena_array(f->arena, seen->count + 1, sizeof(*j.planned));
-	j.furnished = arena_array(f->arena, PLAN_SLOT_MAX, sizeof(*j.furnished));
-	if (!j.planned || !j.furnished) {
+	j.picked = arena_array(f->arena, PLAN_SLOT_MAX, sizeof(*j.picked));
+	if (!j.planned || !j.picked) {
 		f->overflow = true;
 		return;
 	}

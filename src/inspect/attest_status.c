@@ -22,7 +22,7 @@ struct status {
 };
 
 /* The value of a field; a status without it is a difference. */
-static bool field(const struct status *s, const char *name, char *ret_value, size_t size)
+static bool status_field(const struct status *s, const char *name, char *ret_value, size_t size)
 {
 	if (attest_field(s->text, name, ret_value, size))
 		return true;
@@ -36,7 +36,7 @@ static void check_set(const struct status *s, const char *name)
 	char value[32], names[700] = "";
 	size_t at = 0;
 
-	if (!field(s, name, value, sizeof(value)))
+	if (!status_field(s, name, value, sizeof(value)))
 		return;
 	uint64_t set = strtoull(value, NULL, 16);
 	if (set == 0 && strspn(value, "0") == strlen(value) && value[0]) {
@@ -61,7 +61,7 @@ static void check_equal(
 {
 	char value[512];
 
-	if (!field(s, name, value, sizeof(value)))
+	if (!status_field(s, name, value, sizeof(value)))
 		return;
 	if (!strcmp(value, wanted))
 		findings_add(s->f, VERDICT_OK, check, s->x->who, "%s is %s", name,
@@ -76,7 +76,7 @@ static void check_kernel_uid(const struct status *s)
 {
 	char value[128], same[128];
 
-	if (!field(s, "Uid", value, sizeof(value)))
+	if (!status_field(s, "Uid", value, sizeof(value)))
 		return;
 	unsigned long uid = strtoul(value, NULL, 10);
 	(void)snprintf(same, sizeof(same), "%lu %lu %lu %lu", uid, uid, uid, uid);
@@ -96,7 +96,7 @@ static void check_kernel_gid(const struct status *s)
 {
 	char value[128], same[128];
 
-	if (!field(s, "Gid", value, sizeof(value)))
+	if (!status_field(s, "Gid", value, sizeof(value)))
 		return;
 	unsigned long gid = strtoul(value, NULL, 10);
 	(void)snprintf(same, sizeof(same), "%lu %lu %lu %lu", gid, gid, gid, gid);
@@ -184,7 +184,7 @@ static void check_pid_levels(const struct status *s)
 {
 	char own[128], value[128];
 
-	if (!field(s, "NSpid", value, sizeof(value)) ||
+	if (!status_field(s, "NSpid", value, sizeof(value)) ||
 		!attest_field(s->x->own_status, "NSpid", own, sizeof(own)))
 		return;
 	const char *inner = strrchr(value, ' ');

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
 #include "base/parent.h"
-#include "base/say.h"
 #include "host/facts/facts.h"
 #include "host/facts/identity.h"
 #include "inspect/doctor.h"
@@ -120,7 +120,7 @@ static void find_workspace(struct doctor *d)
 	d->planned = r >= 0;
 }
 
-static void say_plan(struct doctor *d)
+static void report_plan(struct doctor *d)
 {
 	const struct error *e = &d->error;
 
@@ -140,7 +140,7 @@ static void gather(struct doctor *d)
 	struct identity who = { .uid = geteuid(), .gid = getegid() };
 
 	find_workspace(d);
-	say_plan(d);
+	report_plan(d);
 	/* The facts may be missing; who we are is found out in any case. */
 	if (identity_choose(&who, &d->error) < 0)
 		who.privileged = false;
@@ -323,6 +323,6 @@ int doctor_main(int argc, const char *const *argv, const char *const *environmen
 	int r = read_options(argc, argv, &json, &e);
 
 	if (r != 0)
-		return r > 0 ? usage() : say_error(&e);
+		return r > 0 ? usage() : error_report(&e);
 	return doctor_with(environment, json);
 }

@@ -196,7 +196,7 @@ static int try_idmap(const struct probe *p)
 
 /* --- saying it -------------------------------------------------------------------------------- */
 
-static void say_namespace(struct doctor *d, const char *check, int r)
+static void report_namespace(struct doctor *d, const char *check, int r)
 {
 	struct error e = { 0 };
 
@@ -228,11 +228,11 @@ void doctor_namespaces(struct doctor *d)
 	};
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)
-		say_namespace(
+		report_namespace(
 			d, tries[i].check, probe_run(&d->probe, tries[i].place, tries[i].try));
 }
 
-static void say_mount(
+static void report_mount(
 	struct doctor *d, const char *check, int r, const char *good, const char *remedy)
 {
 	if (r >= 0) {
@@ -272,17 +272,18 @@ void doctor_mounts(struct doctor *d)
 		"or a profile with them; the kernel has them since 5.12";
 	const struct probe *p = &d->probe;
 
-	say_mount(d, "mount-api", probe_run(p, PROBE_MOUNTS, try_mount_api),
+	report_mount(d, "mount-api", probe_run(p, PROBE_MOUNTS, try_mount_api),
 		"mounts can be cloned, made read-only as a tree, and moved", filter);
-	say_mount(d, "tmpfs", probe_run(p, PROBE_MOUNTS, try_tmpfs), "can be mounted", filter);
-	say_mount(
+	report_mount(
+		d, "tmpfs", probe_run(p, PROBE_MOUNTS, try_tmpfs), "can be mounted", filter);
+	report_mount(
 		d, "devpts", probe_run(p, PROBE_MOUNTS, try_devpts), "can be mounted", filter);
-	say_mount(d, "procfs", probe_run(p, PROBE_MOUNTS, try_procfs),
+	report_mount(d, "procfs", probe_run(p, PROBE_MOUNTS, try_procfs),
 		"a new one can be mounted in a new pid namespace",
 		"this container masks parts of /proc, and then the kernel refuses a new one: "
 		"`--security-opt unmask=/proc/*` (podman), `--security-opt "
 		"systempaths=unconfined` (docker)");
-	say_mount(d, "nested-namespaces", probe_run(p, PROBE_MOUNTS, try_no_nested),
+	report_mount(d, "nested-namespaces", probe_run(p, PROBE_MOUNTS, try_no_nested),
 		"can be refused inside",
 		"see procfs; a kernel without user.max_user_namespaces "
 		"(before 4.9) cannot do it");

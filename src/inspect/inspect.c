@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 
 int inspect_print(const struct findings *f, bool json)
 {
@@ -24,7 +24,7 @@ int inspect_print(const struct findings *f, bool json)
 		return 0;
 	r = error_set(&e, ERROR_INTERNAL, "report", r < 0 ? -r : ENOMEM, NULL,
 		"cannot print what was found");
-	return r < 0 ? say_error(&e) : INSPECT_BROKEN;
+	return r < 0 ? error_report(&e) : INSPECT_BROKEN;
 }
 
 int inspect_launcher(char *ret_path, size_t size)

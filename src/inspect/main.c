@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "base/say.h"
+#include "base/error_report.h"
 #include "inspect/inspect.h"
 
 extern char **environ;
@@ -33,5 +33,5 @@ int main(int argc, char **argv)
 	const char *names[LENGTH(verbs)];
 	for (size_t i = 0; i < LENGTH(verbs); i++)
 		names[i] = verbs[i].name;
-	return say_unknown_verb(word, names, LENGTH(names));
+	return error_report_unknown_verb(word, names, LENGTH(names));
 }

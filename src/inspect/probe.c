@@ -77,7 +77,7 @@ int probe_make_user_ns(const struct probe *p, uid_t inside, gid_t gid_inside)
 	return r;
 }
 
-static int enter(const struct probe *p, enum probe_place place)
+static int enter_place(const struct probe *p, enum probe_place place)
 {
 	if (place == PROBE_HERE)
 		return 0;
@@ -100,7 +100,7 @@ static _Noreturn void run_child(pid_t parent, const struct probe *p, enum probe_
 	int r = parent_die_with(parent, SIGKILL);
 
 	if (r >= 0)
-		r = enter(p, place);
+		r = enter_place(p, place);
 	if (r >= 0)
 		r = try(p);
 	_exit(write(out, &r, sizeof(r)) == (ssize_t)sizeof(r) ? 0 : 1);

@@ -68,7 +68,7 @@ static const char *find_absent_root(struct builder *b, const struct path_fact *f
 	return NULL;
 }
 
-static int keep(struct builder *b, const struct path_fact *f, const char *root)
+static int keep_path(struct builder *b, const struct path_fact *f, const char *root)
 {
 	struct plan *p = b->plan;
 	struct kept_path *kept = arena_push(p->arena, p->kept, p->kept_count, sizeof(*kept));
@@ -102,7 +102,7 @@ int absent_collect(struct builder *b)
 		if (!root)
 			continue;
 		if (f->exists) {
-			r = keep(b, f, root);
+			r = keep_path(b, f, root);
 			if (r < 0)
 				return r;
 			continue;

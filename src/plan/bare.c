@@ -57,7 +57,7 @@ static enum meaning meaning(const struct node *n)
 
 /* --- what only a mount could do --------------------------------------------------------------- */
 
-static int refuse(struct builder *b, const struct node *n, const char *what)
+static int refuse_node(struct builder *b, const struct node *n, const char *what)
 {
 	const struct policy *policy = b->plan->policy;
 	char place[256], on[1024];
@@ -123,15 +123,15 @@ static int check_node(struct builder *b, const struct node *n)
 	const struct node *up = meaningful_up(&b->tree, n);
 
 	if (n->kind == NODE_BIND && n->source && strcmp(n->path, n->source) != 0)
-		return refuse(b, n, "a path cannot be shown at another one");
+		return refuse_node(b, n, "a path cannot be shown at another one");
 	if (n->kind == NODE_TMPFS)
-		return refuse(b, n, "no memory can be put at a path");
+		return refuse_node(b, n, "no memory can be put at a path");
 	if (!up || meaning(up) != MEANS_WRITABLE)
 		return 0;
 	if (meaning(n) == MEANS_CLOSED)
-		return refuse(b, n, "a path inside a writable one cannot be hidden");
+		return refuse_node(b, n, "a path inside a writable one cannot be hidden");
 	if (meaning(n) == MEANS_READABLE)
-		return refuse(b, n, "a path inside a writable one cannot be read-only");
+		return refuse_node(b, n, "a path inside a writable one cannot be read-only");
 	return 0;
 }
 

@@ -31,12 +31,12 @@ int emit_op(struct builder *b, struct op op)
 
 /*
  * Where nobody but us has put a link on the way, a place is named by the mount it is on: what lies
- * right in that mount's root, or in directories that are furniture.
+ * right in that mount's root, or in directories that are skeleton.
  */
 static const char *name_on_mount(const struct node *on, const struct node *up, const char *path)
 {
 	const char *rest = on ? path_below(on->path, path) : NULL;
-	bool ours = up && !up->shows_host && !up->in_session && up->slot == SLOT_FURNITURE &&
+	bool ours = up && !up->shows_host && !up->in_session && up->slot == SLOT_SKELETON &&
 		up->kind == NODE_SHELL;
 
 	return rest && *rest && (ours || !strchr(rest, '/')) ? rest : NULL;
@@ -167,7 +167,7 @@ int emit_entry(struct builder *b, const char *path, bool is_file)
 }
 
 /* One directory, file or link in a furnished place; a directory that is there already is fine. */
-int emit_furnish(struct builder *b, const struct node *place, enum op_kind kind,
+int emit_make(struct builder *b, const struct node *place, enum op_kind kind,
 	const char *relative, const char *target, const struct node *n)
 {
 	const char *path = !*place->prefix ? relative
@@ -202,11 +202,11 @@ int emit_way(struct builder *b, const struct node *n, const struct node *up, enu
 
 	for (const char *end = strchr(rest, '/'); end; end = strchr(end + 1, '/')) {
 		const char *part = arena_copy(b->plan->arena, rest, (size_t)(end - rest));
-		int r = part ? emit_furnish(b, up, OP_MKDIR, part, NULL, n) : emit_full(b);
+		int r = part ? emit_make(b, up, OP_MKDIR, part, NULL, n) : emit_full(b);
 		if (r < 0)
 			return r;
 	}
-	return emit_furnish(b, up, kind, rest, kind == OP_SYMLINK ? n->source : NULL, n);
+	return emit_make(b, up, kind, rest, kind == OP_SYMLINK ? n->source : NULL, n);
 }
 
 /* Whether @up is a bind that shows something else, in which @n would have to be mounted on nothing. */

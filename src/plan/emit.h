@@ -9,17 +9,17 @@
 #include "plan/plan.h"
 #include "plan/tree.h"
 
-/* Slot 0 is the furniture: every empty directory, empty file and mount point that carrel adds. */
-enum { SLOT_FURNITURE = 0 };
-#define FURNITURE_EMPTY_FILE "nothing"
-#define FURNITURE_SHM "shm"
+/* Slot 0 is the skeleton: every empty directory, empty file and mount point that carrel adds. */
+enum { SLOT_SKELETON = 0 };
+#define SKELETON_EMPTY_FILE "nothing"
+#define SKELETON_SHM "shm"
 
 struct builder {
 	struct plan *plan;
 	struct tree tree;
 	struct op *attaches; /* appended once all sources are taken */
 	size_t attach_count;
-	unsigned shells; /* furnished directories so far: their names in the furniture */
+	unsigned shells; /* furnished directories so far: their names in the skeleton */
 	uint16_t proc_slot, root_slot, scratch_slot;
 	struct error *e;
 };
@@ -55,10 +55,10 @@ MUST_CHECK int emit_clone(
 MUST_CHECK int emit_entry(struct builder *b, const char *path, bool is_file);
 
 /*
- * emit_furnish - one directory, file or link in a furnished place; what is there already is fine.
+ * emit_make - one directory, file or link in a furnished place; what is there already is fine.
  * @relative: below @place. @target: of a link. @n: on whose behalf.
  */
-MUST_CHECK int emit_furnish(struct builder *b, const struct node *place, enum op_kind kind,
+MUST_CHECK int emit_make(struct builder *b, const struct node *place, enum op_kind kind,
 	const char *relative, const char *target, const struct node *n);
 
 /* emit_way - the directories between @up and the node, then the node's own place as @kind. */

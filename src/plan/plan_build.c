@@ -41,13 +41,13 @@ static int place_shell(struct builder *b, struct node *n)
 
 	if (is_in_shell(n, up))
 		return place_in_shell(b, n, up);
-	n->slot = SLOT_FURNITURE;
+	n->slot = SLOT_SKELETON;
 	n->prefix = arena_format(b->plan->arena, "%u", b->shells++);
 	if (!n->prefix)
 		return emit_full(b);
 	int r = emit_op(b,
 		(struct op){ .kind = OP_MKDIR,
-			.slot = SLOT_FURNITURE,
+			.slot = SLOT_SKELETON,
 			.path = n->prefix,
 			.value = 0755,
 			.why = n->why,
@@ -55,20 +55,20 @@ static int place_shell(struct builder *b, struct node *n)
 	if (r < 0)
 		return r;
 	if (n->up != NODE_NO_UP)
-		return emit_pick(b, n, SLOT_FURNITURE, n->prefix);
+		return emit_pick(b, n, SLOT_SKELETON, n->prefix);
 	r = emit_slot(b, &b->root_slot);
 	return r < 0 ? r
 		     : emit_op(b,
 			       (struct op){ .kind = OP_PICK,
 				       .slot = b->root_slot,
-				       .from = SLOT_FURNITURE,
+				       .from = SLOT_SKELETON,
 				       .path = n->prefix,
 				       .flags = OPF_RDONLY,
 				       .why = n->why });
 }
 
 /* The well-known links of a /dev that is ours. */
-static int furnish_dev_links(struct builder *b, const struct node *dev)
+static int make_dev_links(struct builder *b, const struct node *dev)
 {
 	static const char *const links[][2] = {
 		{ "fd", "/proc/self/fd" },
@@ -79,7 +79,7 @@ static int furnish_dev_links(struct builder *b, const struct node *dev)
 	};
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
-		int r = emit_furnish(b, dev, OP_SYMLINK, links[i][0], links[i][1], dev);
+		int r = emit_make(b, dev, OP_SYMLINK, links[i][0], links[i][1], dev);
 		if (r < 0)
 			return r;
 	}
@@ -103,7 +103,7 @@ static int place_text(struct builder *b, struct node *n)
 	const char *name = arena_format(b->plan->arena, "text%u", b->shells++);
 	int r = name ? emit_op(b,
 			       (struct op){ .kind = OP_MKFILE,
-				       .slot = SLOT_FURNITURE,
+				       .slot = SLOT_SKELETON,
 				       .path = name,
 				       .text = n->shown,
 				       .value = 0444,
@@ -111,7 +111,7 @@ static int place_text(struct builder *b, struct node *n)
 				       .source = n->line })
 		     : emit_full(b);
 
-	return r < 0 ? r : emit_pick(b, n, SLOT_FURNITURE, name);
+	return r < 0 ? r : emit_pick(b, n, SLOT_SKELETON, name);
 }
 
 static int place_new(struct builder *b, struct node *n, enum op_kind kind)
@@ -289,7 +289,7 @@ static int place_node(struct builder *b, struct node *n)
 	case NODE_SHELL: {
 		int r = place_shell(b, n);
 
-		return r < 0 || strcmp(n->path, "/dev") != 0 ? r : furnish_dev_links(b, n);
+		return r < 0 || strcmp(n->path, "/dev") != 0 ? r : make_dev_links(b, n);
 	}
 	case NODE_PROTECT:
 		return n->shown ? place_text(b, n) : place_bind(b, n, 0);
@@ -297,9 +297,9 @@ static int place_node(struct builder *b, struct node *n)
 	case NODE_PIN:
 		return place_bind(b, n, 0);
 	case NODE_HIDE:
-		n->slot = SLOT_FURNITURE;
+		n->slot = SLOT_SKELETON;
 		return n->is_dir ? place_shell(b, n)
-				 : emit_pick(b, n, SLOT_FURNITURE, FURNITURE_EMPTY_FILE);
+				 : emit_pick(b, n, SLOT_SKELETON, SKELETON_EMPTY_FILE);
 	case NODE_TMPFS:
 		return place_new(b, n, OP_TMPFS);
 	case NODE_DEV:
@@ -310,9 +310,9 @@ static int place_node(struct builder *b, struct node *n)
 	case NODE_DEVPTS:
 		return place_new(b, n, OP_DEVPTS);
 	case NODE_SHM:
-		n->slot = SLOT_FURNITURE;
-		n->prefix = FURNITURE_SHM;
-		return emit_pick(b, n, SLOT_FURNITURE, FURNITURE_SHM);
+		n->slot = SLOT_SKELETON;
+		n->prefix = SKELETON_SHM;
+		return emit_pick(b, n, SLOT_SKELETON, SKELETON_SHM);
 	case NODE_OVERLAY:
 		return place_overlay(b, n);
 	case NODE_SCRATCH:
@@ -344,28 +344,28 @@ static int visit_node(struct builder *b, struct node *n)
 	return r < 0 ? r : place_node(b, n);
 }
 
-static int emit_furniture(struct builder *b)
+static int emit_skeleton(struct builder *b)
 {
 	static const struct {
 		enum op_kind kind;
 		const char *path;
 		unsigned mode;
 	} pieces[] = {
-		{ OP_MKDIR, FURNITURE_SHM, 01777 },
-		{ OP_MKFILE, FURNITURE_EMPTY_FILE, 0444 },
+		{ OP_MKDIR, SKELETON_SHM, 01777 },
+		{ OP_MKFILE, SKELETON_EMPTY_FILE, 0444 },
 	};
 	int r = emit_op(b,
 		(struct op){ .kind = OP_TMPFS,
-			.slot = SLOT_FURNITURE,
-			.why = "furniture: empty directories, files and mount points; /dev/shm" });
+			.slot = SLOT_SKELETON,
+			.why = "skeleton: empty directories, files and mount points; /dev/shm" });
 
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]) && r >= 0; i++)
 		r = emit_op(b,
 			(struct op){ .kind = pieces[i].kind,
-				.slot = SLOT_FURNITURE,
+				.slot = SLOT_SKELETON,
 				.path = pieces[i].path,
 				.value = pieces[i].mode,
-				.why = "furniture" });
+				.why = "skeleton" });
 	return r;
 }
 
@@ -404,7 +404,7 @@ static int emit_session(struct builder *b)
 
 static int emit_files(struct builder *b)
 {
-	int r = emit_furniture(b);
+	int r = emit_skeleton(b);
 
 	if (r >= 0)
 		r = emit_session(b);
@@ -452,7 +452,7 @@ int plan_build(struct plan *ret, struct arena *arena, const struct policy *polic
 		.argv = argv,
 		.filter = filter,
 		.filter_count = filter_count,
-		.slot_count = 1, /* the furniture */
+		.slot_count = 1, /* the skeleton */
 		.clone_flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
 			CLONE_NEWCGROUP,
 	};

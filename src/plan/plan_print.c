@@ -76,7 +76,7 @@ static void put_rights(struct printer *o, const struct op *op)
 	}
 }
 
-static void put_furniture(struct printer *o, const struct op *op)
+static void put_skeleton(struct printer *o, const struct op *op)
 {
 	printer_format(o, "slot %u: ", op->slot);
 	printer_text(o, op->path);
@@ -146,7 +146,7 @@ static void put_what(struct printer *o, const struct op *op)
 	case OP_MKDIR:
 	case OP_MKFILE:
 	case OP_SYMLINK:
-		put_furniture(o, op);
+		put_skeleton(o, op);
 		return;
 	case OP_ATTACH:
 		printer_format(o, "slot %u -> ", op->slot);

@@ -28,17 +28,17 @@ struct printer {
 	char buffer[1024];
 };
 
-static void flush(struct printer *o)
+static void flush_printer(struct printer *o)
 {
 	if (o->error == 0 && o->used > 0)
 		o->error = o->write(o->context, o->buffer, o->used);
 	o->used = 0;
 }
 
-static void put(struct printer *o, char c)
+static void put_char(struct printer *o, char c)
 {
 	if (o->used == sizeof(o->buffer))
-		flush(o);
+		flush_printer(o);
 	o->buffer[o->used++] = c;
 	o->column = c == '\n' ? 0 : o->column + 1;
 }
@@ -46,7 +46,7 @@ static void put(struct printer *o, char c)
 static void puts_text(struct printer *o, const char *text)
 {
 	while (*text)
-		put(o, *text++);
+		put_char(o, *text++);
 }
 
 /* --- quoting ---------------------------------------------------------------------------------- */
@@ -83,8 +83,8 @@ static void put_hex(struct printer *o, char c)
 	unsigned char byte = (unsigned char)c;
 
 	puts_text(o, "\\x");
-	put(o, hex[byte >> 4]);
-	put(o, hex[byte & 15]);
+	put_char(o, hex[byte >> 4]);
+	put_char(o, hex[byte & 15]);
 }
 
 static bool is_control(char c)
@@ -107,8 +107,8 @@ static void put_escaped(struct printer *o, char c, bool valid, const char *speci
 		puts_text(o, c == '\n' ? "\\n" : "\\t");
 	} else {
 		if (strchr(special, c))
-			put(o, '\\');
-		put(o, c);
+			put_char(o, '\\');
+		put_char(o, c);
 	}
 }
 
@@ -130,7 +130,7 @@ static void put_part(struct printer *o, const char *text, enum form form, bool g
 	quotes |= !text_is_utf8(text, strlen(text));
 	c.at = text;
 	if (quotes && !wild)
-		put(o, '"');
+		put_char(o, '"');
 	for (;;) {
 		const char *start = c.at;
 
@@ -144,12 +144,12 @@ static void put_part(struct printer *o, const char *text, enum form form, bool g
 		if ((unsigned char)byte < 0x80)
 			valid = 0;
 		if (active || (!quotes && !wild))
-			put(o, byte);
+			put_char(o, byte);
 		else
 			put_escaped(o, byte, good, wild ? " \"'\\#$*?[~:" : "\"\\$");
 	}
 	if (quotes && !wild)
-		put(o, '"');
+		put_char(o, '"');
 }
 
 /* --- one rule --------------------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ static void put_words(struct printer *o, const char *text)
 		put_part(o, word, FORM_PLAIN, false, false);
 		if (!text[length])
 			return;
-		put(o, ' ');
+		put_char(o, ' ');
 	}
 }
 
@@ -210,27 +210,27 @@ static void put_argument(
 		return;
 	case KIND_BIND:
 		put_part(o, l->text, form, false, true);
-		put(o, ':');
+		put_char(o, ':');
 		put_part(o, l->dest, form, false, true);
 		if (l->kind == PATH_BIND_RW)
 			puts_text(o, ":rw");
 		return;
 	case KIND_PROMOTE:
 		put_part(o, l->text, form, true, true);
-		put(o, ':');
+		put_char(o, ':');
 		put_part(o, l->dest, path_form(o, false), false, true);
 		return;
 	case KIND_TMPFS:
 		put_part(o, l->dest, form, false, true);
 		if (l->number) {
-			put(o, ':');
+			put_char(o, ':');
 			put_number(o, s, l->number);
 		}
 		return;
 	case KIND_ENV:
 		puts_text(o, l->text);
 		if (l->dest) {
-			put(o, '=');
+			put_char(o, '=');
 			put_part(o, l->dest, form, false, false);
 		}
 		return;
@@ -262,14 +262,14 @@ static void put_source(struct printer *o, const struct source *source, const cha
 		return;
 	policy_format_source(source, setting, place, sizeof(place));
 	do
-		put(o, ' ');
+		put_char(o, ' ');
 	while (o->column < 48);
 	puts_text(o, "# ");
 	for (const char *c = place; *c; c++)
 		if (is_control(*c))
 			put_hex(o, *c);
 		else
-			put(o, *c);
+			put_char(o, *c);
 }
 
 static void put_rule(void *context, const struct setting *s, const struct policy_line *l)
@@ -277,12 +277,12 @@ static void put_rule(void *context, const struct setting *s, const struct policy
 	struct printer *o = context;
 
 	puts_text(o, s->name);
-	put(o, ' ');
+	put_char(o, ' ');
 	if (l->optional && s->kind != KIND_GLOB_RULE && s->id != SETTING_PROTECT)
-		put(o, '-');
+		put_char(o, '-');
 	put_argument(o, s, l);
 	put_source(o, &l->source, s->name);
-	put(o, '\n');
+	put_char(o, '\n');
 }
 
 /* What only a reader wants to know: a locked line is valid in the system policy and nowhere else. */
@@ -291,12 +291,12 @@ static void put_remarks(struct printer *o)
 	puts_text(o, "# profile ");
 	puts_text(o, o->p->profile.value);
 	put_source(o, &o->p->profile.source, "profile");
-	put(o, '\n');
+	put_char(o, '\n');
 	for (size_t i = 0; i < o->p->lock_count; i++) {
 		puts_text(o, "# lock ");
 		puts_text(o, o->p->locks[i].word);
 		put_source(o, &o->p->locks[i].source, "lock");
-		put(o, '\n');
+		put_char(o, '\n');
 	}
 }
 
@@ -308,6 +308,6 @@ int policy_print(const struct policy *p, bool sources,
 	if (sources)
 		put_remarks(&o);
 	policy_walk(p, put_rule, &o);
-	flush(&o);
+	flush_printer(&o);
 	return o.error;
 }

@@ -7,7 +7,7 @@
 
 #include "plan/policy_line.h"
 
-static const char *find(
+static const char *find_setting(
 	const struct policy_line *lines, size_t count, const struct source *source)
 {
 	for (size_t i = 0; i < count && source->file; i++) {
@@ -22,7 +22,7 @@ static const char *find(
 
 const char *policy_source_setting(const struct policy *p, const struct source *source)
 {
-	const char *name = find(p->lines, p->line_count, source);
+	const char *name = find_setting(p->lines, p->line_count, source);
 
-	return name ? name : find(p->shipped, p->shipped_count, source);
+	return name ? name : find_setting(p->shipped, p->shipped_count, source);
 }

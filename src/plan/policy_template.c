@@ -56,7 +56,7 @@ static void put_text(struct out *o, const char *text, size_t length)
 	o->used += length;
 }
 
-static void put(struct out *o, char c)
+static void put_char(struct out *o, char c)
 {
 	if (o->size - o->used > 1)
 		o->text[o->used++] = c;
@@ -81,8 +81,8 @@ static size_t quiet_bytes(const char *word, bool glob)
 static void put_literal(struct out *o, char c, bool glob)
 {
 	if (c == '$' || c == '\\' || (glob && (c == '*' || c == '?' || c == '[')))
-		put(o, '\\');
-	put(o, c);
+		put_char(o, '\\');
+	put_char(o, c);
 }
 
 static bool is_name_byte(char c)
@@ -158,10 +158,10 @@ const char *word_from_argument(struct policy *p, const char *text, const char *s
 			(at[1] != '~' || at == text);
 
 		if (escape)
-			put(&o, *at++);
+			put_char(&o, *at++);
 		else if (!active && strchr(WORD_SPECIAL, *at))
-			put(&o, '\\');
-		put(&o, *at);
+			put_char(&o, '\\');
+		put_char(&o, *at);
 	}
 	o.text[o.used] = '\0';
 	return o.text;
@@ -206,12 +206,12 @@ static int put_variable(const struct policy_place *at, const char **word, struct
 	}
 	*word = name + length + braces;
 	bool embrace = is_name_byte(**word);
-	put(o, '$');
+	put_char(o, '$');
 	if (embrace)
-		put(o, '{');
+		put_char(o, '{');
 	put_text(o, name, length);
 	if (embrace)
-		put(o, '}');
+		put_char(o, '}');
 	return 0;
 }
 
@@ -257,7 +257,7 @@ static int put_word(const struct policy_place *at, const char *word, bool glob, 
 			if (r < 0)
 				return r;
 			*ret_glob = true;
-			put(o, *word++);
+			put_char(o, *word++);
 		} else {
 			put_literal(o, *word++, glob);
 		}
@@ -304,7 +304,7 @@ static int put_directory(const struct policy_place *at, bool glob, struct out *o
 	}
 	for (const char *c = at->dir; *c; c++)
 		put_literal(o, *c, glob);
-	put(o, '/');
+	put_char(o, '/');
 	return 0;
 }
 
@@ -383,8 +383,8 @@ static size_t plain_run(const char *text)
 static void put_plain(struct out *o, char c, bool glob)
 {
 	if (glob && (c == '*' || c == '?' || c == '[' || c == '\\'))
-		put(o, '\\');
-	put(o, c);
+		put_char(o, '\\');
+	put_char(o, c);
 }
 
 /* The plain text of @template in @o. 0, -EINVAL (no such name) or -ENOENT (*ret_missing). */

@@ -13,7 +13,7 @@ struct walk {
 	void *context;
 };
 
-static void visit(const struct walk *w, enum setting_id id, const struct policy_line *l)
+static void visit_line(const struct walk *w, enum setting_id id, const struct policy_line *l)
 {
 	w->visit(w->context, &settings_table[id], l);
 }
@@ -29,7 +29,7 @@ static void walk_scalar(const struct walk *w, const struct setting *s)
 	switch (s->kind) {
 	case KIND_FLAG:
 		if (flag->on || flag->source.layer != LAYER_DEFAULT)
-			visit(w, id,
+			visit_line(w, id,
 				&(struct policy_line){
 					.number = flag->on, .source = flag->source });
 		return;
@@ -39,13 +39,13 @@ static void walk_scalar(const struct walk *w, const struct setting *s)
 	case KIND_CHARACTERS:
 	case KIND_CPUS:
 		if (number->set)
-			visit(w, id,
+			visit_line(w, id,
 				&(struct policy_line){
 					.number = number->value, .source = number->source });
 		return;
 	default:
 		if (text->value)
-			visit(w, id,
+			visit_line(w, id,
 				&(struct policy_line){
 					.text = text->value, .source = text->source });
 		return;
@@ -72,7 +72,7 @@ static void walk_enum(const struct walk *w, const struct setting *s)
 		l.text = s->words[p->net];
 		l.source = p->net_source;
 	}
-	visit(w, (enum setting_id)s->id, &l);
+	visit_line(w, (enum setting_id)s->id, &l);
 }
 
 static void walk_paths(const struct walk *w)
@@ -90,7 +90,7 @@ static void walk_paths(const struct walk *w)
 			.glob = r->glob,
 		};
 
-		visit(w, (enum setting_id)settings_find(name, strlen(name))->id, &l);
+		visit_line(w, (enum setting_id)settings_find(name, strlen(name))->id, &l);
 	}
 }
 
@@ -102,7 +102,7 @@ static void walk_envs(const struct walk *w)
 			.text = r->name, .dest = r->value, .source = r->source
 		};
 
-		visit(w, r->unset ? SETTING_UNSETENV : SETTING_ENV, &l);
+		visit_line(w, r->unset ? SETTING_UNSETENV : SETTING_ENV, &l);
 	}
 }
 
@@ -111,7 +111,7 @@ static void walk_syscalls(const struct walk *w)
 	for (size_t i = 0; i < w->p->syscall_rule_count; i++) {
 		const struct syscall_rule *r = &w->p->syscall_rules[i];
 
-		visit(w, SETTING_SYSCALL,
+		visit_line(w, SETTING_SYSCALL,
 			&(struct policy_line){ .text = r->text, .source = r->source });
 	}
 }
@@ -120,7 +120,7 @@ static void walk_list(
 	const struct walk *w, enum setting_id id, const struct word_rule *rules, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		visit(w, id,
+		visit_line(w, id,
 			&(struct policy_line){
 				.text = rules[i].word, .source = rules[i].source });
 }
@@ -131,7 +131,7 @@ static void walk_promotes(const struct walk *w, enum setting_id id,
 	for (size_t i = 0; i < count; i++) {
 		const struct promote_rule *r = &rules[i];
 
-		visit(w, id,
+		visit_line(w, id,
 			&(struct policy_line){
 				.text = r->pattern ? r->pattern : r->dir,
 				.dest = r->pattern ? r->dir : NULL,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static void flush(struct output *o)
+static void flush_output(struct output *o)
 {
 	if (o->error == 0 && o->used > 0)
 		o->error = o->write(o->context, o->buffer, o->used);
@@ -17,7 +17,7 @@ static void flush(struct output *o)
 void output_char(struct output *o, char c)
 {
 	if (o->used == sizeof(o->buffer))
-		flush(o);
+		flush_output(o);
 	o->buffer[o->used++] = c;
 }
 
@@ -38,6 +38,6 @@ void output_escaped(struct output *o, const char *text, const char *special, con
 
 int output_finish(struct output *o)
 {
-	flush(o);
+	flush_output(o);
 	return o->error;
 }

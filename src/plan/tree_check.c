@@ -12,7 +12,7 @@
 
 #include "plan/path.h"
 
-static int refuse(const struct policy *policy, const struct path_fact *f, const char *what,
+static int refuse_path(const struct policy *policy, const struct path_fact *f, const char *what,
 	const char *hint, struct error *e)
 {
 	const struct source *source = &f->rule->source;
@@ -49,16 +49,16 @@ static int check_workspace(
 	enum path_kind kind = f->rule->kind;
 
 	if (replaces(kind))
-		return refuse(policy, f,
+		return refuse_path(policy, f,
 			"this place is the workspace, which nothing else can be put over",
 			"name another workspace with --workspace", e);
 	if (f->rule->source.layer < policy->workspace.source.layer)
 		return 0;
 	if (kind == PATH_HIDE)
-		return refuse(policy, f, "the workspace is hidden",
+		return refuse_path(policy, f, "the workspace is hidden",
 			"name another workspace, or this one with --workspace", e);
 	if (kind == PATH_PROTECT && policy->workspace_mode == WORKSPACE_DIRECT)
-		return refuse(policy, f, "the workspace itself is protected",
+		return refuse_path(policy, f, "the workspace itself is protected",
 			"use --workspace-mode ro, or overlay to keep the changes apart", e);
 	return 0;
 }
@@ -104,11 +104,11 @@ static int check_writable(const struct policy *policy, const struct facts *facts
 	const char *below;
 
 	if (path_below("/sys", source))
-		return refuse(policy, f,
+		return refuse_path(policy, f,
 			"what is written here changes the kernel and the devices of the whole machine",
 			"it can be read as it is", e);
 	if (is_shown_at(facts, facts->state_dir, source, &below) || is_records(facts, source))
-		return refuse(policy, f,
+		return refuse_path(policy, f,
 			"the records of sessions lie here: what writes them makes carrel move and "
 			"remove files",
 			"name another directory, or another place for the records with "
@@ -116,7 +116,7 @@ static int check_writable(const struct policy *policy, const struct facts *facts
 			e);
 	if (is_shown_at(facts, facts->scratch_base, source, &below) &&
 		(!*below || !strncmp(below, "carrel-", strlen("carrel-"))))
-		return refuse(policy, f,
+		return refuse_path(policy, f,
 			"this is the scratch base, where other sessions have their scratch",
 			"name a directory in it, or another base with --scratch-base", e);
 	return 0;
@@ -132,12 +132,12 @@ int tree_check(const struct policy *policy, const struct facts *facts, struct er
 		if (!f->exists && kind != PATH_TMPFS)
 			continue;
 		if (tree_is_own(facts, f) && kind != PATH_READ)
-			r = refuse(policy, f,
+			r = refuse_path(policy, f,
 				"this place is the session's own, and always the same",
 				"/proc shows the session's processes; name single devices with `dev`",
 				e);
 		else if (!strcmp(f->path, "/") && kind != PATH_READ && kind != PATH_HIDE)
-			r = refuse(policy, f,
+			r = refuse_path(policy, f,
 				"the root can be readable or hidden, and nothing else",
 				"name the directories that are meant", e);
 		else if (!strcmp(f->path, facts->workspace))

@@ -65,7 +65,7 @@ struct tree {
 	struct arena *arena;
 };
 
-/* Ranks: carrel's own furniture gives way to any rule; the session's own places never do. */
+/* Ranks: carrel's own skeleton gives way to any rule; the session's own places never do. */
 enum { RANK_BUILT_IN = 0, RANK_RULES = 1, RANK_SESSION = 100 };
 
 /* tree_full - the error of a tree that holds no more, but for the hint (plan_build()). Returns -ENOMEM. */

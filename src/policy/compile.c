@@ -156,7 +156,7 @@ static int compile_arguments(struct arena *arena, int argc, char **argv, struct 
 }
 
 /* To stderr for people, to stdout for the launcher. */
-static void tell(const struct error *e)
+static void report_fault(const struct error *e)
 {
 	char text[2048];
 	size_t size = error_format(e, text, sizeof(text));
@@ -180,7 +180,7 @@ int compile_main(int argc, char **argv)
 	else
 		r = compile_arguments(&arena, argc, argv, &e);
 	if (r < 0)
-		tell(&e);
+		report_fault(&e);
 	arena_free(&arena);
 	return r < 0 ? STATUS_CARREL : 0;
 }

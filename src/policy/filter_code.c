@@ -15,7 +15,7 @@
 /* --- instructions ----------------------------------------------------------------------------- */
 
 /* Writes one instruction before all others and returns its place. */
-static size_t put(struct code *c, uint16_t code, uint32_t k)
+static size_t put_instruction(struct code *c, uint16_t code, uint32_t k)
 {
 	if (c->start == 1) {
 		c->overflow = true;
@@ -45,8 +45,8 @@ static size_t near(struct code *c, size_t label)
 			return i;
 	}
 	if (is_return)
-		return put(c, BPF_RET | BPF_K, c->code[label].k);
-	return put(c, BPF_JMP | BPF_JA, (uint32_t)(label - c->start));
+		return put_instruction(c, BPF_RET | BPF_K, c->code[label].k);
+	return put_instruction(c, BPF_JMP | BPF_JA, (uint32_t)(label - c->start));
 }
 
 size_t code_jump(struct code *c, uint16_t op, uint32_t k, size_t yes, size_t no)
@@ -55,7 +55,7 @@ size_t code_jump(struct code *c, uint16_t op, uint32_t k, size_t yes, size_t no)
 		return yes;
 	yes = near(c, yes);
 	no = near(c, no);
-	size_t at = put(c, (uint16_t)(BPF_JMP | op | BPF_K), k);
+	size_t at = put_instruction(c, (uint16_t)(BPF_JMP | op | BPF_K), k);
 	c->code[at].jt = (uint8_t)(yes - at - 1);
 	c->code[at].jf = (uint8_t)(no - at - 1);
 	return at;
@@ -66,15 +66,15 @@ size_t code_return(struct code *c, uint32_t action)
 	for (size_t i = c->start; i < FILTER_SIZE_MAX; i++)
 		if (c->code[i].code == (BPF_RET | BPF_K) && c->code[i].k == action)
 			return i;
-	return put(c, BPF_RET | BPF_K, action);
+	return put_instruction(c, BPF_RET | BPF_K, action);
 }
 
 size_t code_load(struct code *c, uint32_t offset, size_t next)
 {
 	/* What follows must be next in line. */
 	if (next != c->start)
-		(void)put(c, BPF_JMP | BPF_JA, (uint32_t)(next - c->start));
-	return put(c, BPF_LD | BPF_W | BPF_ABS, offset);
+		(void)put_instruction(c, BPF_JMP | BPF_JA, (uint32_t)(next - c->start));
+	return put_instruction(c, BPF_LD | BPF_W | BPF_ABS, offset);
 }
 
 /* @label without its load, where the accumulator holds the word at @offset already. */
@@ -126,8 +126,8 @@ static size_t put_word_in(struct code *c, struct word w, const uint64_t *values,
 		next = code_jump(c, BPF_JEQ, (uint32_t)(values[i - 1] >> shift), yes, next);
 	if (w.mask != UINT32_MAX) {
 		if (next != c->start)
-			(void)put(c, BPF_JMP | BPF_JA, (uint32_t)(next - c->start));
-		next = put(c, BPF_ALU | BPF_AND | BPF_K, w.mask);
+			(void)put_instruction(c, BPF_JMP | BPF_JA, (uint32_t)(next - c->start));
+		next = put_instruction(c, BPF_ALU | BPF_AND | BPF_K, w.mask);
 	}
 	return code_load(c, w.offset, next);
 }
@@ -166,8 +166,8 @@ static size_t put_order(struct code *c, const struct filter_test *t, size_t yes,
 		c, op, (uint32_t)t->values[0], is_less ? no : yes, is_less ? yes : no);
 	if (w.mask != UINT32_MAX) {
 		if (next != c->start)
-			(void)put(c, BPF_JMP | BPF_JA, (uint32_t)(next - c->start));
-		next = put(c, BPF_ALU | BPF_AND | BPF_K, w.mask);
+			(void)put_instruction(c, BPF_JMP | BPF_JA, (uint32_t)(next - c->start));
+		next = put_instruction(c, BPF_ALU | BPF_AND | BPF_K, w.mask);
 	}
 	return code_load(c, w.offset, next);
 }

@@ -19,7 +19,7 @@ struct machine {
 	uint32_t accumulator;
 };
 
-static int load(struct machine *m, const struct seccomp_data *data, uint32_t offset,
+static int load_data(struct machine *m, const struct seccomp_data *data, uint32_t offset,
 	struct filter_outcome *out)
 {
 	if (offset % 4 != 0 || offset > sizeof(*data) - 4)
@@ -62,7 +62,8 @@ static int jump(struct machine *m, const struct sock_filter *i)
 	return 0;
 }
 
-static int step(struct machine *m, const struct seccomp_data *data, struct filter_outcome *out)
+static int run_instruction(
+	struct machine *m, const struct seccomp_data *data, struct filter_outcome *out)
 {
 	const struct sock_filter *i = &m->code[m->at];
 
@@ -70,7 +71,7 @@ static int step(struct machine *m, const struct seccomp_data *data, struct filte
 	if (BPF_CLASS(i->code) == BPF_JMP)
 		return jump(m, i);
 	if (i->code == (BPF_LD | BPF_W | BPF_ABS))
-		return load(m, data, i->k, out);
+		return load_data(m, data, i->k, out);
 	if (i->code == (BPF_ALU | BPF_AND | BPF_K)) {
 		m->accumulator &= i->k;
 		m->at++;
@@ -93,7 +94,7 @@ int filter_run(const struct sock_filter *code, size_t count, const struct seccom
 			*ret = out;
 			return 0;
 		}
-		int r = step(&m, data, &out);
+		int r = run_instruction(&m, data, &out);
 		if (r < 0)
 			return r;
 	}

@@ -248,7 +248,8 @@ static int write_file(struct tables *t, const char *path, struct error *e)
 	return r;
 }
 
-static int run(struct tables *t, const char *directory, const char *path, struct error *e)
+static int make_tables(
+	struct tables *t, const char *directory, const char *path, struct error *e)
 {
 	int r = arena_init(&t->arena, (size_t)(FILE_MAX + 1) * (TEXT_MAX + 4096));
 
@@ -269,7 +270,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	struct tables *t = calloc(1, sizeof(*t));
-	int r = t ? run(t, argv[1], argv[2], &e) : failed(&e, ENOMEM, NULL, "no memory");
+	int r = t ? make_tables(t, argv[1], argv[2], &e)
+		  : failed(&e, ENOMEM, NULL, "no memory");
 	if (r < 0) {
 		(void)error_format(&e, text, sizeof(text));
 		fputs(text, stderr);

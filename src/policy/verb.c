@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "plan/settings.h"
 #include "policy/verbs.h"
@@ -26,7 +26,7 @@ int verb_output_failed(int r)
 	struct error e = { 0 };
 
 	(void)error_set(&e, ERROR_INTERNAL, "plan", -r, "stdout", "cannot write the answer");
-	return say_error(&e);
+	return error_report(&e);
 }
 
 int verb_usage(const char *usage)
@@ -48,11 +48,11 @@ int verb_prepared(enum prepare_until until, int argc, char **argv, int first, co
 
 	int r = prepare_begin(&p, &e);
 	if (r < 0)
-		return say_error(&e);
+		return error_report(&e);
 	r = prepare_with(p, NULL, until, argc, (const char *const *)argv, first,
 		(const char *const *)environ, flags, 1, &e);
 	if (r < 0)
-		status = say_error(&e);
+		status = error_report(&e);
 	else if (p->help)
 		status = verb_usage(usage);
 	else

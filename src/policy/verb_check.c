@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/say.h"
+#include "base/error_report.h"
 #include "base/text.h"
 #include "host/facts/facts.h"
 #include "host/load/policy_file.h"
@@ -138,7 +138,7 @@ static int check_file(struct check *c, const char *path, struct error *e)
 		if (r >= 0)
 			break;
 		faults++;
-		(void)say_error(&c->fault);
+		(void)error_report(&c->fault);
 		if (!empty_line(c, &c->fault))
 			break;
 	}
@@ -204,17 +204,17 @@ int verb_check(int argc, char **argv, int first)
 			(void)error_set(&e, ERROR_USAGE, "options", 0, argv[first],
 				"policy check does not know this option");
 			error_hint(&e, "%s", usage);
-			return say_error(&e);
+			return error_report(&e);
 		}
 	}
 	first += first < argc && !strcmp(argv[first], "--");
 	if (first == argc) {
 		(void)error_set(&e, ERROR_USAGE, "options", 0, NULL, "no policy file is named");
 		error_hint(&e, "%s", usage);
-		return say_error(&e);
+		return error_report(&e);
 	}
 	int r = check_files(argc - first, argv + first, layer, &e);
 	if (r < 0)
-		return say_error(&e);
+		return error_report(&e);
 	return r ? STATUS_FINDINGS : 0;
 }

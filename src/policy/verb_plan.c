@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/say.h"
+#include "base/error_report.h"
 #include "host/facts/resolve.h"
 #include "host/launch/limits.h"
 #include "host/report/report_file.h"
@@ -44,7 +44,7 @@ static int check_launch(struct prepared *p, struct error *e)
 	return r < 0 ? r : check_cwd(p, e);
 }
 
-static int show(struct prepared *p, bool json, const char *rest)
+static int print_plan(struct prepared *p, bool json, const char *rest)
 {
 	const struct plan_view view = {
 		.plan = &p->plan,
@@ -58,7 +58,7 @@ static int show(struct prepared *p, bool json, const char *rest)
 
 	if (r < 0)
 		return verb_output_failed(r);
-	return check_launch(p, &e) < 0 ? say_error(&e) : 0;
+	return check_launch(p, &e) < 0 ? error_report(&e) : 0;
 }
 
 int verb_plan(int argc, char **argv, int first)
@@ -66,5 +66,5 @@ int verb_plan(int argc, char **argv, int first)
 	return verb_prepared(PREPARE_DRY, argc, argv, first,
 		"usage: carrel plan [--json] [SETTINGS] [-- COMMAND [ARGUMENT ...]]\n\n"
 		"Shows what `carrel run` would do, operation by operation, and does nothing.\n\n",
-		show);
+		print_plan);
 }

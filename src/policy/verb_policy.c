@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/say.h"
+#include "base/error_report.h"
 #include "host/facts/facts.h"
 #include "policy/verbs.h"
 
@@ -22,7 +22,7 @@ struct answer {
 	size_t used, room;
 };
 
-static int keep(void *context, const void *data, size_t size)
+static int keep_text(void *context, const void *data, size_t size)
 {
 	struct answer *a = context;
 
@@ -67,14 +67,14 @@ static int show_policy(struct prepared *p, bool json, const char *rest)
 		(void)error_set(&e, ERROR_USAGE, "options", 0, rest,
 			"`policy show` takes settings alone");
 		error_hint(&e, "carrel policy show [--json] [SETTINGS]");
-		return say_error(&e);
+		return error_report(&e);
 	}
-	int r = json ? policy_print_json(&p->policy, keep, &a)
-		     : policy_print(&p->policy, true, keep, &a);
+	int r = json ? policy_print_json(&p->policy, keep_text, &a)
+		     : policy_print(&p->policy, true, keep_text, &a);
 	if (r < 0)
 		return verb_output_failed(r);
 	if (judge_locks(p, &e) < 0)
-		return say_error(&e);
+		return error_report(&e);
 	r = verb_write(NULL, a.text, a.used);
 	return r < 0 ? verb_output_failed(r) : 0;
 }
@@ -107,5 +107,5 @@ int verb_policy(int argc, char **argv, int first)
 			return verbs[i].run(argc, argv, first + 1);
 		names[i] = verbs[i].name;
 	}
-	return say_unknown_verb(word, names, LENGTH(names));
+	return error_report_unknown_verb(word, names, LENGTH(names));
 }

@@ -33,7 +33,7 @@
 /* As many as `carrel plan -- true` shows: mkdir, mkfile, clone and pick, landlock-path. */
 enum { DIRECTORIES = 13, FILES = 7, BINDS = 27, RULES = 14, NAME_BYTES = 32 };
 
-#define FURNITURE "/tmp"
+#define SKELETON "/tmp"
 
 static _Noreturn void give_up(const char *what)
 {
@@ -55,7 +55,7 @@ static void need_call(long r, const char *what)
 		give_up(what);
 }
 
-static void furnish(void)
+static void make_skeleton(void)
 {
 	char name[NAME_BYTES];
 
@@ -63,20 +63,20 @@ static void furnish(void)
 	need_call(
 		mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL), "proc");
 	need_call(
-		mount("tmpfs", FURNITURE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755"), "tmpfs");
+		mount("tmpfs", SKELETON, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755"), "tmpfs");
 	for (int i = 0; i < DIRECTORIES; i++) {
-		(void)snprintf(name, sizeof(name), FURNITURE "/%d", i);
+		(void)snprintf(name, sizeof(name), SKELETON "/%d", i);
 		need_call(mkdir(name, 0755), name);
 	}
 	for (int i = 0; i < FILES; i++) {
-		(void)snprintf(name, sizeof(name), FURNITURE "/0/%d", i);
+		(void)snprintf(name, sizeof(name), SKELETON "/0/%d", i);
 		need_call(mknod(name, S_IFREG | 0444, 0), name);
 	}
 	need_call(
-		mount("devpts", FURNITURE "/1", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance"),
+		mount("devpts", SKELETON "/1", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance"),
 		"devpts");
 	for (int i = 0; i < BINDS; i++) {
-		(void)snprintf(name, sizeof(name), FURNITURE "/%d", 2 + i % (DIRECTORIES - 2));
+		(void)snprintf(name, sizeof(name), SKELETON "/%d", 2 + i % (DIRECTORIES - 2));
 		need_call(mount(i % 2 ? "/usr/bin" : "/usr", name, NULL, MS_BIND, NULL), name);
 	}
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
@@ -96,7 +96,7 @@ static void give_up_access(void)
 	for (int i = 0; i < RULES; i++) {
 		char name[NAME_BYTES];
 
-		(void)snprintf(name, sizeof(name), FURNITURE "/%d", i % DIRECTORIES);
+		(void)snprintf(name, sizeof(name), SKELETON "/%d", i % DIRECTORIES);
 		struct landlock_path_beneath_attr rule = {
 			.allowed_access = attr.handled_access_fs,
 			.parent_fd = open(i ? name : "/", O_PATH | O_CLOEXEC),
@@ -135,7 +135,7 @@ static _Noreturn void be_init(char **command, int mapped)
 			  CLONE_NEWNET),
 		"namespaces");
 	need(confine_loopback(), "loopback");
-	furnish();
+	make_skeleton();
 	need(confine_capabilities(false), "capabilities");
 	need(confine_no_new_privs(), "no_new_privs");
 	give_up_access();

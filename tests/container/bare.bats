@@ -134,7 +134,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
 	assert_nothing_left
 }
 
-@test "a command that kills its keeper ends its own session, and nothing stays" {
+@test "a command that kills its monitor ends its own session, and nothing stays" {
 	bare -- ./intruder kill-parent
 	assert_status 125
 	assert_matches "$stderr" 'init ended without'

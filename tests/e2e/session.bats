@@ -691,20 +691,20 @@ ended_by() {
 	assert_nothing_left
 }
 
-@test "a keeper does one execution after the other, and nothing of one is left for the next" {
+@test "a monitor does one execution after the other, and nothing of one is left for the next" {
 	begin
-	local keeper
-	# The parent of the command is its keeper.
+	local monitor
+	# The parent of the command is its monitor.
 	# shellcheck disable=SC2016
 	inside -- sh -c 'echo $PPID'
-	keeper=$output
+	monitor=$output
 	# shellcheck disable=SC2016
 	inside --cwd / --env LEFT=over --file-size 1M --open-files 20 --timeout 100s -- \
 		sh -c 'umask 0; sleep 1000 & echo $PPID $LEFT $PWD $(ulimit -n)'
-	assert_output "$keeper over / 20"
+	assert_output "$monitor over / 20"
 	# shellcheck disable=SC2016
 	inside -- sh -c 'ulimit -n 50; echo $PPID ${LEFT-gone} $PWD $(ulimit -f)'
-	assert_output "$keeper gone $WS unlimited"
+	assert_output "$monitor gone $WS unlimited"
 	# shellcheck disable=SC2016
 	inside -- sh -c 'test $(ulimit -n) -gt 50; echo $? $(umask); ls /proc/self/fd'
 	assert_output "0 $(umask)"$'\n'"$(printf '%s\n' 0 1 2 3)"
@@ -713,16 +713,16 @@ ended_by() {
 	wait_for sleepers 1
 	# shellcheck disable=SC2016
 	inside -- sh -c 'echo $PPID'
-	[[ $output != "$keeper" ]] || fail "two executions have one keeper"
+	[[ $output != "$monitor" ]] || fail "two executions have one monitor"
 	kill -KILL "$EXEC"
 	wait_for sleepers 0
 	end_session
 	assert_nothing_left
 }
 
-@test "a tool that kills or stops its keeper: the execution ends, the session goes on" {
+@test "a tool that kills or stops its monitor: the execution ends, the session goes on" {
 	begin
-	# The parent of the command is its keeper.
+	# The parent of the command is its monitor.
 	# shellcheck disable=SC2016
 	ends_soon inside -- sh -c 'setsid -f sleep 1000; kill -KILL $PPID; exec sleep 1000'
 	assert_status 125
@@ -740,11 +740,11 @@ ended_by() {
 	assert_nothing_left
 }
 
-@test "kill -9 -1 takes the keepers that wait as well, and nothing from the next execution" {
+@test "kill -9 -1 takes the monitors that wait as well, and nothing from the next execution" {
 	begin
 	for _ in {1..40}; do
 		inside -- sh -c 'setsid -f sleep 1000; kill -9 -1'
-		assert_status 125 # the keeper first of all
+		assert_status 125 # the monitor first of all
 		inside -- echo next
 		assert_output next
 	done

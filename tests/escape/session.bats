@@ -120,7 +120,7 @@ attack_everything() {
 	end_session
 }
 
-# A keeper opens what a client names: /proc/self is the keeper there.
+# A monitor opens what a client names: /proc/self is the monitor there.
 @test "the directory that the session was started in is no way below its walls" {
 	local place
 
@@ -176,17 +176,17 @@ attack_everything() {
 		inside -- sh -c 'cd /proc/self/fd && echo *'
 		assert_matches "$output" '^0 1 2( 3)?$'
 	done
-	# Neither those of its keeper, nor of init, nor their memory.
+	# Neither those of its monitor, nor of init, nor their memory.
 	# shellcheck disable=SC2016
 	inside -- sh -c 'for p in 1 $PPID; do ls /proc/$p/fd 2>/dev/null; cat /proc/$p/environ 2>/dev/null; head -c 1 /proc/$p/mem 2>/dev/null; done; echo end'
 	assert_output end
 	end_session
 }
 
-# keepers TRIES COMMAND: a tool's `COMMAND PID` for every child of init but its own keeper: the spare one,
+# monitors TRIES COMMAND: a tool's `COMMAND PID` for every child of init but its own monitor: the spare one,
 # which is there soon, and the init of another view.
 # shellcheck disable=SC2016
-keepers() {
+monitors() {
 	inside -- sh -c 'for try in $(seq '"$1"'); do
 		for p in /proc/[0-9]*; do p=${p#/proc/}
 			if grep -qx "PPid:	1" /proc/$p/status 2>/dev/null && [ $p != $PPID ] && '"$2"' $p; then
@@ -199,11 +199,11 @@ keepers() {
 	assert_status 0
 }
 
-@test "a tool that stops or kills the keeper that is to take the next execution holds nothing up" {
+@test "a tool that stops or kills the monitor that is to take the next execution holds nothing up" {
 	begin
 	local signal
 	for signal in STOP KILL; do
-		keepers "$((PATIENCE * 10))" "kill -$signal"
+		monitors "$((PATIENCE * 10))" "kill -$signal"
 		# The control arm: it was hit.
 		assert_matches "$output" '^did [0-9]'
 		inside --timeout "${PATIENCE}s" -- echo next
@@ -212,7 +212,7 @@ keepers() {
 	end_session
 }
 
-@test "a tool that stops every keeper all the time: nothing waits until its timeout" {
+@test "a tool that stops every monitor all the time: nothing waits until its timeout" {
 	begin
 	exec_in_background -- "$PYTHON" -c '
 import os, signal
@@ -241,7 +241,7 @@ while True:
 	end_session
 }
 
-@test "a tool that sets limits of init or of a keeper: not those of who comes next" {
+@test "a tool that sets limits of init or of a monitor: not those of who comes next" {
 	need prlimit
 	begin
 	# The control arm: what is one's own and not walled can be set so.
@@ -250,7 +250,7 @@ while True:
 	prlimit --pid "$sleeper" --nofile=5:5
 	assert_matches "$(prlimit --pid "$sleeper" --nofile --noheadings --output=HARD)" '^ *5$'
 	kill "$sleeper"
-	keepers 5 'prlimit --nofile=5:5 --fsize=0:0 --pid'
+	monitors 5 'prlimit --nofile=5:5 --fsize=0:0 --pid'
 	refute_matches "$output" 'did'
 	inside -- prlimit --pid 1 --nofile=0:0
 	assert_status 1
@@ -261,7 +261,7 @@ while True:
 	end_session
 }
 
-@test "a command of a tighter view that kills its keeper leaves nothing either" {
+@test "a command of a tighter view that kills its monitor leaves nothing either" {
 	begin
 	local view
 	for view in '' '--workspace-mode=ro'; do

@@ -60,7 +60,7 @@ static void echo(struct call *c, const json_t *arguments)
 
 static void wait_for_it(struct call *c, const json_t *arguments)
 {
-	struct world *w = call_desk(c);
+	struct world *w = call_context(c);
 
 	(void)arguments;
 	if (w->count == CALLS)
@@ -70,7 +70,7 @@ static void wait_for_it(struct call *c, const json_t *arguments)
 
 static void cancel(struct call *c)
 {
-	struct world *w = call_desk(c);
+	struct world *w = call_context(c);
 
 	for (unsigned i = 0; i < w->count; i++)
 		if (w->waiting[i] == c)
@@ -129,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct world w = { .slow = size > 0 && (data[0] & 16) };
 	const struct server_setup setup = { .tools = tools,
 		.tool_count = 2,
-		.desk = &w,
+		.tool_context = &w,
 		.send = send_one,
 		.busy = is_slow,
 		.context = &w };

@@ -19,7 +19,7 @@ import time
 
 CARREL = sys.argv[1]
 PATIENCE = 120
-IDLE_KEEPERS = 16  # more than a supervisor keeps waiting (SERVER_IDLE), far less than there are executions
+IDLE_MONITORS = 16  # more than a supervisor keeps waiting (SERVER_IDLE), far less than there are executions
 DOCUMENTED = ("is ending", "session ended", "does not answer", "no such live session", "not known",
               "session directory", "cannot be asked", "as many",
               "init ended before the session did")
@@ -112,14 +112,14 @@ def long(executions):
     before = size_of(session)
     all_at_once(executions, use)
     deadline = time.monotonic() + PATIENCE
-    while True:  # the last keepers may be a moment behind
+    while True:  # the last monitors may be a moment behind
         after = size_of(session)
-        # Some keepers wait for the next execution: how many depends on how many were busy at once.
+        # Some monitors wait for the next execution: how many depends on how many were busy at once.
         grown = [a - b for a, b in zip(after, before)]
-        if max(grown[0], grown[3]) <= IDLE_KEEPERS or time.monotonic() > deadline:
+        if max(grown[0], grown[3]) <= IDLE_MONITORS or time.monotonic() > deadline:
             break
         time.sleep(0.05)
-    if max(grown[0], grown[3]) > IDLE_KEEPERS or grown[1] > 256 or grown[2] > 0:
+    if max(grown[0], grown[3]) > IDLE_MONITORS or grown[1] > 256 or grown[2] > 0:
         fail(f"descriptors, KiB, entries, processes: {before} became {after}")
     print(f"before {before} after {after}")
     end(session)

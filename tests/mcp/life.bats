@@ -173,7 +173,7 @@ END
 END
 }
 
-@test "a command that kills its own keeper has no good end" {
+@test "a command that kills its own monitor has no good end" {
 	python <<'END'
 		c = Client()
 		c.start()

@@ -57,7 +57,7 @@ static const char *const session_lines[] = {
 };
 
 static struct op planned_ops[] = {
-	{ .kind = OP_TMPFS, .slot = 0, .why = "furniture" },
+	{ .kind = OP_TMPFS, .slot = 0, .why = "skeleton" },
 	{ .kind = OP_PICK,
 		.slot = 1,
 		.from = 0,
@@ -216,7 +216,7 @@ static void test_each_difference(void **state)
 		{ 9, "23 21 0:7 / /dev/pts rw,nosuid,noexec - devpts none rw", "/dev/pts",
 			"one of the host's" },
 		{ 10, "24 21 0:53 /shm /dev/shm rw,nosuid,nodev - tmpfs none rw", "/dev/shm",
-			"not of the session's furniture" },
+			"not of the session's skeleton" },
 		{ 11, "25 12 0:5 / /proc rw,nosuid,nodev,noexec - proc none rw", "/proc",
 			"one of the host's" },
 		{ 11, "25 12 0:52 / /proc rw,nosuid,nodev - proc none rw", "/proc",

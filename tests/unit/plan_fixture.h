@@ -207,9 +207,9 @@ static UNUSED void machine_note_link(struct machine *m, const char *path, const 
 }
 
 static UNUSED struct found machine_resolve(
-	struct machine *m, const char *asked, bool follow_last)
+	struct machine *m, const char *requested, bool follow_last)
 {
-	const char *done = "", *rest = asked;
+	const char *done = "", *rest = requested;
 	struct found found = { .existing = 1 };
 	bool missing = false;
 
@@ -354,11 +354,11 @@ static UNUSED void machine_close_above(struct machine *m, const char *path)
 static UNUSED void machine_place(struct machine *m, const struct policy *policy)
 {
 	struct facts *f = &m->facts;
-	const char *asked = policy->workspace.value ? policy->workspace.value : f->cwd;
-	struct found found = machine_resolve(m, asked, true);
+	const char *requested = policy->workspace.value ? policy->workspace.value : f->cwd;
+	struct found found = machine_resolve(m, requested, true);
 
 	if (!found.entry) {
-		fail_msg("the listing lacks the workspace %s", asked);
+		fail_msg("the listing lacks the workspace %s", requested);
 		return;
 	}
 	f->environ = m->environ;
@@ -367,8 +367,8 @@ static UNUSED void machine_place(struct machine *m, const struct policy *policy)
 	f->workspace_ino = (ino_t)(found.entry - m->entries) + 2;
 	f->workspace_uid = found.entry->uid;
 	f->workspace_gid = found.entry->gid;
-	asked = policy->scratch_base.value ? policy->scratch_base.value : f->scratch_base;
-	f->scratch_base = machine_resolve(m, asked, true).path;
+	requested = policy->scratch_base.value ? policy->scratch_base.value : f->scratch_base;
+	f->scratch_base = machine_resolve(m, requested, true).path;
 	f->session_name = "carrel-aaaabbbbccccddddeeee";
 	f->session_dir = arena_format(m->arena, "%s/%s", f->scratch_base, f->session_name);
 	f->scratch_dir = arena_format(m->arena, "%s/scratch", f->session_dir);

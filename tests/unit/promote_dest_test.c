@@ -28,7 +28,7 @@ struct place {
 	struct error error;
 };
 
-static const char *const furniture[] = { "tmp/x" };
+static const char *const skeleton[] = { "tmp/x" };
 
 static int setup(void **state)
 {
@@ -54,8 +54,8 @@ static int setup(void **state)
 		.root_count = 2,
 		.denied = p.denied,
 		.denied_count = 3,
-		.furniture = furniture,
-		.furniture_count = 1,
+		.mount_points = skeleton,
+		.mount_point_count = 1,
 		.mode = WORKSPACE_DIRECT };
 	*state = &p;
 	return 0;
@@ -135,8 +135,8 @@ static void test_note(void **state)
 	assert_int_equal(promote_guard_write(p->other.fd, &p->guard), -EEXIST);
 	assert_int_equal(promote_guard_read(&got, &p->arena, p->other.fd), 0);
 	assert_int_equal(got.mode, WORKSPACE_DIRECT);
-	assert_int_equal(got.furniture_count, 1);
-	assert_string_equal(got.furniture[0], "tmp/x");
+	assert_int_equal(got.mount_point_count, 1);
+	assert_string_equal(got.mount_points[0], "tmp/x");
 	assert_int_equal(got.root_count, 2);
 	assert_string_equal(got.roots[1].path, p->other.path);
 	assert_int_equal(got.roots[1].dev, p->roots[1].dev);

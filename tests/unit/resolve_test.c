@@ -24,15 +24,15 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ODD "odd \xff\xc3\n*\\"
 
-struct desk {
+struct fixture {
 	char root[64]; /* canonical */
 	struct arena arena;
 	struct resolver resolver;
 };
 
-static int desk_open(void **state)
+static int fixture_open(void **state)
 {
-	struct desk *d = calloc(1, sizeof(*d));
+	struct fixture *d = calloc(1, sizeof(*d));
 
 	*state = d;
 	if (!d || arena_init(&d->arena, 64 << 20) < 0)
@@ -43,9 +43,9 @@ static int desk_open(void **state)
 }
 
 /* Every test removes by name what it made: rmdir(2) shows that nothing else is there. */
-static int desk_close(void **state)
+static int fixture_close(void **state)
 {
-	struct desk *d = *state;
+	struct fixture *d = *state;
 	int r = chdir("/") == 0 ? rmdir(d->root) : -1;
 
 	arena_free(&d->arena);
@@ -53,7 +53,7 @@ static int desk_close(void **state)
 	return r;
 }
 
-static const char *at(struct desk *d, const char *relative)
+static const char *at(struct fixture *d, const char *relative)
 {
 	const char *path = arena_format(&d->arena, "%s/%s", d->root, relative);
 
@@ -78,7 +78,7 @@ static void make_dir(const char *name)
 	assert_int_equal(mkdir(name, 0755), 0);
 }
 
-static struct resolved resolve(struct desk *d, const char *path, unsigned flags)
+static struct resolved resolve(struct fixture *d, const char *path, unsigned flags)
 {
 	struct resolved found = { .path = "untouched" };
 	int r = resolve_path(&d->resolver, path, flags, &found);
@@ -88,7 +88,7 @@ static struct resolved resolve(struct desk *d, const char *path, unsigned flags)
 	return found;
 }
 
-static void check_error(struct desk *d, const char *path, int expected)
+static void check_error(struct fixture *d, const char *path, int expected)
 {
 	struct resolved found = { .path = "untouched" };
 
@@ -97,7 +97,7 @@ static void check_error(struct desk *d, const char *path, int expected)
 }
 
 /* It exists, lies at @expected, and the kernel and libc say the same. */
-static void check_real(struct desk *d, const char *path, const char *expected)
+static void check_real(struct fixture *d, const char *path, const char *expected)
 {
 	struct resolved found = resolve(d, path, 0);
 	char real[PATH_MAX];
@@ -114,7 +114,7 @@ static void check_real(struct desk *d, const char *path, const char *expected)
 
 static void test_plain(void **state)
 {
-	struct desk *d = *state;
+	struct fixture *d = *state;
 
 	check_real(d, "/", "/");
 	check_real(d, d->root, d->root);
@@ -132,7 +132,7 @@ static void test_unclean(void **state)
 	static const char *const ways[] = { "a/b/f", "a//b///f", "./a/./b/./f", "a/../a/b/f",
 		"a/b/../../a/b/f", "../../../../../../../..%s/a/b/f", "x/../b/f", "x/f", "y/f",
 		"x/../../a/b/f" };
-	struct desk *d = *state;
+	struct fixture *d = *state;
 
 	make_dir("a");
 	make_dir("a/b");
@@ -166,7 +166,7 @@ static void test_missing(void **state)
 	} cases[] = { { "none", "" }, { "none/x/y", "" }, { "none/x", "" }, { "nonesuch", "" },
 		{ "a/none", "a" }, { "a/none/b/c", "a" }, { "a/f/below", "a/f" },
 		{ "a/f/below/it", "a/f" } };
-	struct desk *d = *state;
+	struct fixture *d = *state;
 
 	make_dir("a");
 	make_file("a/f");
@@ -190,7 +190,7 @@ static void test_missing(void **state)
 
 static void test_links(void **state)
 {
-	struct desk *d = *state;
+	struct fixture *d = *state;
 
 	make_dir("a");
 	make_file("a/f");
@@ -219,7 +219,7 @@ static void test_links(void **state)
 
 static void test_keep_last(void **state)
 {
-	struct desk *d = *state;
+	struct fixture *d = *state;
 	struct resolved found;
 
 	make_dir("a");
@@ -244,7 +244,7 @@ static void test_keep_last(void **state)
 
 static void test_loops(void **state)
 {
-	struct desk *d = *state;
+	struct fixture *d = *state;
 	char name[16], target[16];
 
 	make_link("self", "self");
@@ -274,7 +274,7 @@ static void test_loops(void **state)
 static void test_odd_names(void **state)
 {
 	char longest[256] = "";
-	struct desk *d = *state;
+	struct fixture *d = *state;
 
 	memset(longest, '\xe9', sizeof(longest) - 1);
 	make_dir(ODD);
@@ -292,7 +292,7 @@ static void test_odd_names(void **state)
 
 static void test_too_long(void **state)
 {
-	struct desk *d = *state;
+	struct fixture *d = *state;
 	char path[PATH_MAX + 64], part[302];
 	struct resolved found;
 
@@ -322,7 +322,7 @@ static void test_too_long(void **state)
 
 static void test_closed_directory(void **state)
 {
-	struct desk *d = *state;
+	struct fixture *d = *state;
 	struct resolved found;
 
 	make_dir("closed");
@@ -347,7 +347,7 @@ static void test_closed_directory(void **state)
 /* Asked often enough a directory is listed: what it has is still found, what it lacks still missing. */
 static void test_many_in_one(void **state)
 {
-	struct desk *d = *state;
+	struct fixture *d = *state;
 	struct resolved found;
 	char name[32];
 
@@ -382,7 +382,7 @@ static void test_many_in_one(void **state)
 
 static void test_no_memory(void **state)
 {
-	struct desk *d = *state;
+	struct fixture *d = *state;
 	struct resolved found = { .path = "untouched" };
 	size_t used = d->arena.used;
 
@@ -396,7 +396,7 @@ static void test_no_memory(void **state)
 	assert_int_equal(unlink("way") | rmdir("a"), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, desk_open, desk_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
 
 int main(void)
 {

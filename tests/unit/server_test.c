@@ -28,7 +28,7 @@
 	"\"io.modelcontextprotocol/clientCapabilities\":{}}"
 
 /* One tool that answers at once, one that waits until the test says so. */
-struct desk {
+struct backend {
 	struct call *waiting[64];
 	unsigned count, cancelled;
 };
@@ -63,7 +63,7 @@ static void echo_start(struct call *c, const json_t *arguments)
 
 static void wait_start(struct call *c, const json_t *arguments)
 {
-	struct desk *d = call_desk(c);
+	struct backend *d = call_context(c);
 
 	(void)arguments;
 	d->waiting[d->count++] = c;
@@ -71,7 +71,7 @@ static void wait_start(struct call *c, const json_t *arguments)
 
 static void wait_cancel(struct call *c)
 {
-	struct desk *d = call_desk(c);
+	struct backend *d = call_context(c);
 
 	d->cancelled++;
 	for (unsigned i = 0; i < d->count; i++)
@@ -106,7 +106,7 @@ static const struct tool *const tools[] = { &echoes, &waits };
 
 struct world {
 	struct server *server;
-	struct desk desk;
+	struct backend backend;
 	struct buffer sent;
 	bool busy;
 	int64_t now_ms;
@@ -135,7 +135,7 @@ static int setup(void **state)
 	const struct server_setup s = { .tools = tools,
 		.tool_count = 2,
 		.instructions = "Do.",
-		.desk = &w->desk,
+		.tool_context = &w->backend,
 		.send = send_line,
 		.busy = is_busy,
 		.context = w };
@@ -336,11 +336,11 @@ static void several_calls_and_their_ids(void **state)
 	is_silent(w,
 		HEAD "\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":[]}}");
 	is_silent(w, HEAD "\"method\":\"notifications/cancelled\"}");
-	assert_int_equal(w->desk.cancelled, 1);
+	assert_int_equal(w->backend.cancelled, 1);
 	is_silent(w, slow);
 	/* the other one ends */
 	w->sent.used = 0;
-	call_refuse(w->desk.waiting[1], "\033[1mtry again");
+	call_refuse(w->backend.waiting[1], "\033[1mtry again");
 	assert_string_equal(w->sent.data,
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":"
 		"\"␛[1mtry again\"}],\"isError\":true}}\n");
@@ -442,7 +442,7 @@ static void batches_of_the_revision_that_has_them(void **state)
 		"\"id\":4,\"method\":\"ping\"}," HEAD
 		"\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"wait\"}}]");
 	w->sent.used = 0;
-	call_refuse(w->desk.waiting[0], "no");
+	call_refuse(w->backend.waiting[0], "no");
 	assert_int_equal(w->sent.used, 0);
 	is_silent(w, INITIALIZED);
 	const char *said = say(w,

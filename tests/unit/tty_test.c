@@ -30,7 +30,7 @@
 
 #define TEST_ID 40
 
-struct desk {
+struct fixture {
 	int user;     /* outer master */
 	int terminal; /* outer slave: what the caller passes */
 	int slave;    /* inner slave: what the payload has */
@@ -54,7 +54,7 @@ static void set_cloexec(int fd)
 }
 
 /* Which of 0, 1, 2 are the terminal; the others are ends of a pipe. */
-static void desk_open(struct desk *d, bool in, bool out, bool err, enum tty_mode mode)
+static void fixture_open(struct fixture *d, bool in, bool out, bool err, enum tty_mode mode)
 {
 	struct winsize size = { .ws_row = 33, .ws_col = 77 };
 	struct termios modes;
@@ -80,7 +80,7 @@ static void desk_open(struct desk *d, bool in, bool out, bool err, enum tty_mode
 	assert_true(d->epoll_fd >= 0);
 }
 
-static void desk_close(struct desk *d)
+static void fixture_close(struct fixture *d)
 {
 	tty_stop(&d->t);
 	tty_stop(&d->t);
@@ -106,7 +106,7 @@ static void await_carried(const int *fds, size_t count)
 	}
 }
 
-static int desk_wait(struct desk *d, struct epoll_event *ret)
+static int fixture_wait(struct fixture *d, struct epoll_event *ret)
 {
 	const int sides[] = { d->user, d->terminal, d->t.master, d->slave };
 
@@ -115,12 +115,12 @@ static int desk_wait(struct desk *d, struct epoll_event *ret)
 }
 
 /* The supervisor's loop until nothing happens for 30 ms. The last event that was not TTY_OK. */
-static enum tty_event desk_run(struct desk *d)
+static enum tty_event fixture_run(struct fixture *d)
 {
 	enum tty_event seen = TTY_OK;
 	struct epoll_event event;
 
-	while (desk_wait(d, &event) == 1) {
+	while (fixture_wait(d, &event) == 1) {
 		assert_true(event.data.u64 == TEST_ID || event.data.u64 == TEST_ID + 1);
 		if (tty_step(&d->t, event.data.u64) == TTY_HANGUP)
 			seen = TTY_HANGUP;
@@ -128,15 +128,15 @@ static enum tty_event desk_run(struct desk *d)
 	return seen;
 }
 
-static int desk_start(struct desk *d)
+static int fixture_start(struct fixture *d)
 {
 	return tty_start(&d->t, d->epoll_fd, TEST_ID);
 }
 
-static void type(struct desk *d, const char *keys)
+static void type(struct fixture *d, const char *keys)
 {
 	assert_int_equal(fd_write_all(d->user, keys, strlen(keys)), 0);
-	(void)desk_run(d);
+	(void)fixture_run(d);
 }
 
 /* What is there now, as text; "" where a read would wait; "<end>" at the end. */
@@ -166,12 +166,12 @@ static bool is_raw(int terminal)
 
 static void test_settings_are_copied(void **state)
 {
-	struct desk d;
+	struct fixture d;
 	struct termios modes;
 	struct winsize size;
 
 	(void)state;
-	desk_open(&d, true, true, true, TTY_AUTO);
+	fixture_open(&d, true, true, true, TTY_AUTO);
 	assert_int_equal(tcgetattr(d.slave, &modes), 0);
 	assert_int_equal(modes.c_cc[VERASE], 'E');
 	assert_true(modes.c_lflag & ICANON);
@@ -185,19 +185,19 @@ static void test_settings_are_copied(void **state)
 	size.ws_row = 0;
 	assert_int_equal(ioctl(d.slave, TIOCGWINSZ, &size), 0);
 	assert_int_equal(size.ws_row, 50);
-	desk_close(&d);
+	fixture_close(&d);
 }
 
 static void test_raw_and_restored(void **state)
 {
-	struct desk d;
+	struct fixture d;
 	struct termios before = { 0 }, after = { 0 };
 
 	(void)state;
-	desk_open(&d, true, true, true, TTY_AUTO);
+	fixture_open(&d, true, true, true, TTY_AUTO);
 	assert_int_equal(tcgetattr(d.terminal, &before), 0);
 	int flags = fcntl(d.terminal, F_GETFL);
-	assert_int_equal(desk_start(&d), 1);
+	assert_int_equal(fixture_start(&d), 1);
 	assert_true(is_raw(d.terminal));
 	assert_false(is_raw(d.slave));
 	struct termios raw;
@@ -210,34 +210,34 @@ static void test_raw_and_restored(void **state)
 	tty_stop(&d.t);
 	assert_int_equal(tcgetattr(d.terminal, &after), 0);
 	assert_memory_equal(&before, &after, sizeof(before));
-	desk_close(&d);
+	fixture_close(&d);
 }
 
 /* Failure between raw and payload, too, leaves nothing changed. */
 static void test_stop_without_start(void **state)
 {
-	struct desk d;
+	struct fixture d;
 	struct termios before = { 0 }, after = { 0 };
 
 	(void)state;
-	desk_open(&d, true, true, true, TTY_AUTO);
+	fixture_open(&d, true, true, true, TTY_AUTO);
 	assert_int_equal(tcgetattr(d.terminal, &before), 0);
 	tty_stop(&d.t);
 	assert_int_equal(tcgetattr(d.terminal, &after), 0);
 	assert_memory_equal(&before, &after, sizeof(before));
-	assert_int_equal(desk_run(&d), TTY_OK);
-	desk_close(&d);
+	assert_int_equal(fixture_run(&d), TTY_OK);
+	fixture_close(&d);
 }
 
 static void test_suspend_and_resume(void **state)
 {
-	struct desk d;
+	struct fixture d;
 	struct termios modes;
 	char text[64];
 
 	(void)state;
-	desk_open(&d, true, true, true, TTY_AUTO);
-	assert_int_equal(desk_start(&d), 1);
+	fixture_open(&d, true, true, true, TTY_AUTO);
+	assert_int_equal(fixture_start(&d), 1);
 	tty_suspend(&d.t);
 	assert_false(is_raw(d.terminal));
 	type(&d, "for the shell\n");
@@ -260,26 +260,26 @@ static void test_suspend_and_resume(void **state)
 	assert_false(is_raw(d.terminal));
 	assert_int_equal(tcgetattr(d.terminal, &modes), 0);
 	assert_int_equal(modes.c_cc[VERASE], 'Q');
-	desk_close(&d);
+	fixture_close(&d);
 }
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
 static void test_both_ways(void **state)
 {
-	struct desk d;
+	struct fixture d;
 	char text[64];
 
 	(void)state;
-	desk_open(&d, true, true, true, TTY_AUTO);
-	assert_int_equal(desk_start(&d), 1);
+	fixture_open(&d, true, true, true, TTY_AUTO);
+	assert_int_equal(fixture_start(&d), 1);
 	type(&d, "abE\003line\n"); /* E erases, ^C flushes: the inner line discipline's doing */
 	assert_string_equal(look(d.slave, text, sizeof(text)), "line\n");
 	(void)look(d.user, text, sizeof(text)); /* the inner echo */
 	assert_int_equal(write(d.slave, "out\n", 4), 4);
-	(void)desk_run(&d);
+	(void)fixture_run(&d);
 	assert_string_equal(look(d.user, text, sizeof(text)), "out\r\n");
-	desk_close(&d);
+	fixture_close(&d);
 }
 
 /* The terminal as /dev/tty, or one that may not be opened anew: the caller's own description. */
@@ -351,53 +351,53 @@ static void test_shared_terminal(void **state)
 
 static void test_hangup(void **state)
 {
-	struct desk d;
+	struct fixture d;
 	char text[8];
 
 	(void)state;
-	desk_open(&d, true, true, true, TTY_AUTO);
-	assert_int_equal(desk_start(&d), 1);
-	assert_int_equal(desk_run(&d), TTY_OK);
+	fixture_open(&d, true, true, true, TTY_AUTO);
+	assert_int_equal(fixture_start(&d), 1);
+	assert_int_equal(fixture_run(&d), TTY_OK);
 	assert_string_equal(look(d.slave, text, sizeof(text)), ""); /* control arm */
 	fd_close(&d.user);
-	assert_int_equal(desk_run(&d), TTY_HANGUP);
+	assert_int_equal(fixture_run(&d), TTY_HANGUP);
 	assert_string_equal(look(d.slave, text, sizeof(text)), "<end>");
 	tty_resize(&d.t); /* a late SIGWINCH is harmless */
 	assert_int_equal(tty_drain(&d.t, now_ms() + 60000, -1), 0);
-	desk_close(&d);
+	fixture_close(&d);
 }
 
 /* The screen is elsewhere, so only the keyboard can tell. */
 static void test_hangup_of_keyboard(void **state)
 {
-	struct desk d;
+	struct fixture d;
 
 	(void)state;
-	desk_open(&d, true, false, false, TTY_YES);
-	assert_int_equal(desk_start(&d), 1);
+	fixture_open(&d, true, false, false, TTY_YES);
+	assert_int_equal(fixture_start(&d), 1);
 	assert_true(is_raw(d.terminal));
-	assert_int_equal(desk_run(&d), TTY_OK);
+	assert_int_equal(fixture_run(&d), TTY_OK);
 	fd_close(&d.user);
-	assert_int_equal(desk_run(&d), TTY_HANGUP);
-	desk_close(&d);
+	assert_int_equal(fixture_run(&d), TTY_HANGUP);
+	fixture_close(&d);
 }
 
 /* --- input that is no terminal --------------------------------------------------------------- */
 
 static void eof_after(const char *input, const char *const *reads)
 {
-	struct desk d;
+	struct fixture d;
 	char text[64];
 
-	desk_open(&d, false, true, true, TTY_YES);
-	assert_int_equal(desk_start(&d), 1);
+	fixture_open(&d, false, true, true, TTY_YES);
+	assert_int_equal(fixture_start(&d), 1);
 	assert_false(is_raw(d.terminal));
 	assert_int_equal(fd_write_all(d.pipe[1], input, strlen(input)), 0);
 	fd_close(&d.pipe[1]);
-	assert_int_equal(desk_run(&d), TTY_OK);
+	assert_int_equal(fixture_run(&d), TTY_OK);
 	for (; *reads; reads++)
 		assert_string_equal(look(d.slave, text, sizeof(text)), *reads);
-	desk_close(&d);
+	fixture_close(&d);
 }
 
 static void test_end_of_input(void **state)
@@ -411,17 +411,17 @@ static void test_end_of_input(void **state)
 /* More than any buffer on the way holds, into a line discipline that takes it bit by bit. */
 static void test_long_input(void **state)
 {
-	struct desk d;
+	struct fixture d;
 	const int lines = 20000;
 	int status;
 
 	(void)state;
-	desk_open(&d, false, true, true, TTY_YES);
+	fixture_open(&d, false, true, true, TTY_YES);
 	struct termios modes;
 	assert_int_equal(tcgetattr(d.slave, &modes), 0);
 	modes.c_lflag &= ~(tcflag_t)ECHO;
 	assert_int_equal(tcsetattr(d.slave, TCSANOW, &modes), 0);
-	assert_int_equal(desk_start(&d), 1);
+	assert_int_equal(fixture_start(&d), 1);
 	pid_t writer = fork();
 	assert_true(writer >= 0);
 	if (writer == 0) {
@@ -454,13 +454,13 @@ static void test_long_input(void **state)
 	}
 	pid_t ended = 0;
 	while (ended == 0) {
-		(void)desk_run(&d);
+		(void)fixture_run(&d);
 		ended = waitpid(reader, &status, WNOHANG);
 	}
 	assert_int_equal(status, 0);
 	assert_int_equal(waitpid(writer, &status, 0), writer);
 	assert_int_equal(status, 0);
-	desk_close(&d);
+	fixture_close(&d);
 }
 
 /* --- pipelines and the background ------------------------------------------------------------ */
@@ -476,12 +476,12 @@ static bool does_newlines(int terminal)
 /* `carrel run x | less`: the keys are less's until the payload asks for them. */
 static void test_pipeline_leaves_the_keyboard(void **state)
 {
-	struct desk d;
+	struct fixture d;
 	char text[64];
 
 	(void)state;
-	desk_open(&d, true, false, true, TTY_AUTO);
-	assert_int_equal(desk_start(&d), 0);
+	fixture_open(&d, true, false, true, TTY_AUTO);
+	assert_int_equal(fixture_start(&d), 0);
 	assert_false(is_raw(d.terminal));
 	type(&d, "for less\n");
 	assert_string_equal(look(d.slave, text, sizeof(text)), "");
@@ -502,16 +502,16 @@ static void test_pipeline_leaves_the_keyboard(void **state)
 		modes.c_oflag ^= OPOST;
 		assert_int_equal(tcsetattr(d.slave, TCSANOW, &modes), 0);
 		assert_int_equal(write(d.slave, "x", 1), 1);
-		(void)desk_run(&d);
+		(void)fixture_run(&d);
 		assert_int_equal(does_newlines(d.terminal), !full_screen);
 	}
-	desk_close(&d);
+	fixture_close(&d);
 }
 
 /* We are a job in the background, then in the foreground, then again in the background. */
 static int background_child(const char *path, int user)
 {
-	struct desk d = { .user = user, .pipe = { -1, -1 } };
+	struct fixture d = { .user = user, .pipe = { -1, -1 } };
 	char text[64];
 	int master;
 
@@ -544,7 +544,7 @@ static int background_child(const char *path, int user)
 		tty_open(&d.t, &d.s, master, NULL) < 0)
 		return 3;
 	struct termios now;
-	if (desk_start(&d) != 0 || is_raw(d.terminal))
+	if (fixture_start(&d) != 0 || is_raw(d.terminal))
 		return 4; /* eager, but not ours */
 	if (tcgetattr(d.slave, &now) < 0 || !(now.c_lflag & ICANON) || !(now.c_iflag & ICRNL))
 		return 4; /* not the prompt's modes */
@@ -557,7 +557,7 @@ static int background_child(const char *path, int user)
 	(void)look(user, text, sizeof(text));
 	if (write(d.slave, "out\n", 4) != 4)
 		return 7;
-	(void)desk_run(&d);
+	(void)fixture_run(&d);
 	if (!strstr(look(user, text, sizeof(text)), "out"))
 		return 8;
 
@@ -647,7 +647,7 @@ static void init_main(int slave, int said, int told, bool foreground, int (*payl
 	_exit(92);
 }
 
-static struct init init_start(struct desk *d, bool foreground, int (*payload)(void))
+static struct init init_start(struct fixture *d, bool foreground, int (*payload)(void))
 {
 	struct init i;
 	int said[2], told[2];
@@ -673,13 +673,13 @@ static struct init init_start(struct desk *d, bool foreground, int (*payload)(vo
 }
 
 /* Runs the loop until init says something; 0 where it says nothing for a minute. */
-static char init_said(struct desk *d, const struct init *i, int *ret_number)
+static char init_said(struct fixture *d, const struct init *i, int *ret_number)
 {
 	struct pollfd pfd = { .fd = i->said, .events = POLLIN };
 	char record[4];
 
 	for (int64_t end = now_ms() + 60000; now_ms() < end;) {
-		(void)desk_run(d);
+		(void)fixture_run(d);
 		if (poll(&pfd, 1, 0) != 1)
 			continue;
 		if (read(i->said, record, 4) != 4)
@@ -713,12 +713,12 @@ static int payload_read_word(void)
 /* It reads in the pty's background, stops by SIGTTIN, is given the keyboard, and reads. */
 static void test_keyboard_on_demand(void **state)
 {
-	struct desk d;
+	struct fixture d;
 	int number = 0;
 
 	(void)state;
-	desk_open(&d, true, false, false, TTY_AUTO);
-	assert_int_equal(desk_start(&d), 0);
+	fixture_open(&d, true, false, false, TTY_AUTO);
+	assert_int_equal(fixture_start(&d), 0);
 	struct init i = init_start(&d, false, payload_read_word);
 	assert_int_equal(init_said(&d, &i, &number), 's');
 	assert_int_equal(number, SIGTTIN);
@@ -728,7 +728,7 @@ static void test_keyboard_on_demand(void **state)
 	type(&d, "yes\r"); /* raw: Enter is CR, and the inner ICRNL makes it a newline */
 	assert_int_equal(init_said(&d, &i, &number), 'x');
 	assert_int_equal(number, 7);
-	desk_close(&d);
+	fixture_close(&d);
 	init_end(&i);
 }
 
@@ -743,16 +743,16 @@ static int payload_wait(void)
 /* ^Z and ^C are bytes to us, and signals to the payload alone. */
 static void test_control_keys(void **state)
 {
-	struct desk d;
+	struct fixture d;
 	char text[64];
 	int number = 0;
 
 	(void)state;
-	desk_open(&d, true, true, true, TTY_AUTO);
-	assert_int_equal(desk_start(&d), 1);
+	fixture_open(&d, true, true, true, TTY_AUTO);
+	assert_int_equal(fixture_start(&d), 1);
 	struct init i = init_start(&d, true, payload_wait);
 	for (int n = 0; n < 100 && !strstr(look(d.user, text, sizeof(text)), "ready"); n++)
-		(void)desk_run(&d);
+		(void)fixture_run(&d);
 	type(&d, "\032");
 	assert_int_equal(init_said(&d, &i, &number), 's');
 	assert_int_equal(number, SIGTSTP);
@@ -764,7 +764,7 @@ static void test_control_keys(void **state)
 	type(&d, "\003");
 	assert_int_equal(init_said(&d, &i, &number), 'x');
 	assert_int_equal(number, 128 + SIGINT);
-	desk_close(&d);
+	fixture_close(&d);
 	init_end(&i);
 }
 
@@ -797,16 +797,16 @@ static size_t take(int fd, char *ret_data, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* A desk whose user reads when the test says so, and never waits. */
-static void desk_open_unread(struct desk *d)
+/* A fixture whose user reads when the test says so, and never waits. */
+static void fixture_open_unread(struct fixture *d)
 {
-	desk_open(d, true, true, true, TTY_AUTO);
+	fixture_open(d, true, true, true, TTY_AUTO);
 	assert_int_equal(fcntl(d->user, F_SETFL, O_RDWR | O_NONBLOCK), 0);
-	assert_int_equal(desk_start(d), 1);
+	assert_int_equal(fixture_start(d), 1);
 }
 
 /* The rest arrives, in however many turns; all of it ends with END. */
-static void drain(struct desk *d, char *got, size_t size, size_t want)
+static void drain(struct fixture *d, char *got, size_t size, size_t want)
 {
 	for (int r = -1; r != 0;) {
 		r = tty_drain(&d->t, now_ms() + 2, -1);
@@ -822,14 +822,14 @@ static void drain(struct desk *d, char *got, size_t size, size_t want)
 /* The last words arrive: drained while init, the session leader, is alive. */
 static void test_drain(void **state)
 {
-	struct desk d;
+	struct fixture d;
 	char *got = malloc(100000);
 	size_t size = 0;
 	int number = 0;
 
 	(void)state;
 	assert_non_null(got);
-	desk_open_unread(&d);
+	fixture_open_unread(&d);
 	struct init i = init_start(&d, true, payload_flood);
 	/* A user that reads slowly: the screen is full most of the time. */
 	struct epoll_event event;
@@ -843,7 +843,7 @@ static void test_drain(void **state)
 	assert_int_equal(number, 0);
 	drain(&d, got, size, 60003);
 	free(got);
-	desk_close(&d);
+	fixture_close(&d);
 	init_end(&i);
 }
 
@@ -852,7 +852,7 @@ enum {
 }; /* the kernel's worker carries 4095 bytes to a reader, the rest waits behind them */
 
 /* Until nothing more fits, when the worker has carried all that it can. */
-static size_t fill_screen(const struct desk *d)
+static size_t fill_screen(const struct fixture *d)
 {
 	char path[64];
 	size_t size = 0;
@@ -877,13 +877,13 @@ static size_t fill_screen(const struct desk *d)
 /* A screen that is full is waited for until the deadline, and its words are there the next time. */
 static void test_drain_waits(void **state)
 {
-	struct desk d;
+	struct fixture d;
 	char *got = malloc(100000);
 	int number = 0;
 
 	(void)state;
 	assert_non_null(got);
-	desk_open_unread(&d);
+	fixture_open_unread(&d);
 	size_t filled = fill_screen(&d);
 	assert_true(filled > 0 && filled < 90000);
 	struct init i = init_start(&d, true, payload_last_words);
@@ -892,7 +892,7 @@ static void test_drain_waits(void **state)
 	assert_int_equal(tty_drain(&d.t, now_ms() + 2, -1), -ETIMEDOUT);
 	drain(&d, got, 0, filled + 10003);
 	free(got);
-	desk_close(&d);
+	fixture_close(&d);
 	init_end(&i);
 }
 

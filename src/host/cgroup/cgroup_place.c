@@ -237,7 +237,7 @@ static int vacate(int dir, unsigned need)
 
 /* --- choosing --------------------------------------------------------------------------------- */
 
-static bool says_delegated(int dir, const char *name)
+static bool is_marked_delegated(int dir, const char *name)
 {
 	char value[4];
 	ssize_t n = fgetxattr(dir, name, value, sizeof(value));
@@ -256,7 +256,8 @@ static bool is_delegated(int dir, int above)
 
 	if (above < 0)
 		return true;
-	if (says_delegated(dir, "user.delegate") || says_delegated(dir, "trusted.delegate"))
+	if (is_marked_delegated(dir, "user.delegate") ||
+		is_marked_delegated(dir, "trusted.delegate"))
 		return true;
 	return fstat(dir, &own) == 0 && fstat(above, &parent) == 0 && own.st_uid == geteuid() &&
 		parent.st_uid != geteuid();
@@ -294,7 +295,7 @@ static int check_writable(int dir)
 }
 
 /* @own: the directory is our own group, and its processes may be moved. */
-static int take(
+static int take_place(
 	struct cgroup_place *p, int dir, bool own, bool dry, unsigned need, unsigned want)
 {
 	int r = check_writable(dir);
@@ -327,7 +328,7 @@ static int take(
 }
 
 /* What nobody has here is told first: no right would help. */
-static void say_lack(
+static void note_lack(
 	struct cgroup_place *p, int dir, const char *mount, unsigned need, int errnum)
 {
 	autofd int root = fd_open_at(AT_FDCWD, mount, O_RDONLY | O_DIRECTORY, 0);
@@ -368,9 +369,9 @@ int cgroup_place_choose(const struct cgroup_location *location, bool dry, unsign
 	int *dir = ours || above < 0 ? &own : &above;
 	if (dir == &above)
 		name_above(ret->path);
-	int r = take(ret, *dir, ours, dry, need, want);
+	int r = take_place(ret, *dir, ours, dry, need, want);
 	if (r < 0) {
-		say_lack(ret, *dir, location->mount, need, -r);
+		note_lack(ret, *dir, location->mount, need, -r);
 		return r;
 	}
 	ret->dir = take_fd(dir);

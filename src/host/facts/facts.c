@@ -103,25 +103,25 @@ static bool is_system_directory(const char *path)
 static int find_workspace(
 	struct facts *f, struct resolver *res, const struct policy *policy, struct error *e)
 {
-	const char *asked = policy->workspace.value ? policy->workspace.value : f->cwd;
+	const char *requested = policy->workspace.value ? policy->workspace.value : f->cwd;
 	struct resolved found;
 
-	if (!asked) {
+	if (!requested) {
 		int r = error_set(e, ERROR_WORKSPACE, "facts", ENOENT, NULL,
 			"the working directory is gone, and no workspace is named");
 		error_hint(
 			e, "change to a directory that exists, or name one with --workspace");
 		return r;
 	}
-	int r = resolve_path(res, asked, 0, &found);
+	int r = resolve_path(res, requested, 0, &found);
 	if (r < 0)
-		return error_set(
-			e, ERROR_WORKSPACE, "facts", -r, asked, "cannot look at the workspace");
+		return error_set(e, ERROR_WORKSPACE, "facts", -r, requested,
+			"cannot look at the workspace");
 	if (!found.exists)
-		return error_set(e, ERROR_WORKSPACE, "facts", ENOENT, asked,
+		return error_set(e, ERROR_WORKSPACE, "facts", ENOENT, requested,
 			"there is no such workspace");
 	if (!S_ISDIR(found.st.st_mode))
-		return error_set(e, ERROR_WORKSPACE, "facts", ENOTDIR, asked,
+		return error_set(e, ERROR_WORKSPACE, "facts", ENOTDIR, requested,
 			"the workspace is not a directory");
 	if (is_system_directory(found.path) || (f->home && path_below(found.path, f->home)))
 		return workspace_refused(found.path, e);
@@ -189,23 +189,23 @@ static int check_scratch_base(
 static int find_scratch_base(
 	struct facts *f, struct resolver *res, const struct policy *policy, struct error *e)
 {
-	const char *asked = policy->scratch_base.value;
-	const char *tmpdir = asked ? NULL : facts_env(f->environ, "TMPDIR");
+	const char *requested = policy->scratch_base.value;
+	const char *tmpdir = requested ? NULL : facts_env(f->environ, "TMPDIR");
 	struct resolved found;
 
 	if (tmpdir && tmpdir[0] == '/')
-		asked = tmpdir;
-	if (!asked)
-		asked = "/tmp";
-	int r = resolve_path(res, asked, 0, &found);
+		requested = tmpdir;
+	if (!requested)
+		requested = "/tmp";
+	int r = resolve_path(res, requested, 0, &found);
 	if (r < 0)
-		return error_set(e, ERROR_SCRATCH, "facts", -r, asked,
+		return error_set(e, ERROR_SCRATCH, "facts", -r, requested,
 			"cannot look at the scratch base");
 	if (!found.exists) {
-		if (asked == tmpdir)
+		if (requested == tmpdir)
 			error_hint(e,
 				"TMPDIR says so; make it, or name another with --scratch-base");
-		return scratch_error(asked, ENOENT, "there is no such scratch base", e);
+		return scratch_error(requested, ENOENT, "there is no such scratch base", e);
 	}
 	r = check_scratch_base(f, &found, e);
 	if (r < 0)
@@ -228,17 +228,17 @@ static int find_scratch_base(
 static int find_runtime_dir(struct facts *f, struct resolver *res)
 {
 	static const char *const never_ours[] = { "/run", "/tmp", "/var/tmp" };
-	const char *asked = facts_env(f->environ, "XDG_RUNTIME_DIR");
+	const char *requested = facts_env(f->environ, "XDG_RUNTIME_DIR");
 	struct resolved found;
 
-	if (!asked || asked[0] != '/')
+	if (!requested || requested[0] != '/')
 		return 0;
-	int r = resolve_path(res, asked, 0, &found);
+	int r = resolve_path(res, requested, 0, &found);
 	if (r >= 0 && found.exists &&
 		(path_below(found.path, f->workspace) ||
 			(f->home && path_below(found.path, f->home)))) {
-		asked = arena_join(res->arena, found.path, '/', "carrel");
-		r = asked ? resolve_path(res, asked, 0, &found) : -ENOMEM;
+		requested = arena_join(res->arena, found.path, '/', "carrel");
+		r = requested ? resolve_path(res, requested, 0, &found) : -ENOMEM;
 	}
 	if (r == -ENOMEM)
 		return r;

@@ -48,7 +48,7 @@ static int no_memory(struct error *e)
 		"what is hidden is shown by more mounts than fit");
 }
 
-static const char *join(struct search *s, const char *dir, const char *rest)
+static const char *join_kept(struct search *s, const char *dir, const char *rest)
 {
 	return arena_join(&s->work, strcmp(dir, "/") != 0 ? dir : "", '/', rest);
 }
@@ -57,7 +57,7 @@ static const char *join(struct search *s, const char *dir, const char *rest)
  * What is at @path: 0, 1 where nobody can look there, who has no more rights than we have, or -errno where
  * we lack something to look with.
  */
-static int look(const char *path, struct stat *ret)
+static int stat_path(const char *path, struct stat *ret)
 {
 	autofd int fd = sys_openat2(AT_FDCWD, path, O_PATH | O_NOFOLLOW,
 		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
@@ -74,7 +74,7 @@ static int add_place(struct search *s, const char *path)
 	for (size_t i = 0; i < s->count; i++)
 		if (!strcmp(s->places[i].path, path))
 			return 0;
-	int r = s->count ? look(path, &p.st) : 0;
+	int r = s->count ? stat_path(path, &p.st) : 0;
 	if (r != 0)
 		return r < 0 ? r : 0;
 	struct place *grown = arena_push(&s->work, s->places, s->count, sizeof(p));
@@ -107,7 +107,7 @@ static int add_shown(struct search *s, uint64_t device, const char *inner)
 		if (m->device != device || !shows(s, m, head, inner, &rest))
 			continue;
 		if (rest && *rest)
-			path = join(s, m->point, rest);
+			path = join_kept(s, m->point, rest);
 		if (!path)
 			return -ENOMEM;
 		int r = mountinfo_find(&s->table, path) == m ? add_place(s, path) : 0;
@@ -128,12 +128,12 @@ static int add_layers(
 		int r = 0;
 
 		if (overlay == m) {
-			const char *below = join(s, l->path, inner + 1);
+			const char *below = join_kept(s, l->path, inner + 1);
 
 			r = below ? add_place(s, *(inner + 1) ? below : l->path) : -ENOMEM;
 		}
 		if (rest && r >= 0) {
-			const char *shown = join(s, "/", rest);
+			const char *shown = join_kept(s, "/", rest);
 
 			r = shown ? add_shown(s, overlay->device, shown) : -ENOMEM;
 		}
@@ -164,7 +164,7 @@ static int find_places(struct search *s, const char *path, bool parts)
 			s->unlisted = true;
 			continue;
 		}
-		const char *inner = *rest ? join(s, m->root, rest) : m->root;
+		const char *inner = *rest ? join_kept(s, m->root, rest) : m->root;
 		if (!inner)
 			return -ENOMEM;
 		r = add_shown(s, m->device, inner);
@@ -174,7 +174,7 @@ static int find_places(struct search *s, const char *path, bool parts)
 	return r;
 }
 
-static int keep(struct search *s, struct path_fact fact)
+static int keep_fact(struct search *s, struct path_fact fact)
 {
 	struct path_fact *grown =
 		arena_push(&s->kept, s->found, s->found_count, sizeof(*grown));
@@ -199,7 +199,7 @@ static int add_appearance(struct search *s, const struct path_fact *origin,
 	fact.shown = origin ? origin->shown : NULL;
 	fact.covered = facts_is_covered(s->facts, p->path);
 	/* The session's own wherever it lies. */
-	return tree_is_own(s->facts, &fact) ? 0 : keep(s, fact);
+	return tree_is_own(s->facts, &fact) ? 0 : keep_fact(s, fact);
 }
 
 /* --- what is hidden --------------------------------------------------------------------------- */
@@ -265,13 +265,13 @@ static int find_absent(struct search *s, const struct path_fact *f)
 		const char *at = s->places[i].path;
 		struct path_fact fact = *f;
 
-		fact.path = join(s, at, rest);
+		fact.path = join_kept(s, at, rest);
 		if (!fact.path)
 			return -ENOMEM;
 		fact.same_as = f->path;
 		fact.parent_exists = strlen(at);
 		if (is_writable(s, fact.path))
-			r = keep(s, fact);
+			r = keep_fact(s, fact);
 	}
 	return r;
 }
@@ -308,7 +308,7 @@ static int find_procs(struct search *s)
 		if (!m->is_proc || strcmp(m->root, "/") != 0 || path_below("/proc", m->point) ||
 			mountinfo_find(&s->table, m->point) != m)
 			continue;
-		int r = look(p.path, &p.st);
+		int r = stat_path(p.path, &p.st);
 		if (r == 0)
 			r = add_appearance(s, NULL, &never_ours, "/proc", &p);
 		if (r < 0)

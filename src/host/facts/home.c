@@ -18,7 +18,7 @@
 enum { ACCOUNTS_MAX = 8 << 20, FIELD_UID = 2, FIELD_HOME = 5 };
 
 /* Field @n of the line at @line, of *@ret_size bytes; NULL where there are not so many. */
-static const char *field(const char *line, unsigned n, size_t *ret_size)
+static const char *account_field(const char *line, unsigned n, size_t *ret_size)
 {
 	for (; n > 0; n--) {
 		line += strcspn(line, ":\n");
@@ -37,10 +37,10 @@ static const char *find_account(const char *accounts, size_t *ret_size)
 	size_t length = (size_t)snprintf(uid, sizeof(uid), "%u", (unsigned)getauxval(AT_UID));
 
 	for (const char *line = accounts; *line;) {
-		const char *found = field(line, FIELD_UID, &size);
+		const char *found = account_field(line, FIELD_UID, &size);
 
 		if (found && size == length && !memcmp(found, uid, length)) {
-			const char *home = field(line, FIELD_HOME, ret_size);
+			const char *home = account_field(line, FIELD_HOME, ret_size);
 
 			return home && home[0] == '/' ? home : NULL;
 		}
@@ -76,7 +76,7 @@ static int look_up(struct arena *a, const char **ret_home)
 	return 0;
 }
 
-static int fail(int r, struct error *e)
+static int home_error(int r, struct error *e)
 {
 	r = error_set(e, ERROR_INTERNAL, "facts", -r, ACCOUNTS,
 		"the account's home cannot be looked up");
@@ -93,7 +93,7 @@ int home_find(
 		home = NULL;
 		int r = look_up(a, &home);
 		if (r < 0)
-			return fail(r, e);
+			return home_error(r, e);
 	}
 	*ret = home;
 	return 0;
@@ -105,7 +105,7 @@ int home_of_account(const char **ret, struct arena *a, const char *home, struct 
 	int r = look_up(a, &account);
 
 	if (r < 0)
-		return fail(r, e);
+		return home_error(r, e);
 	bool other = account && account[strspn(account, "/")] &&
 		(!home || strcmp(home, account) != 0);
 	*ret = other ? account : NULL;

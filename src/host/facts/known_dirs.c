@@ -30,7 +30,7 @@ static bool answers(const struct known_dir *d, const char *path, size_t length)
 	return (d->length == length || above) && memcmp(d->path, path, d->length) == 0;
 }
 
-static struct known_dir *find(struct known_dirs *k, const char *path, size_t length)
+static struct known_dir *find_dir(struct known_dirs *k, const char *path, size_t length)
 {
 	if (k->count && answers(&k->dirs[k->last], path, length))
 		return &k->dirs[k->last];
@@ -40,7 +40,7 @@ static struct known_dir *find(struct known_dirs *k, const char *path, size_t len
 	return NULL;
 }
 
-static struct known_dir *add(
+static struct known_dir *add_dir(
 	struct known_dirs *k, const char *path, size_t length, int fd, size_t existing)
 {
 	struct known_dir *d = &k->dirs[k->next];
@@ -86,7 +86,7 @@ static int open_leading(const struct known_dir *above, const char *path, size_t 
 /* The same, from the directory above it where that is known. */
 static int open_known(struct known_dirs *k, const char *path, size_t length)
 {
-	struct known_dir *above = find(k, path, parent_length(path, length));
+	struct known_dir *above = find_dir(k, path, parent_length(path, length));
 
 	if (above && above->fd < 0)
 		return above->fd;
@@ -94,15 +94,15 @@ static int open_known(struct known_dirs *k, const char *path, size_t length)
 }
 
 /* The directory that is @path's leading @length bytes; where it is missing, the first one that is. */
-static struct known_dir *enter(struct known_dirs *k, const char *path, size_t length)
+static struct known_dir *enter_dir(struct known_dirs *k, const char *path, size_t length)
 {
-	struct known_dir *d = find(k, path, length);
+	struct known_dir *d = find_dir(k, path, length);
 	int fd = d ? 0 : open_known(k, path, length);
 
 	while (!d && (fd == -ENOENT || fd == -ENOTDIR) && length > 1) {
 		size_t up = parent_length(path, length);
 
-		d = find(k, path, up);
+		d = find_dir(k, path, up);
 		int above = d ? d->fd : open_known(k, path, up);
 		if (above < 0 && !d) {
 			fd = above;
@@ -110,23 +110,23 @@ static struct known_dir *enter(struct known_dirs *k, const char *path, size_t le
 			continue;
 		}
 		if (!d)
-			d = add(k, path, up, above, 0);
+			d = add_dir(k, path, up, above, 0);
 		if (d->fd >= 0)
-			d = add(k, path, length, fd, up);
+			d = add_dir(k, path, length, fd, up);
 	}
-	return d ? d : add(k, path, length, fd, 0);
+	return d ? d : add_dir(k, path, length, fd, 0);
 }
 
 int known_dirs_stat(struct known_dirs *k, const char *path, size_t parent, struct stat *ret,
 	size_t *ret_existing)
 {
 	const char *name = path + (parent > 1 ? parent + 1 : 1);
-	struct known_dir *d = enter(k, path, parent);
+	struct known_dir *d = enter_dir(k, path, parent);
 
 	/* Ours may be those that are too many. */
 	if (d->fd == -EMFILE) {
 		known_dirs_close(k);
-		d = enter(k, path, parent);
+		d = enter_dir(k, path, parent);
 	}
 
 	k->last = (size_t)(d - k->dirs);
@@ -134,7 +134,7 @@ int known_dirs_stat(struct known_dirs *k, const char *path, size_t parent, struc
 		*ret_existing = d->existing;
 		return d->fd;
 	}
-	if (++d->asked == LIST_AFTER)
+	if (++d->lookups == LIST_AFTER)
 		name_set_read(&d->names, k->arena, d->fd);
 	*ret_existing = parent;
 	if (is_surely_absent(d, name))

@@ -21,9 +21,9 @@ enum { KNOWN_DIRS_MAX = 48, KNOWN_PATH_MAX = 2048 };
 struct known_dir {
 	const char *path; /* borrowed: its leading `length` bytes */
 	size_t length;
-	int fd;          /* O_PATH, or why it could not be opened: -errno */
-	size_t existing; /* where it is not there: the leading bytes of `path` that are */
-	unsigned asked;  /* how often */
+	int fd;           /* O_PATH, or why it could not be opened: -errno */
+	size_t existing;  /* where it is not there: the leading bytes of `path` that are */
+	unsigned lookups; /* how often */
 	struct name_set names;
 };
 

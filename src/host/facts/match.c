@@ -25,7 +25,7 @@ struct list {
 	struct arena *arena;
 };
 
-static int put(struct list *l, const char *directory, const char *name)
+static int list_path(struct list *l, const char *directory, const char *name)
 {
 	const char **grown;
 	bool slash = l->root < 0 || *directory;
@@ -72,7 +72,7 @@ static int match_in(struct list *l, const char *directory, const char *component
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
 			glob_name_fits(component, strlen(component), entry->d_name,
 				strlen(entry->d_name)))
-			r = put(l, directory, entry->d_name);
+			r = list_path(l, directory, entry->d_name);
 	(void)closedir(dir);
 	return r;
 }
@@ -86,7 +86,7 @@ static int match_component(struct list *l, const char *component)
 	int r = 0;
 
 	for (size_t i = 0; i < l->count && r >= 0; i++)
-		r = literal ? put(&next, l->paths[i], name)
+		r = literal ? list_path(&next, l->paths[i], name)
 			    : match_in(&next, l->paths[i], component);
 	*l = next;
 	return r;

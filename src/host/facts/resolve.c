@@ -183,14 +183,14 @@ static int find_prefix(struct resolve_walk *w, const char *path, size_t *ret_len
 }
 
 static int walk_from_start(
-	struct resolve_walk *w, const char *asked, unsigned flags, struct resolved *ret)
+	struct resolve_walk *w, const char *requested, unsigned flags, struct resolved *ret)
 {
-	size_t size = strlen(asked) + 1;
+	size_t size = strlen(requested) + 1;
 	bool follow = !(flags & RESOLVE_KEEP_LAST);
 
 	if (size > sizeof(w->rest))
 		return -ENAMETOOLONG;
-	memcpy(w->rest, asked, size);
+	memcpy(w->rest, requested, size);
 	w->length = 0;
 	w->followed = 0;
 	w->missing = false;
@@ -223,33 +223,34 @@ static struct known_dirs *known(struct resolver *r)
 }
 
 /* A path that may be canonical as it is: one look. -ELOOP: it has links, or is written oddly. */
-static int look(struct resolver *resolver, const char *asked, bool follow, struct resolved *ret)
+static int look_up(
+	struct resolver *resolver, const char *requested, bool follow, struct resolved *ret)
 {
 	struct known_dirs *dirs = known(resolver);
 
 	if (!dirs)
 		return -ENOMEM;
-	size_t parent, length = plain_length(asked, &parent);
+	size_t parent, length = plain_length(requested, &parent);
 	if (!length)
 		return -ELOOP;
 	if (length == 1 || length >= KNOWN_PATH_MAX)
-		return stat_exact(asked, follow, &ret->st);
+		return stat_exact(requested, follow, &ret->st);
 	int r;
-	if (asked == resolver->looked_at) {
+	if (requested == resolver->looked_at) {
 		r = resolver->seen_result;
 		*ret = resolver->seen;
 	} else {
-		r = known_dirs_stat(dirs, asked, parent, &ret->st, &ret->existing);
+		r = known_dirs_stat(dirs, requested, parent, &ret->st, &ret->existing);
 	}
 	return r == 0 && follow && S_ISLNK(ret->st.st_mode) ? -ELOOP : r;
 }
 
 /* The same for any path, one component after the other. */
 static int walk(
-	struct resolver *resolver, const char *asked, unsigned flags, struct resolved *ret)
+	struct resolver *resolver, const char *requested, unsigned flags, struct resolved *ret)
 {
 	struct resolve_walk *w = walk_memory(resolver);
-	int r = w ? walk_from_start(w, asked, flags, ret) : -ENOMEM;
+	int r = w ? walk_from_start(w, requested, flags, ret) : -ENOMEM;
 
 	if ((r == -ENOENT || r == -ENOTDIR) && (flags & RESOLVE_PREFIX)) {
 		int found = find_prefix(w, ret->path, &ret->existing);
@@ -260,16 +261,16 @@ static int walk(
 }
 
 int resolve_path(
-	struct resolver *resolver, const char *asked, unsigned flags, struct resolved *ret)
+	struct resolver *resolver, const char *requested, unsigned flags, struct resolved *ret)
 {
-	struct resolved found = { .path = asked };
+	struct resolved found = { .path = requested };
 
-	if (asked[0] != '/')
+	if (requested[0] != '/')
 		return -EINVAL;
-	int r = look(resolver, asked, !(flags & RESOLVE_KEEP_LAST), &found);
+	int r = look_up(resolver, requested, !(flags & RESOLVE_KEEP_LAST), &found);
 	/* Without a link on the way ENOENT comes before ELOOP: the path is canonical as it is. */
 	if (r == -ELOOP)
-		r = walk(resolver, asked, flags, &found);
+		r = walk(resolver, requested, flags, &found);
 	if (r < 0 && r != -ENOENT && r != -ENOTDIR)
 		return r;
 	found.exists = r == 0;
@@ -289,7 +290,7 @@ bool resolve_is_absent(struct resolver *resolver, const char *path)
 	struct stat st;
 
 	resolver->looked_at = NULL;
-	int r = look(resolver, path, false, &found);
+	int r = look_up(resolver, path, false, &found);
 	if (r == -ELOOP)
 		r = lstat(path, &st) < 0 ? -errno : 0;
 	else

@@ -38,13 +38,13 @@ struct resolver {
 
 /*
  * resolve_path - follow every symbolic link (with RESOLVE_KEEP_LAST: but one at the end).
- * @asked: absolute; it may become part of the result. @flags: RESOLVE_*.
+ * @requested: absolute; it may become part of the result. @flags: RESOLVE_*.
  * A path that does not exist (from some component on) is no failure: `exists` is false and the rest
  * is taken as written. Returns 0, -ELOOP, -ENAMETOOLONG, -EACCES, -ENOMEM (arena) or another -errno.
  * See: path_resolution(7), openat2(2).
  */
 MUST_CHECK int resolve_path(
-	struct resolver *r, const char *asked, unsigned flags, struct resolved *ret);
+	struct resolver *r, const char *requested, unsigned flags, struct resolved *ret);
 
 /*
  * resolve_is_absent - whether nothing is there, not even a link, by the cheapest means that says so;

@@ -22,7 +22,7 @@ void gitconfig_start(struct gitconfig *c, int fd)
 }
 
 /* fill - make the buffer hold something. 1, 0 at the end, or -errno. */
-static int fill(struct gitconfig *c)
+static int fill_buffer(struct gitconfig *c)
 {
 	ssize_t n;
 
@@ -44,7 +44,7 @@ static int fill(struct gitconfig *c)
 /* next_char - a byte, END at the end, or an error below END. "\r\n" reads as "\n". */
 static int next_char(struct gitconfig *c)
 {
-	int got = fill(c);
+	int got = fill_buffer(c);
 
 	if (got <= 0)
 		return got < 0 ? got + END : END;
@@ -54,7 +54,7 @@ static int next_char(struct gitconfig *c)
 		return -EBADMSG + END;
 	if (byte != '\r')
 		return byte;
-	got = fill(c);
+	got = fill_buffer(c);
 	if (got < 0)
 		return got + END;
 	if (got > 0 && c->buffer[c->at] == '\n')

@@ -1,7 +1,7 @@
 /*
  * gitplain.c - see gitplain.h.
  *
- * Runs in: the launcher, outside; look() and what it calls in the child that it starts.
+ * Runs in: the launcher, outside; answer_plain() and what it calls in the child that it starts.
  * May not: take for plain what it does not know. A file that git makes in a later release is not plain until
  * somebody has looked at what obeys it.
  */
@@ -176,7 +176,7 @@ static bool is_plain(struct plain *p)
 	return strcmp(name, "branches") == 0 && are_all(p, p->root_fd, p->path, is_nothing);
 }
 
-static int look(void *context, struct answer *answer)
+static int answer_plain(void *context, struct answer *answer)
 {
 	struct plain *p = context;
 	int r = confined_only_below(&p->root_fd, 1);
@@ -197,7 +197,7 @@ int gitplain_check(int root_fd, const char *path, int64_t deadline_ns)
 		return r;
 	struct plain *p = arena_alloc(&arena, sizeof(*p));
 	const struct confined what = {
-		.work = look,
+		.work = answer_plain,
 		.context = p,
 		.keep = &root_fd,
 		.keep_count = 1,

@@ -1,7 +1,7 @@
 /*
  * gitreview_child.c - the review of git in a child that can only read: gitreview() of gitreview.h.
  *
- * Runs in: the launcher, outside, when all processes of the session are dead; look() and what it calls in
+ * Runs in: the launcher, outside, when all processes of the session are dead; answer_review() and what it calls in
  * the child. May not: open or read, outside of the child, what tools made. Of an answer everything is
  * checked (gitreview_answer.c) before it is obeyed.
  */
@@ -82,7 +82,8 @@ static int wall(const struct look *l)
 }
 
 /* say - one rule as a record, where it is below a root. */
-static int say(const struct look *l, const struct gitdir_rule *rule, struct answer *answer)
+static int send_rule(
+	const struct look *l, const struct gitdir_rule *rule, struct answer *answer)
 {
 	char head[2] = { rule->kind == GITDIR_LOCKED ? 'L' : 'Q', 'a' };
 	const char *below = NULL;
@@ -100,7 +101,7 @@ static int say(const struct look *l, const struct gitdir_rule *rule, struct answ
 	return r < 0 ? r : answer_put(answer, rule->why, strlen(rule->why) + 1);
 }
 
-static int look(void *context, struct answer *answer)
+static int answer_review(void *context, struct answer *answer)
 {
 	const struct look *l = context;
 	struct gitdir_rule *rules = NULL;
@@ -116,7 +117,7 @@ static int look(void *context, struct answer *answer)
 		size_t used = answer->used;
 		bool told =
 			rules[i].kind == GITDIR_QUARANTINE || rules[i].kind == GITDIR_LOCKED;
-		int said = told ? say(l, &rules[i], answer) : 0;
+		int said = told ? send_rule(l, &rules[i], answer) : 0;
 
 		if (said < 0) {
 			answer->used = used; /* whole records alone */
@@ -249,7 +250,7 @@ static int look_until(struct look *l, int64_t deadline_ns, struct verdicts *v, c
 	autofd int workspace =
 		gitpath_open(AT_FDCWD, l->workspace, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
 	const struct confined what = {
-		.work = look,
+		.work = answer_review,
 		.context = l,
 		.deadline_ns = deadline_ns,
 		.foreign = workspace >= 0 && confined_is_foreign(workspace),

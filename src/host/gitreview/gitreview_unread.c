@@ -51,14 +51,14 @@ struct unread {
 	char path[PATH_MAX];
 };
 
-static const char *join(struct unread *u, const char *directory, const char *name)
+static const char *join_path(struct unread *u, const char *directory, const char *name)
 {
 	return arena_join(u->v->arena, directory, '/', name);
 }
 
-static void add(struct unread *u, const char *directory, const char *name)
+static void add_unread(struct unread *u, const char *directory, const char *name)
 {
-	const char *path = join(u, directory, name);
+	const char *path = join_path(u, directory, name);
 
 	for (size_t i = 0; path && i < u->v->count; i++)
 		if (strcmp(u->v->rules[i].path, path) == 0)
@@ -113,14 +113,14 @@ static void own_links(struct unread *u, const char *path)
 			return;
 		if (type == DT_LNK && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 			gitfind_is_after(&st.st_ctim, u->since))
-			add(u, path, name);
+			add_unread(u, path, name);
 	}
 }
 
 /* new_worktrees - those that no rule is about. Where there are too many to tell, all of them. */
 static void new_worktrees(struct unread *u, const char *path)
 {
-	const char *worktrees = join(u, path, "worktrees"), *name;
+	const char *worktrees = join_path(u, path, "worktrees"), *name;
 	unsigned char type;
 	unsigned seen = 0;
 	int result = 0;
@@ -129,16 +129,16 @@ static void new_worktrees(struct unread *u, const char *path)
 
 	while (fd >= 0 && !u->v->full && (result = gitpath_next(&u->list, &name, &type)) > 0) {
 		if (++seen > WORKTREES_MAX || clock_now_ns() > u->deadline_ns) {
-			add(u, path, "worktrees");
+			add_unread(u, path, "worktrees");
 			return;
 		}
-		const char *worktree = join(u, worktrees, name);
+		const char *worktree = join_path(u, worktrees, name);
 
 		if (!worktree || !was_known(u, worktree))
-			add(u, worktrees, name);
+			add_unread(u, worktrees, name);
 	}
 	if (result < 0)
-		add(u, path, "worktrees");
+		add_unread(u, path, "worktrees");
 }
 
 static void one_directory(struct unread *u, const char *path)
@@ -150,17 +150,17 @@ static void one_directory(struct unread *u, const char *path)
 	if (fd < 0 || gitpath_type(fd, "HEAD") == 0)
 		return;
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++) {
-		const char *full = join(u, path, unknown[i]);
+		const char *full = join_path(u, path, unknown[i]);
 
 		if (gitpath_type(fd, unknown[i]) != 0 && full && !is_held(u, full))
-			add(u, path, unknown[i]);
+			add_unread(u, path, unknown[i]);
 	}
 	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++) {
 		struct stat st;
 
 		if (fstatat(fd, written[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 			S_ISLNK(st.st_mode) && gitfind_is_after(&st.st_ctim, u->since))
-			add(u, path, written[i]);
+			add_unread(u, path, written[i]);
 	}
 	own_links(u, path);
 	new_worktrees(u, path);
@@ -169,8 +169,8 @@ static void one_directory(struct unread *u, const char *path)
 /* new_child - a direct child of the workspace that is a work tree since the session began. */
 static void new_child(struct unread *u, const char *name)
 {
-	const char *path = join(u, u->workspace, name);
-	const char *dot_git = path ? join(u, path, ".git") : NULL;
+	const char *path = join_path(u, u->workspace, name);
+	const char *dot_git = path ? join_path(u, path, ".git") : NULL;
 	int type = dot_git ? gitpath_type(AT_FDCWD, dot_git) : 0;
 
 	if (type == 0 || was_known(u, dot_git))
@@ -178,7 +178,7 @@ static void new_child(struct unread *u, const char *name)
 	if (type == DT_DIR)
 		one_directory(u, dot_git);
 	else
-		add(u, path, ".git");
+		add_unread(u, path, ".git");
 }
 
 static void new_children(struct unread *u)

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "host/promote/promote_tree.h"
-#include "host/quarantine/appeared.h"
+#include "host/quarantine/newpath.h"
 #include "host/session/manifest.h"
 #include "host/tree/beneath.h"
 #include "host/tree/census.h"
@@ -47,11 +47,11 @@ static bool is_kept(const struct plan *plan, bool lost)
 	return lost || plan->policy->keep.on || plan->policy->keep_for_ms.set;
 }
 
-int close_quarantine(const struct plan *plan, const struct appear_watch *watch, bool breached,
+int close_quarantine(const struct plan *plan, const struct newpath_watch *watch, bool breached,
 	int64_t deadline_ns, struct arena *arena, struct report *report, struct error *e)
 {
 	const struct facts *facts = plan->facts;
-	const struct appeared what = {
+	const struct newpath_scope what = {
 		.workspace = facts->workspace,
 		.workspace_dev = facts->workspace_dev,
 		.workspace_ino = facts->workspace_ino,
@@ -68,12 +68,12 @@ int close_quarantine(const struct plan *plan, const struct appear_watch *watch, 
 		.deadline_ns = deadline_ns,
 		.session_id = session_id(facts->session_name),
 	};
-	int r = appeared_quarantine(
+	int r = newpath_quarantine(
 		&what, arena, &report->quarantined, &report->quarantined_count, e);
 
 	/* With `quiet` as well: what was moved is the user's. */
-	appeared_tell(report->quarantined, report->quarantined_count);
-	if (appear_watch_report(
+	newpath_report(report->quarantined, report->quarantined_count);
+	if (newpath_watch_report(
 		    watch, arena, &report->quarantined, &report->quarantined_count) < 0 &&
 		r >= 0)
 		r = error_set(e, ERROR_LIMIT, "close", ENOMEM, NULL,
@@ -174,7 +174,7 @@ static __attribute__((noinline)) int leave_to_sweep(
 		"the scratch is large: it is removed in the background");
 	(void)r; /* told here */
 	if (!plan->policy->quiet.on)
-		(void)say_error(&line);
+		(void)error_report(&line);
 	return 0;
 }
 

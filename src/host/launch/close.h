@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "host/quarantine/appear_watch.h"
+#include "host/quarantine/newpath_watch.h"
 #include "host/report/report.h"
 #include "host/session/session.h"
 #include "plan/plan.h"
@@ -29,7 +29,7 @@ int64_t close_review_deadline(int64_t now_ns, int64_t deadline_ns, bool cut);
  * @arena: owns what @report then points to. Returns 0 or -errno with @e where something that appeared
  * still stands.
  */
-MUST_CHECK int close_quarantine(const struct plan *plan, const struct appear_watch *watch,
+MUST_CHECK int close_quarantine(const struct plan *plan, const struct newpath_watch *watch,
 	bool breached, int64_t deadline_ns, struct arena *arena, struct report *report,
 	struct error *e);
 

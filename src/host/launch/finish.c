@@ -131,7 +131,7 @@ static void report_limits(struct finish *f)
 	const struct limits *l = f->limits;
 	struct report *r = f->report;
 
-	if (!l->asked)
+	if (!l->requested)
 		return;
 	r->limits_known = true;
 	if (f->prepared->policy.pids.set)
@@ -221,7 +221,8 @@ static void close_output(struct finish *f, struct arena *arena)
 			"cannot report what became of the output");
 		complain(f, &e);
 	}
-	output_tell(f->stdio, policy->quiet.on, policy->keep.on || policy->keep_for_ms.set);
+	output_report_faults(
+		f->stdio, policy->quiet.on, policy->keep.on || policy->keep_for_ms.set);
 }
 
 int finish_session(struct finish *f)

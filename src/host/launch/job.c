@@ -67,13 +67,13 @@ int job_signal(const struct job *j, int signal)
 	return j->calls->send(j->context, signal);
 }
 
-void job_drain(const struct job *j, bool asked)
+void job_drain(const struct job *j, bool end_requested)
 {
 	int64_t deadline_ms = clock_now_ns() / 1000000 + DRAIN_MS;
 	/* A tail that was held back is ours to deliver, as slowly as it is read: as any program does.
 	 * But not where we are to end. */
 	int64_t stdio_ms =
-		j->stdio && stdio_is_held(j->stdio) && !asked ? INT64_MAX : deadline_ms;
+		j->stdio && stdio_is_held(j->stdio) && !end_requested ? INT64_MAX : deadline_ms;
 	bool stop = false;
 	int r;
 

@@ -38,6 +38,6 @@ MUST_CHECK int job_stopped(const struct job *j, int signal);
 
 /*
  * job_drain - all is dead: give the caller what is still on its way, for some seconds at most, or until a signal
- * asks to stop. @asked: the command was asked to end: nobody waits for a slow reader then.
+ * asks to stop. @end_requested: the command was asked to end: nobody waits for a slow reader then.
  */
-void job_drain(const struct job *j, bool asked);
+void job_drain(const struct job *j, bool end_requested);

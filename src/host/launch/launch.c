@@ -26,9 +26,9 @@
 #include "host/machine/container.h"
 #include "host/machine/explain.h"
 #include "host/process/code.h"
-#include "host/process/orphans.h"
+#include "host/process/leaked.h"
 #include "host/process/placement.h"
-#include "host/process/strangers.h"
+#include "host/process/reaper.h"
 #include "host/process/uid_maps.h"
 
 enum { HOLDER_STACK = 16 * 1024 };
@@ -128,7 +128,7 @@ static long clone_init(struct launch *l, int *ret_pidfd)
 	if (l->flags)
 		return sys_clone3(&args);
 	/* What is orphaned inside must not leave our descent, even if init is lost: prctl(2). */
-	int filters = orphans_filters();
+	int filters = leaked_filters();
 	if (filters < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return filters < 0 ? filters : -errno;
 	l->filters = (unsigned)filters;
@@ -186,7 +186,7 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 		.channel = -1,
 		.scratch = -1,
 		.live = ret->live,
-		.views = { [0 ... TWIN_VIEWS - 1] = -1 },
+		.views = { [0 ... VIEW_COUNT - 1] = -1 },
 		.arena = arena,
 		.flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
 			CLONE_NEWNET };
@@ -236,7 +236,7 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 {
 	int r = 0;
 
-	/* Keepers find what they are to end by the numbers in their own /proc. */
+	/* Monitors find what they are to end by the numbers in their own /proc. */
 	if (l->live && (!plan->clone_flags || plan->facts->refused_proc))
 		r = refuse_live(plan, e);
 	if (r >= 0 && l->flags != (plan->clone_flags & ~(unsigned long)CLONE_NEWPID))
@@ -271,11 +271,11 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 }
 
 /* A channel for each tighter view that a live session can be asked for. */
-static int make_views(struct launch *l, int fds[TWIN_VIEWS], unsigned *ret_count)
+static int make_views(struct launch *l, int fds[VIEW_COUNT], unsigned *ret_count)
 {
-	unsigned views = twin_views(l->box->plan);
+	unsigned views = view_bits(l->box->plan);
 
-	for (unsigned view = 0; view < TWIN_VIEWS; view++) {
+	for (unsigned view = 0; view < VIEW_COUNT; view++) {
 		int pair[2];
 
 		if (!(views & (1u << view)))
@@ -292,7 +292,7 @@ int launch_session(struct launch *l, struct error *e)
 {
 	struct channel_record record = { .kind = CHANNEL_SESSION };
 	int fds[CHANNEL_FDS_MAX];
-	_Static_assert(PLAN_IDMAP_MAX + TWIN_VIEWS <= CHANNEL_FDS_MAX, "they are sent at once");
+	_Static_assert(PLAN_IDMAP_MAX + VIEW_COUNT <= CHANNEL_FDS_MAX, "they are sent at once");
 	unsigned count = 0;
 	const char *what = "the session's user namespace could not be made";
 	int r = make_user_nss(l, fds, &count);
@@ -312,18 +312,18 @@ int launch_session(struct launch *l, struct error *e)
 }
 
 /* Without a pid namespace what init left behind is ours now. */
-static void end_orphans(const struct launch *l)
+static void end_leaked(const struct launch *l)
 {
-	int r = orphans_end(l->filters);
+	int r = leaked_end(l->filters);
 
 	(void)r; /* without /proc nothing can be found; init had it a moment ago */
-	strangers_reap(0);
+	reaper_reap_unexpected(0);
 }
 
 static void close_channels(struct launch *l)
 {
 	fd_close(&l->channel);
-	for (unsigned view = 0; l->live && view < TWIN_VIEWS; view++)
+	for (unsigned view = 0; l->live && view < VIEW_COUNT; view++)
 		fd_close(&l->views[view]);
 }
 
@@ -339,7 +339,7 @@ void launch_kill(struct launch *l)
 		while (waitid(P_PIDFD, (id_t)l->pidfd, &info, WEXITED) < 0 && errno == EINTR)
 			;
 		if (l->bare)
-			end_orphans(l);
+			end_leaked(l);
 	}
 	reap_holders(l);
 	fd_close(&l->pidfd);

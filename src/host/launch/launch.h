@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "box/box.h"
-#include "box/twin.h"
+#include "box/view.h"
 #include "host/facts/identity.h"
 #include "plan/plan.h"
 
@@ -29,8 +29,8 @@ struct launch {
 	struct box *box;     /* in the shared arena, for init */
 	bool dies_as_one, tasks_by_rlimit; /* for launch_init(): as in struct box */
 	mode_t umask;          /* the caller's; ours leaves the owner's bits alone */
-	bool live;             /* the caller's: many executions, started by keepers */
-	int views[TWIN_VIEWS]; /* live: a channel for each tighter view; -1: none */
+	bool live;             /* the caller's: many executions, started by monitors */
+	int views[VIEW_COUNT]; /* live: a channel for each tighter view; -1: none */
 	int scratch; /* a scratch that is memory: its root, from init; the caller's; -1: none */
 	struct arena *arena;
 };

@@ -19,7 +19,7 @@
  */
 enum { EXECUTION_WAIT_MS = 5000, MEMORY_SPARE_BYTES = 4 << 20 };
 
-bool limits_asked(const struct policy *policy)
+bool limits_requested(const struct policy *policy)
 {
 	struct cgroup_limits ignored;
 
@@ -121,8 +121,8 @@ int limits_begin(struct limits *ret, const struct plan *plan, int session_dir, b
 	struct error *e)
 {
 	ret->live = live;
-	ret->asked = cgroup_limits_of(plan->policy, &ret->wanted);
-	if (!ret->asked) {
+	ret->requested = cgroup_limits_of(plan->policy, &ret->wanted);
+	if (!ret->requested) {
 		if (live)
 			begin_unlimited(ret, plan, session_dir);
 		return 0;
@@ -141,16 +141,16 @@ static struct cgroup_session *above_executions(struct limits *l)
 	return l->executions.group.dir >= 0 ? &l->executions : &l->session;
 }
 
-bool limits_execution_needs(const struct limits *limits, const struct cgroup_limits *asked)
+bool limits_execution_needs(const struct limits *limits, const struct cgroup_limits *requested)
 {
 	return limits->session.group.dir >= 0 &&
-		(cgroup_needs(asked) || cgroup_needs(&limits->wanted));
+		(cgroup_needs(requested) || cgroup_needs(&limits->wanted));
 }
 
-int limits_execution(struct limits *limits, const char *name, const struct cgroup_limits *asked,
-	struct cgroup *ret, struct error *e)
+int limits_execution(struct limits *limits, const char *name,
+	const struct cgroup_limits *requested, struct cgroup *ret, struct error *e)
 {
-	struct cgroup_limits own = *asked;
+	struct cgroup_limits own = *requested;
 
 	*ret = CGROUP_NONE;
 	if (limits->session.group.dir < 0) {
@@ -164,13 +164,13 @@ int limits_execution(struct limits *limits, const char *name, const struct cgrou
 			"carrel session start --memory SIZE");
 		return r;
 	}
-	if (!limits_execution_needs(limits, asked))
+	if (!limits_execution_needs(limits, requested))
 		return 0;
 	own.memory_bytes = own.memory_bytes ? own.memory_bytes : limits->wanted.memory_bytes;
 	own.tasks = own.tasks ? own.tasks : limits->wanted.tasks;
 	own.cpu_milli = own.cpu_milli ? own.cpu_milli : limits->wanted.cpu_milli;
 	if (own.tasks && own.tasks < UINT64_MAX)
-		own.tasks++; /* the keeper is counted with the others */
+		own.tasks++; /* the monitor is counted with the others */
 	return cgroup_make(above_executions(limits), name, &own, ret, e);
 }
 
@@ -208,9 +208,9 @@ void limits_execution_end(struct limits *limits, struct cgroup *group)
 	fd_close(&group->dir);
 }
 
-void limits_tell(const struct limits *limits, struct launch *l)
+void limits_fill_launch(const struct limits *limits, struct launch *l)
 {
-	/* In a live session an execution's keeper is in its group. */
+	/* In a live session an execution's monitor is in its group. */
 	l->dies_as_one = (limits->session.controllers & CGROUP_MEMORY) != 0;
 	l->tasks_by_rlimit = limits->tasks_by_rlimit;
 }
@@ -256,7 +256,7 @@ void limits_settle(struct limits *limits, struct outcome *o, struct error *e)
 {
 	struct cgroup_figures session;
 
-	if (!limits->asked)
+	if (!limits->requested)
 		return;
 	cgroup_read(&limits->session.group, &session);
 	limits->figures = session;

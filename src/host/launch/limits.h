@@ -12,7 +12,7 @@
 #include "plan/plan.h"
 
 struct limits {
-	bool asked;                  /* memory, pids or cpus is in the policy */
+	bool requested;              /* memory, pids or cpus is in the policy */
 	struct cgroup_limits wanted; /* of the session */
 	bool tasks_by_rlimit;        /* pids is held by RLIMIT_NPROC, since no cgroup can */
 	struct cgroup_session session;
@@ -28,14 +28,14 @@ struct limits {
 
 /* What an execution of a live session used: the body of its ENDED, docs/control-protocol.md. */
 struct limits_usage {
-	struct cgroup_figures figures; /* tasks_peak with the keeper */
+	struct cgroup_figures figures; /* tasks_peak with the monitor */
 	int64_t pids_by;               /* enum limits_pids_by */
 };
 
 enum limits_pids_by { LIMITS_PIDS_NONE, LIMITS_PIDS_CGROUP, LIMITS_PIDS_RLIMIT };
 
-/* limits_asked - whether any of them is in the policy. */
-bool limits_asked(const struct policy *policy);
+/* limits_requested - whether any of them is in the policy. */
+bool limits_requested(const struct policy *policy);
 
 /*
  * limits_check - whether limits_begin() will be able to hold what the plan asks for, as far as can be said
@@ -60,10 +60,10 @@ MUST_CHECK int limits_begin(struct limits *ret, const struct plan *plan, int ses
  * session has. @ret: CGROUP_NONE where neither asks for anything. 0 or -errno with @e (ERROR_LAYER).
  */
 MUST_CHECK int limits_execution(struct limits *limits, const char *name,
-	const struct cgroup_limits *asked, struct cgroup *ret, struct error *e);
+	const struct cgroup_limits *requested, struct cgroup *ret, struct error *e);
 
 /* limits_execution_needs - whether limits_execution() would make a group. */
-bool limits_execution_needs(const struct limits *limits, const struct cgroup_limits *asked);
+bool limits_execution_needs(const struct limits *limits, const struct cgroup_limits *requested);
 
 /*
  * limits_execution_read - what an execution used whose group is @group (or CGROUP_NONE), and who holds
@@ -78,8 +78,8 @@ bool limits_execution_read(
  */
 void limits_execution_end(struct limits *limits, struct cgroup *group);
 
-/* limits_tell - what init must know about them; before launch_init(). */
-void limits_tell(const struct limits *limits, struct launch *l);
+/* limits_fill_launch - what init must know about them; before launch_init(). */
+void limits_fill_launch(const struct limits *limits, struct launch *l);
 
 /* limits_enter - put init in, before launch_session(): it has no child then. 0 or -errno with @e. */
 MUST_CHECK int limits_enter(struct limits *limits, pid_t init, struct error *e);

@@ -105,10 +105,12 @@ static int check_loaded(
 static int place_workspace(
 	struct prepared *p, const struct policy_resolver *res, struct error *e)
 {
-	const char *asked = p->policy.workspace.value ? p->policy.workspace.value : res->cwd;
+	const char *requested =
+		p->policy.workspace.value ? p->policy.workspace.value : res->cwd;
 	const char *home = res->names->home;
 
-	p->facts.workspace = asked ? arena_copy(&p->arena, asked, strlen(asked)) : NULL;
+	p->facts.workspace =
+		requested ? arena_copy(&p->arena, requested, strlen(requested)) : NULL;
 	if (!p->facts.workspace || (home && path_below(p->facts.workspace, home)))
 		return 0;
 	return check_loaded(res->context, &p->facts, e);

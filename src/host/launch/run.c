@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
 #include "base/parent.h"
-#include "base/say.h"
 #include "host/launch/caller.h"
 #include "host/launch/finish.h"
 #include "host/launch/launch.h"
@@ -26,8 +26,8 @@
 #include "host/launch/supervise.h"
 #include "host/machine/explain.h"
 #include "host/machine/refusal.h"
+#include "host/process/reaper.h"
 #include "host/process/signals.h"
-#include "host/process/strangers.h"
 #include "host/report/output.h"
 #include "host/report/report.h"
 #include "host/report/verbose.h"
@@ -121,7 +121,7 @@ static int start_limits(struct run *run)
 		r = limits_begin(
 			&run->limits, &run->p->plan, run->session.record, false, &run->error);
 	if (r >= 0)
-		limits_tell(&run->limits, &run->launch);
+		limits_fill_launch(&run->limits, &run->launch);
 	return r;
 }
 
@@ -140,7 +140,7 @@ static int start(
 	if (r >= 0 && facts->privileged)
 		stdio_set_owner(&run->stdio, facts->kernel_uid, facts->kernel_gid);
 	caller_block(argc, argv, environment, &block, &block_size);
-	if (r >= 0 && limits_asked(&run->p->policy))
+	if (r >= 0 && limits_requested(&run->p->policy))
 		r = start_limits(run);
 	if (r >= 0)
 		r = launch_init(
@@ -157,7 +157,7 @@ static int start(
 	if (r >= 0)
 		r = launch_session(&run->launch, e);
 	if (r >= 0)
-		verbose_tell(&run->p->plan);
+		verbose_report(&run->p->plan);
 	if (r >= 0 && refusal_format(&run->p->plan, line, sizeof(line))) {
 		int told = fd_write_all(STDERR_FILENO, line, strlen(line));
 
@@ -242,7 +242,7 @@ static int exit_status(struct run *run, int r)
 }
 
 /* Close and report: on every way out, whatever stage was reached. */
-static int finish(struct run *run, int status)
+static int finish_run(struct run *run, int status)
 {
 	run->session.memory = take_fd(&run->launch.scratch);
 	struct finish f = {
@@ -263,7 +263,7 @@ static int finish(struct run *run, int status)
 	if (run->report.teardown == REPORT_TEARDOWN_DEFERRED)
 		sweeper_start(run->p->records, "");
 	if (run->error.code != ERROR_NONE)
-		say_error(&run->error);
+		error_report(&run->error);
 	/* While the kernel takes init down, whose end is waited for last. */
 	prepare_free(run->p);
 	launch_kill(&run->launch);
@@ -283,7 +283,7 @@ static int block_signals(struct run *run)
 static int run_with(struct run *run, int argc, const char *const *argv, int first,
 	const char *const *environment, unsigned closed)
 {
-	int r = strangers_is_first() ? block_signals(run) : 0;
+	int r = reaper_is_pid1() ? block_signals(run) : 0;
 
 	if (r >= 0)
 		r = options_to_plan(run, argc, argv, first, environment);
@@ -314,10 +314,10 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep,
 			run, &run->outcome, &run->error);
 	/* Where only init is left, the kernel takes it down while the directory is cleared. */
-	if (!run->outcome.alone || run->limits.asked)
+	if (!run->outcome.alone || run->limits.requested)
 		launch_kill(&run->launch);
 	limits_settle(&run->limits, &run->outcome, &run->error);
-	int status = finish(run, exit_status(run, r));
+	int status = finish_run(run, exit_status(run, r));
 	fd_close(&run->signals.fd);
 	return status;
 }
@@ -336,7 +336,7 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 			.code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1, .what = "cannot begin"
 		};
 
-		say_error(&e);
+		error_report(&e);
 		return STATUS_CARREL;
 	}
 	run->launch = (struct launch){ .pidfd = -1, .channel = -1, .scratch = -1 };
@@ -346,7 +346,7 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 	run->outcome.op = -1;
 	limits_init(&run->limits);
 	if (prepare_begin(&run->p, &run->error) < 0) {
-		say_error(&run->error);
+		error_report(&run->error);
 		return STATUS_CARREL;
 	}
 	int status = run_with(run, argc, argv, first, environment, closed);

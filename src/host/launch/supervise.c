@@ -23,7 +23,7 @@
 #include "host/launch/mountwatch.h"
 #include "host/machine/explain.h"
 #include "host/process/confine_self.h"
-#include "host/process/strangers.h"
+#include "host/process/reaper.h"
 #include "host/stdio/tty.h"
 
 enum event {
@@ -31,7 +31,7 @@ enum event {
 	EVENT_SIGNAL,
 	EVENT_TIMER,
 	EVENT_MOUNTS,
-	EVENT_APPEARED,
+	EVENT_NEWPATH,
 	EVENT_STDIO = 8,
 	EVENT_TTY = 16
 };
@@ -58,7 +58,7 @@ struct supervisor {
 	bool has_tty;
 	int epoll, timer, mounts;
 	enum phase phase;
-	bool asked; /* to end: by a signal, a limit or a fault */
+	bool end_requested; /* to end: by a signal, a limit or a fault */
 	int64_t started_ns;
 	struct outcome *out;
 	void (*at_start)(void *context);
@@ -119,7 +119,7 @@ static int kill_all(struct supervisor *v)
 /* The first request to end: the command may clean up, for as long as the grace lasts. */
 static int begin_end(struct supervisor *v, int signal, bool everything)
 {
-	v->asked = true;
+	v->end_requested = true;
 	if (v->phase != PHASE_RUNNING)
 		return kill_all(v);
 	v->phase = PHASE_ENDING;
@@ -178,7 +178,7 @@ static int handle_signal(struct supervisor *v, int signal)
 
 	if (signal != SIGCHLD)
 		return job_signal(&job, signal);
-	strangers_reap(v->launch->init);
+	reaper_reap_unexpected(v->launch->init);
 	return 0;
 }
 
@@ -300,7 +300,7 @@ static int start_command(struct supervisor *v, int master)
 		v->out->deadline_ns = deadline(v);
 		r = set_timer(v, v->plan->policy->timeout_ms.value);
 	}
-	appear_watch_begin(&v->out->watch, v->plan, v->epoll, EVENT_APPEARED);
+	newpath_watch_begin(&v->out->watch, v->plan, v->epoll, EVENT_NEWPATH);
 	if (r >= 0 && v->at_start)
 		v->at_start(v->context);
 	return r;
@@ -368,7 +368,7 @@ static int handle_record(struct supervisor *v, const struct channel_record *reco
 	case CHANNEL_EXEC:
 	case CHANNEL_SIGNAL:
 	case CHANNEL_CONTINUE:
-	case CHANNEL_KEEPER:
+	case CHANNEL_MONITOR:
 	case CHANNEL_DISMISS:
 	case CHANNEL_PTY:
 	case CHANNEL_OPEN:
@@ -412,8 +412,8 @@ static int handle_event(struct supervisor *v, uint64_t event)
 		return handle_timer(v);
 	if (event == EVENT_MOUNTS)
 		return handle_mounts(v);
-	if (event == EVENT_APPEARED)
-		appear_watch_wake(&v->out->watch);
+	if (event == EVENT_NEWPATH)
+		newpath_watch_wake(&v->out->watch);
 	if (event >= EVENT_TTY) {
 		if (tty_step(&v->tty, event) == TTY_HANGUP && v->phase == PHASE_RUNNING)
 			return begin_end(v, SIGHUP, false);
@@ -430,7 +430,7 @@ static int run_loop(struct supervisor *v)
 {
 	while (v->phase != PHASE_OVER) {
 		struct epoll_event events[8];
-		int n = epoll_wait(v->epoll, events, 8, appear_watch_wait_ms(&v->out->watch));
+		int n = epoll_wait(v->epoll, events, 8, newpath_watch_wait_ms(&v->out->watch));
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
@@ -439,12 +439,12 @@ static int run_loop(struct supervisor *v)
 			if (r < 0)
 				return r;
 		}
-		appear_watch_step(&v->out->watch);
+		newpath_watch_step(&v->out->watch);
 	}
 	return 0;
 }
 
-static int begin(struct supervisor *v)
+static int watch_session(struct supervisor *v)
 {
 	v->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (v->epoll < 0)
@@ -476,15 +476,15 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 		.e = e };
 
 	*ret = (struct outcome){ .op = -1 };
-	int r = begin(&v);
+	int r = watch_session(&v);
 	if (r >= 0) {
 		r = run_loop(&v);
 		if (r < 0 && e && e->code == ERROR_NONE)
 			r = fault(&v, r, "the session cannot be supervised");
 	}
 	const struct job job = job_of(&v);
-	job_drain(&job, v.asked);
-	appear_watch_stop(&ret->watch);
+	job_drain(&job, v.end_requested);
+	newpath_watch_stop(&ret->watch);
 	fd_close(&v.mounts);
 	fd_close(&v.timer);
 	fd_close(&v.epoll);

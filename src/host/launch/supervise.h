@@ -11,7 +11,7 @@
 #include "box/channel.h"
 #include "host/launch/launch.h"
 #include "host/process/signals.h"
-#include "host/quarantine/appear_watch.h"
+#include "host/quarantine/newpath_watch.h"
 #include "host/stdio/stdio.h"
 #include "plan/plan.h"
 
@@ -34,7 +34,7 @@ struct outcome {
 	bool wall_known;
 	uint64_t user_us, system_us, max_rss_kib;
 	bool usage_known;
-	struct appear_watch watch; /* what was taken away while the session lived */
+	struct newpath_watch watch; /* what was taken away while the session lived */
 };
 
 /*

@@ -117,7 +117,7 @@ static int read_cached(struct request *r, int directory)
  * Whole or not at all, under a name that nobody guesses until it is complete. Best effort: without
  * it the next launch compiles again.
  */
-static int keep(const struct request *r, int directory, size_t size)
+static int keep_filter(const struct request *r, int directory, size_t size)
 {
 	uint64_t random = 0;
 	char part[32];
@@ -284,7 +284,7 @@ int filter_cache_load(struct arena *arena, const struct policy *policy, const ch
 		if (count < 0)
 			return count;
 		if (directory >= 0)
-			(void)keep(&r, directory,
+			(void)keep_filter(&r, directory,
 				sizeof(struct filter_file_header) +
 					(size_t)count * sizeof(struct sock_filter));
 	}

@@ -1,7 +1,7 @@
 /*
  * refusal.c - see refusal.h.
  *
- * Runs in: the launcher and carrel-policy, outside; attempt_main() takes over in the child.
+ * Runs in: the launcher and carrel-policy, outside; machine_probe_main() takes over in the child.
  */
 #include "host/machine/refusal.h"
 
@@ -18,12 +18,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "box/attempt.h"
+#include "box/machine_probe.h"
 #include "box/sys.h"
 #include "host/process/uid_maps.h"
 
 /* In a new user namespace where that is how the session would be made. Fills @shared. */
-static int attempt(struct attempt *shared, const struct identity *id)
+static int probe_machine(struct machine_probe *shared, const struct identity *id)
 {
 	const unsigned long flags =
 		CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET;
@@ -39,7 +39,7 @@ static int attempt(struct attempt *shared, const struct identity *id)
 	autofd int from = go[0], to = go[1];
 	long pid = sys_clone3(&args);
 	if (pid == 0)
-		attempt_main(shared, flags, go);
+		machine_probe_main(shared, flags, go);
 	if (pid < 0) {
 		shared->error = (int)pid;
 		return pid == -EAGAIN || pid == -ENOMEM ? (int)pid : 0;
@@ -52,30 +52,30 @@ static int attempt(struct attempt *shared, const struct identity *id)
 	while (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0 && errno == EINTR)
 		;
 	/* A child that died at it (a filter's kill) says nothing, and that is a refusal. */
-	if (shared->step != ATTEMPT_DONE && !shared->error)
+	if (shared->step != MACHINE_PROBE_DONE && !shared->error)
 		shared->error = -ECONNABORTED;
 	if (!shared->error && mapped < 0) {
-		shared->step = ATTEMPT_MAPS;
+		shared->step = MACHINE_PROBE_MAPS;
 		shared->error = mapped;
 	}
 	return 0;
 }
 
-static const char *step_text(enum attempt_step step)
+static const char *step_text(enum machine_probe_step step)
 {
 	switch (step) {
-	case ATTEMPT_BEGIN:
+	case MACHINE_PROBE_BEGIN:
 		return "a new user or pid namespace is refused";
-	case ATTEMPT_NAMESPACES:
+	case MACHINE_PROBE_NAMESPACES:
 		return "new namespaces are refused";
-	case ATTEMPT_TREE:
-	case ATTEMPT_MOVE:
+	case MACHINE_PROBE_TREE:
+	case MACHINE_PROBE_MOVE:
 		return "mounts are refused";
-	case ATTEMPT_TMPFS:
+	case MACHINE_PROBE_TMPFS:
 		return "a new tmpfs is refused";
-	case ATTEMPT_MAPS:
+	case MACHINE_PROBE_MAPS:
 		return "the maps of a new user namespace are refused";
-	case ATTEMPT_DONE:
+	case MACHINE_PROBE_DONE:
 		break;
 	}
 	return "refused";
@@ -91,13 +91,13 @@ static bool keyring_is_refused(void)
 int refusal_find(
 	struct refusal *ret, struct arena *a, const struct identity *id, struct error *e)
 {
-	struct attempt *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+	struct machine_probe *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct refusal found = { 0 };
 
 	if (shared == MAP_FAILED)
 		return error_set(e, ERROR_LIMIT, "facts", errno, NULL, "no memory");
-	int r = attempt(shared, id);
+	int r = probe_machine(shared, id);
 	if (r < 0)
 		(void)error_set(
 			e, ERROR_LIMIT, "facts", -r, NULL, "cannot start another process");

@@ -305,7 +305,7 @@ static int promote_by_rename(struct promotion *p)
 
 /* --- the whole --------------------------------------------------------------------------------- */
 
-static int run(struct promotion *p)
+static int run_promotion(struct promotion *p)
 {
 	struct promote_tree tree;
 	struct stat dest;
@@ -341,7 +341,7 @@ int promote(int scratch_fd, const char *source, const struct promote_place *to,
 	if (r == 0)
 		r = look_at_dest(&p);
 	if (r == 0)
-		r = run(&p);
+		r = run_promotion(&p);
 	fd_close(&p.from);
 	if (r == 0)
 		*ret = result;

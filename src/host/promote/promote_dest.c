@@ -22,22 +22,22 @@ struct opening {
 	struct arena *arena;
 	const struct promote_guard *guard;
 	const struct promote_root *root;
-	const char *asked;
-	char *rest;  /* of `asked`, below the root: names with one '/' between, none is ".." */
+	const char *requested;
+	char *rest; /* of `requested`, below the root: names with one '/' between, none is ".." */
 	bool is_dir; /* a slash at the end says so */
 	struct error *e;
 };
 
-static int fail(struct opening *o, int errnum, const char *what)
+static int dest_error(struct opening *o, int errnum, const char *what)
 {
-	return error_set(o->e, ERROR_PROMOTE, "promote", errnum, o->asked, "%s", what);
+	return error_set(o->e, ERROR_PROMOTE, "promote", errnum, o->requested, "%s", what);
 }
 
 static int fail_open(struct opening *o, int r)
 {
 	if (r == -ELOOP)
-		return fail(o, ELOOP, "a symbolic link is on the way to the destination");
-	return fail(o, -r, "cannot open the destination");
+		return dest_error(o, ELOOP, "a symbolic link is on the way to the destination");
+	return dest_error(o, -r, "cannot open the destination");
 }
 
 static int fail_missing(struct opening *o, int r)
@@ -49,13 +49,13 @@ static int fail_missing(struct opening *o, int r)
 
 /* --- which root -------------------------------------------------------------------------------- */
 
-/* By name: of the roots that @asked lies in, the innermost. */
+/* By name: of the roots that @requested lies in, the innermost. */
 static const char *find_by_name(struct opening *o)
 {
 	const char *best = NULL;
 
 	for (size_t i = 0; i < o->guard->root_count; i++) {
-		const char *rest = path_below(o->guard->roots[i].path, o->asked);
+		const char *rest = path_below(o->guard->roots[i].path, o->requested);
 
 		if (rest && (!best || rest > best)) {
 			best = rest;
@@ -68,12 +68,12 @@ static const char *find_by_name(struct opening *o)
 /* Through links of the user's own: the first leading part that is a root. */
 static const char *find_by_identity(struct opening *o)
 {
-	const char *asked = o->asked;
+	const char *requested = o->requested;
 	struct stat st;
 
-	for (size_t end = 1 + strcspn(asked + 1, "/");;
-		end += 1 + strcspn(asked + end + 1, "/")) {
-		const char *prefix = arena_copy(o->arena, asked, end);
+	for (size_t end = 1 + strcspn(requested + 1, "/");;
+		end += 1 + strcspn(requested + end + 1, "/")) {
+		const char *prefix = arena_copy(o->arena, requested, end);
 
 		if (!prefix || stat(prefix, &st) < 0)
 			return NULL;
@@ -81,9 +81,9 @@ static const char *find_by_identity(struct opening *o)
 			if (o->guard->roots[i].dev == st.st_dev &&
 				o->guard->roots[i].ino == st.st_ino) {
 				o->root = &o->guard->roots[i];
-				return asked + end;
+				return requested + end;
 			}
-		if (!asked[end])
+		if (!requested[end])
 			return NULL;
 	}
 }
@@ -95,12 +95,12 @@ static int clean_rest(struct opening *o, const char *rest)
 	char *clean = arena_alloc(o->arena, strlen(rest) + 1);
 
 	if (!clean)
-		return fail(o, ENOMEM, "no memory");
+		return dest_error(o, ENOMEM, "no memory");
 	for (; *rest; rest += rest[0] == '/') {
 		size_t n = strcspn(rest, "/");
 
 		if (n == 2 && rest[0] == '.' && rest[1] == '.')
-			return fail(o, EINVAL, "'..' is not followed in a destination");
+			return dest_error(o, EINVAL, "'..' is not followed in a destination");
 		if (n > 0 && !(n == 1 && rest[0] == '.')) {
 			if (used)
 				clean[used++] = '/';
@@ -117,15 +117,15 @@ static int clean_rest(struct opening *o, const char *rest)
 
 static int find_root(struct opening *o)
 {
-	if (o->asked[0] != '/')
-		return fail(o, EINVAL, "a destination needs its whole path");
+	if (o->requested[0] != '/')
+		return dest_error(o, EINVAL, "a destination needs its whole path");
 	const char *rest = find_by_name(o);
 
 	if (!rest)
 		rest = find_by_identity(o);
 	if (rest)
 		return clean_rest(o, rest);
-	int r = fail(o, EPERM, "artifacts cannot be promoted there");
+	int r = dest_error(o, EPERM, "artifacts cannot be promoted there");
 	error_hint(o->e, "to the workspace, or to a directory that `promote-to` names");
 	return r;
 }
@@ -140,7 +140,7 @@ static int open_root(struct opening *o, int *ret_fd)
 	if (fd < 0)
 		return fail_open(o, fd);
 	if (fstat(fd, &st) < 0 || st.st_dev != o->root->dev || st.st_ino != o->root->ino)
-		return fail(o, ESTALE, "this is not the directory that it was any more");
+		return dest_error(o, ESTALE, "this is not the directory that it was any more");
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
@@ -165,14 +165,14 @@ static int make_dir(struct opening *o, int parent, const char *name, size_t upto
 	const char *path = rest ? whole(o, rest) : NULL;
 
 	if (!path)
-		return fail(o, ENOMEM, "no memory");
+		return dest_error(o, ENOMEM, "no memory");
 	int r = promote_guard_check(o->guard, path, o->e);
 	if (r < 0)
 		return r;
 	if (mkdirat(parent, name, 0777) < 0 && errno != EEXIST)
-		return fail(o, errno, "cannot make the destination");
+		return dest_error(o, errno, "cannot make the destination");
 	return fsync(parent) < 0 && errno != EINVAL
-		? fail(o, errno, "cannot bring the destination to the disk")
+		? dest_error(o, errno, "cannot bring the destination to the disk")
 		: 0;
 }
 
@@ -184,7 +184,7 @@ static int open_making(struct opening *o, int *fd)
 		const char *name = arena_copy(o->arena, o->rest + at, n);
 
 		if (!name)
-			return fail(o, ENOMEM, "no memory");
+			return dest_error(o, ENOMEM, "no memory");
 		autofd int next = open_dir(*fd, name);
 		if (next == -ENOENT) {
 			int r = make_dir(o, *fd, name, at + n);
@@ -225,7 +225,7 @@ static int open_either(struct opening *o, int *fd, const char **ret_name)
 		else
 			o->rest = arena_copy(o->arena, "", 0);
 		*fd = take_fd(&dir);
-		return o->rest ? 0 : fail(o, ENOMEM, "no memory");
+		return o->rest ? 0 : dest_error(o, ENOMEM, "no memory");
 	}
 	*fd = open_dir(dir, name);
 	return *fd < 0 ? fail_missing(o, *fd) : 0;
@@ -251,9 +251,9 @@ static int open_all(
 }
 
 int promote_dest_open(struct promote_dest *ret, struct arena *a, const struct promote_guard *g,
-	const char *asked, enum promote_dest_kind kind, struct error *e)
+	const char *requested, enum promote_dest_kind kind, struct error *e)
 {
-	struct opening o = { .arena = a, .guard = g, .asked = asked, .e = e };
+	struct opening o = { .arena = a, .guard = g, .requested = requested, .e = e };
 	const char *name = NULL;
 	autofd int fd = -1;
 	int r = find_root(&o);
@@ -264,7 +264,7 @@ int promote_dest_open(struct promote_dest *ret, struct arena *a, const struct pr
 		return r;
 	const char *path = whole(&o, o.rest);
 	if (!path)
-		return fail(&o, ENOMEM, "no memory");
+		return dest_error(&o, ENOMEM, "no memory");
 	r = promote_guard_check_inside(g, a, path, e);
 	if (r < 0)
 		return r;

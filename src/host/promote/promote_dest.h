@@ -24,13 +24,13 @@ struct promote_dest {
 };
 
 /*
- * promote_dest_open - open @asked, an absolute path, which must lie below a root of @g. Links on the
+ * promote_dest_open - open @requested, an absolute path, which must lie below a root of @g. Links on the
  * way to the root are the user's own and are followed; below it none is.
  * @ret->fd is the caller's. Strays of earlier promotions in the directory are removed.
  * Returns 0, or -errno with @e (ERROR_PROMOTE).
  */
 MUST_CHECK int promote_dest_open(struct promote_dest *ret, struct arena *a,
-	const struct promote_guard *g, const char *asked, enum promote_dest_kind kind,
+	const struct promote_guard *g, const char *requested, enum promote_dest_kind kind,
 	struct error *e);
 
 /*

@@ -140,7 +140,7 @@ struct list {
 	int error;
 };
 
-static void put(struct list *l, const char *path)
+static void list_path(struct list *l, const char *path)
 {
 	const char **grown = arena_push(l->arena, (void *)l->paths, l->count, sizeof(*grown));
 
@@ -165,7 +165,7 @@ static uint16_t scratch_slot(const struct plan *plan)
 }
 
 /* What the plan makes in the scratch: "tmp", and mount points below it. */
-static void note_furniture(struct list *l, const struct plan *plan)
+static void note_mount_points(struct list *l, const struct plan *plan)
 {
 	uint16_t slot = plan->policy->scratch_size.set ? scratch_slot(plan) : PLAN_NO_SLOT;
 
@@ -173,12 +173,12 @@ static void note_furniture(struct list *l, const struct plan *plan)
 		const char *below = path_below("scratch", plan->entries[i].path);
 
 		if (below && *below)
-			put(l, below);
+			list_path(l, below);
 	}
 	for (size_t i = 0; i < plan->op_count && slot != PLAN_NO_SLOT; i++)
 		if ((plan->ops[i].kind == OP_MKDIR || plan->ops[i].kind == OP_MKFILE) &&
 			plan->ops[i].slot == slot)
-			put(l, plan->ops[i].path);
+			list_path(l, plan->ops[i].path);
 }
 
 static bool is_denied(const struct facts *facts, const struct path_fact *f)
@@ -205,30 +205,30 @@ static void deny_all(struct list *l, const struct plan *plan)
 {
 	const struct facts *facts = plan->facts;
 
-	put(l, facts->session_dir);
+	list_path(l, facts->session_dir);
 	for (size_t i = 0; i < facts->path_count; i++)
 		if (facts->paths[i].path && is_denied(facts, &facts->paths[i]))
-			put(l, facts->paths[i].path);
+			list_path(l, facts->paths[i].path);
 	for (size_t i = 0; i < facts->git_rule_count; i++)
 		if (facts->git_rules[i].kind == GITDIR_PROTECT ||
 			facts->git_rules[i].kind == GITDIR_WATCH)
-			put(l, facts->git_rules[i].path);
+			list_path(l, facts->git_rules[i].path);
 	for (size_t i = 0; i < plan->kept_count; i++)
-		put(l, plan->kept[i].path);
+		list_path(l, plan->kept[i].path);
 	for (size_t i = 0; i < plan->absent_count; i++)
-		put(l, plan->absents[i].path);
+		list_path(l, plan->absents[i].path);
 }
 
 int promote_guard_from_plan(struct promote_guard *ret, struct arena *a, const struct plan *plan)
 {
 	const struct facts *facts = plan->facts;
-	struct list l = { .arena = a }, furniture = { .arena = a };
+	struct list l = { .arena = a }, mount_points = { .arena = a };
 	struct promote_root *roots =
 		arena_array(a, facts->promote_root_count + 1, sizeof(*roots));
 
 	deny_all(&l, plan);
-	note_furniture(&furniture, plan);
-	if (!roots || l.error < 0 || furniture.error < 0)
+	note_mount_points(&mount_points, plan);
+	if (!roots || l.error < 0 || mount_points.error < 0)
 		return -ENOMEM;
 	roots[0] = (struct promote_root){ .path = facts->workspace,
 		.dev = facts->workspace_dev,
@@ -239,8 +239,8 @@ int promote_guard_from_plan(struct promote_guard *ret, struct arena *a, const st
 		.root_count = facts->promote_root_count + 1,
 		.denied = l.paths,
 		.denied_count = l.count,
-		.furniture = furniture.paths,
-		.furniture_count = furniture.count,
+		.mount_points = mount_points.paths,
+		.mount_point_count = mount_points.count,
 		.bounded = plan->policy->scratch_size.set,
 		.mode = plan->policy->workspace_mode };
 	return 0;

@@ -28,8 +28,8 @@ struct promote_guard {
 	const char *const *denied; /* absolute, canonical as far as they exist */
 	size_t denied_count;
 	const char *const
-		*furniture; /* in the scratch: what the session's own mounts stand on */
-	size_t furniture_count;
+		*mount_points; /* in the scratch: what the session's own mounts stand on */
+	size_t mount_point_count;
 	bool bounded; /* scratch-size: the scratch is memory, mounted in the session alone */
 	enum workspace_mode
 		mode; /* direct: tools write there themselves, a rename gives them nothing */

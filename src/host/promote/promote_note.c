@@ -36,14 +36,14 @@ struct writer {
 	char buffer[2048];
 };
 
-static void flush(struct writer *w)
+static void flush_note(struct writer *w)
 {
 	if (w->error == 0)
 		w->error = fd_write_all(w->fd, w->buffer, w->used);
 	w->used = 0;
 }
 
-static void put(struct writer *w, const char *text)
+static void put_field(struct writer *w, const char *text)
 {
 	for (size_t size = strlen(text) + 1; size > 0 && w->error == 0;) {
 		size_t room = sizeof(w->buffer) - w->used;
@@ -54,7 +54,7 @@ static void put(struct writer *w, const char *text)
 		text += part;
 		size -= part;
 		if (w->used == sizeof(w->buffer))
-			flush(w);
+			flush_note(w);
 	}
 }
 
@@ -63,7 +63,7 @@ static void put_number(struct writer *w, unsigned long long number)
 	char text[24];
 
 	(void)snprintf(text, sizeof(text), "%llu", number);
-	put(w, text);
+	put_field(w, text);
 }
 
 int promote_guard_write(int dir, const struct promote_guard *g)
@@ -73,25 +73,25 @@ int promote_guard_write(int dir, const struct promote_guard *g)
 
 	if (fd < 0)
 		return fd;
-	put(&w, VERSION);
-	put(&w, modes[g->mode]);
-	put(&w, g->bounded ? "memory" : "disk");
+	put_field(&w, VERSION);
+	put_field(&w, modes[g->mode]);
+	put_field(&w, g->bounded ? "memory" : "disk");
 	for (size_t i = 0; i < g->root_count; i++) {
-		put(&w, "root");
-		put(&w, g->roots[i].path);
+		put_field(&w, "root");
+		put_field(&w, g->roots[i].path);
 		put_number(&w, g->roots[i].dev);
 		put_number(&w, g->roots[i].ino);
 	}
 	for (size_t i = 0; i < g->denied_count; i++) {
-		put(&w, "deny");
-		put(&w, g->denied[i]);
+		put_field(&w, "deny");
+		put_field(&w, g->denied[i]);
 	}
-	for (size_t i = 0; i < g->furniture_count; i++) {
-		put(&w, "keep");
-		put(&w, g->furniture[i]);
+	for (size_t i = 0; i < g->mount_point_count; i++) {
+		put_field(&w, "keep");
+		put_field(&w, g->mount_points[i]);
 	}
-	put(&w, "end");
-	flush(&w);
+	put_field(&w, "end");
+	flush_note(&w);
 	return w.error;
 }
 
@@ -102,8 +102,8 @@ struct reader {
 	struct arena *arena;
 	struct promote_root *roots;
 	size_t root_count;
-	const char **denied, **furniture;
-	size_t denied_count, furniture_count;
+	const char **denied, **mount_points;
+	size_t denied_count, mount_point_count;
 };
 
 /* The next text, or NULL where there is none. */
@@ -175,7 +175,7 @@ static int read_records(struct reader *r)
 		else if (!strcmp(word, "deny"))
 			result = read_path(r, true, &r->denied, &r->denied_count);
 		else if (!strcmp(word, "keep"))
-			result = read_path(r, false, &r->furniture, &r->furniture_count);
+			result = read_path(r, false, &r->mount_points, &r->mount_point_count);
 		else
 			result = -EPROTO;
 		if (result < 0)
@@ -207,8 +207,8 @@ int promote_guard_read(struct promote_guard *ret, struct arena *a, int dir)
 		.root_count = r.root_count,
 		.denied = r.denied,
 		.denied_count = r.denied_count,
-		.furniture = r.furniture,
-		.furniture_count = r.furniture_count,
+		.mount_points = r.mount_points,
+		.mount_point_count = r.mount_point_count,
 		.bounded = !strcmp(kind, "memory"),
 		.mode = (enum workspace_mode)m };
 	return 0;

@@ -27,7 +27,7 @@ struct job {
 };
 
 /* The first failure is the one that is told; the report has all of them. */
-static void note(struct job *j, const char *source, const char *destination, int r,
+static void note_promotion(struct job *j, const char *source, const char *destination, int r,
 	const struct promote_result *done, const struct error *e)
 {
 	struct report_promotion *grown =
@@ -67,7 +67,7 @@ static void promote_each(
 		int r = promote_into(to, j->arena, &j->guard, j->scratch, sources[i], &options,
 			false, &done, &path, &e);
 
-		note(j, sources[i], path ? path : to->path, r, &done, &e);
+		note_promotion(j, sources[i], path ? path : to->path, r, &done, &e);
 	}
 }
 
@@ -114,7 +114,7 @@ static void promote_rule(struct job *j, const struct promote_rule *rule)
 		r = promote_dest_open(
 			&to, j->arena, &j->guard, rule->dir, PROMOTE_DEST_MAKE, &e);
 	if (r < 0)
-		note(j, pattern, rule->dir, r, NULL, &e);
+		note_promotion(j, pattern, rule->dir, r, NULL, &e);
 	else
 		promote_each(j, &to, sources, count);
 	fd_close(&to.fd);

@@ -53,7 +53,7 @@ struct walk {
 /* --- saying what is wrong ---------------------------------------------------------------------- */
 
 /* @name: in the deepest open directory; NULL: that directory, or the top, itself. */
-static int fail(struct walk *w, const char *name, int errnum, const char *what)
+static int tree_error(struct walk *w, const char *name, int errnum, const char *what)
 {
 	char on[1024];
 	size_t at = (size_t)snprintf(on, sizeof(on), "%s", w->shown);
@@ -68,8 +68,8 @@ static int fail(struct walk *w, const char *name, int errnum, const char *what)
 static int fail_type(struct walk *w, const char *name, mode_t mode)
 {
 	if (S_ISLNK(mode))
-		return fail(w, name, ELOOP, "a symbolic link is not promoted");
-	return fail(w, name, EINVAL, "neither a file nor a directory");
+		return tree_error(w, name, ELOOP, "a symbolic link is not promoted");
+	return tree_error(w, name, EINVAL, "neither a file nor a directory");
 }
 
 /* 0, or why it goes no further. Asking costs a system call. */
@@ -78,13 +78,16 @@ static int check_time(struct walk *w, const char *name, int r)
 	if (r == 0 && w->entries % ENTRIES_BETWEEN_LOOKS == 0)
 		r = until_is_over(w->until);
 	if (r == -ETIME)
-		return fail(w, name, ETIME, "the time-out was over before all was promoted");
-	return r == -EINTR ? fail(w, name, EINTR, "a signal came before all was promoted") : 0;
+		return tree_error(
+			w, name, ETIME, "the time-out was over before all was promoted");
+	return r == -EINTR ? tree_error(w, name, EINTR, "a signal came before all was promoted")
+			   : 0;
 }
 
 static int fail_setid(struct walk *w, const char *name)
 {
-	int r = fail(w, name, EINVAL, "a file with a setuid or setgid bit is not promoted");
+	int r = tree_error(
+		w, name, EINVAL, "a file with a setuid or setgid bit is not promoted");
 
 	error_hint(w->e, "chmod ug-s it first");
 	return r;
@@ -106,23 +109,23 @@ static int copy_file(struct walk *w, int from_fd, const char *name, unsigned mod
 	autofd int from = beneath_open_file(from_fd, name);
 
 	if (from < 0)
-		return fail(w, name, -from, "cannot read the artifact");
+		return tree_error(w, name, -from, "cannot read the artifact");
 	if (fstat(from, &before) < 0)
-		return fail(w, name, errno, "cannot read the artifact");
+		return tree_error(w, name, errno, "cannot read the artifact");
 	if (!S_ISREG(before.st_mode))
 		return fail_type(w, name, before.st_mode);
 	if ((before.st_mode & 06000) && !w->saving)
 		return fail_setid(w, name);
 	uint64_t held = w->saving ? (uint64_t)before.st_blocks * 512 : 0;
 	if (held > w->room)
-		return fail(w, name, EFBIG, "files with many names, more than fits");
+		return tree_error(w, name, EFBIG, "files with many names, more than fits");
 	w->room -= held;
 	int r = copy_contents(from, to, before.st_size, w->until, &how);
 	if (r == -ETIME || r == -EINTR)
 		return check_time(w, name, r);
 	if (r == -EIO ||
 		(r == 0 && (fstat(from, &after) < 0 || !same_content(&before, &after)))) {
-		r = fail(w, name, EBUSY, "the file was written to while it was copied");
+		r = tree_error(w, name, EBUSY, "the file was written to while it was copied");
 		error_hint(w->e, "promote it when the tool is done with it");
 		return r;
 	}
@@ -130,7 +133,7 @@ static int copy_file(struct walk *w, int from_fd, const char *name, unsigned mod
 	if (r == 0 && (futimens(to, times) < 0 || fchmod(to, mode & 0777) < 0))
 		r = -errno;
 	if (r < 0)
-		return fail(w, name, -r, "cannot write the copy");
+		return tree_error(w, name, -r, "cannot write the copy");
 	w->tree->any_copied |= how == COPY_COPIED;
 	w->tree->bytes += (uint64_t)before.st_size;
 	return 0;
@@ -149,7 +152,7 @@ static int visit_file(
 	}
 	autofd int to = fd_open_at(to_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	if (to < 0)
-		return fail(w, name, -to, "cannot write the copy");
+		return tree_error(w, name, -to, "cannot write the copy");
 	int r = copy_file(w, from_fd, name, st->st_mode, to);
 	if (r == 0 || !w->saving)
 		return r;
@@ -191,17 +194,17 @@ static int visit_link(struct walk *w, int from_fd, const char *name, int to_fd)
 		return fail_type(w, name, S_IFLNK);
 	ssize_t n = readlinkat(from_fd, name, target, PATH_MAX);
 	if (n < 0)
-		return fail(w, name, errno, "cannot read a symbolic link");
+		return tree_error(w, name, errno, "cannot read a symbolic link");
 	target[n] = '\0';
 	if (!w->saving && !stays_inside(target, w->depth)) {
-		int r = fail(w, name, ELOOP,
+		int r = tree_error(w, name, ELOOP,
 			"a symbolic link that may lead out of what is promoted");
 
 		error_hint(w->e, "relative links within the promoted directory are kept");
 		return r;
 	}
 	if (w->copying && symlinkat(target, to_fd, name) < 0)
-		return fail(w, name, errno, "cannot write the copy");
+		return tree_error(w, name, errno, "cannot write the copy");
 	return 0;
 }
 
@@ -210,7 +213,7 @@ static int visit_link(struct walk *w, int from_fd, const char *name, int to_fd)
 static int push(struct walk *w, const char *name, int *from, int *to, const struct stat *st)
 {
 	if (w->depth + 1 >= PROMOTE_DEPTH_MAX)
-		return fail(w, name, E2BIG, "more than 128 directories deep");
+		return tree_error(w, name, E2BIG, "more than 128 directories deep");
 	struct level *l = &w->space->levels[++w->depth];
 	*l = (struct level){ .from_fd = take_fd(from),
 		.to_fd = take_fd(to),
@@ -234,21 +237,21 @@ static int visit_dir(
 		return 0;
 	}
 	if (from < 0)
-		return fail(w, name, -from, "cannot read the artifact");
+		return tree_error(w, name, -from, "cannot read the artifact");
 	if (st->st_uid != geteuid())
 		w->tree->copy_only = true;
 	if (w->copying) {
 		if (mkdirat(to_fd, name, 0700) < 0)
-			return fail(w, name, errno, "cannot write the copy");
+			return tree_error(w, name, errno, "cannot write the copy");
 		to = beneath_open(
 			to_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH_SAME_MOUNT);
 		if (to < 0)
-			return fail(w, name, -to, "cannot write the copy");
+			return tree_error(w, name, -to, "cannot write the copy");
 	}
 	return push(w, name, &from, &to, st);
 }
 
-static int visit(struct walk *w, int from_fd, const char *name, int to_fd)
+static int visit_entry(struct walk *w, int from_fd, const char *name, int to_fd)
 {
 	struct stat st;
 
@@ -256,10 +259,11 @@ static int visit(struct walk *w, int from_fd, const char *name, int to_fd)
 	if (r < 0)
 		return r;
 	if (++w->entries > PROMOTE_ENTRIES_MAX)
-		return fail(w, NULL, E2BIG, "more than 1000000 entries");
+		return tree_error(w, NULL, E2BIG, "more than 1000000 entries");
 	if (fstatat(from_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		/* A tool has just removed it: then it is no part of the artifact. */
-		return errno == ENOENT ? 0 : fail(w, name, errno, "cannot read the artifact");
+		return errno == ENOENT ? 0
+				       : tree_error(w, name, errno, "cannot read the artifact");
 	if (S_ISDIR(st.st_mode))
 		return visit_dir(w, from_fd, name, &st, to_fd);
 	if (S_ISREG(st.st_mode))
@@ -277,7 +281,7 @@ static int close_level(struct walk *w, bool complete)
 
 	if (complete && l->to_fd >= 0 &&
 		(futimens(l->to_fd, l->times) < 0 || fchmod(l->to_fd, l->mode) < 0))
-		r = fail(w, NULL, errno, "cannot write the copy");
+		r = tree_error(w, NULL, errno, "cannot write the copy");
 	fd_close(&l->from_fd);
 	fd_close(&l->to_fd);
 	w->depth--;
@@ -285,7 +289,7 @@ static int close_level(struct walk *w, bool complete)
 }
 
 /* One step: the next entry of the deepest directory, or one level up. */
-static int step(struct walk *w)
+static int walk_step(struct walk *w)
 {
 	struct level *l = &w->space->levels[w->depth];
 	char *buffer = w->space->buffers[w->depth];
@@ -294,7 +298,7 @@ static int step(struct walk *w)
 		ssize_t n = beneath_read(l->from_fd, buffer, BUFFER_BYTES);
 
 		if (n < 0 && n != -ENOENT)
-			return fail(w, NULL, (int)-n, "cannot read the artifact");
+			return tree_error(w, NULL, (int)-n, "cannot read the artifact");
 		if (n <= 0) /* at its end, or removed by a tool */
 			return close_level(w, true);
 		l->at = 0;
@@ -304,7 +308,7 @@ static int step(struct walk *w)
 	l->at += entry->length;
 	if (beneath_is_dots(entry->name))
 		return 0;
-	return visit(w, l->from_fd, entry->name, l->to_fd);
+	return visit_entry(w, l->from_fd, entry->name, l->to_fd);
 }
 
 static int walk_all(struct walk *w)
@@ -312,13 +316,14 @@ static int walk_all(struct walk *w)
 	int r = 0;
 
 	while (w->depth >= 0 && r == 0)
-		r = step(w);
+		r = walk_step(w);
 	while (w->depth >= 0)
 		(void)close_level(w, false); /* only descriptors */
 	return r;
 }
 
-static int begin(struct walk *w, const char *shown, struct promote_tree *ret, struct error *e)
+static int begin_walk(
+	struct walk *w, const char *shown, struct promote_tree *ret, struct error *e)
 {
 	*ret = (struct promote_tree){ 0 };
 	w->depth = -1;
@@ -337,11 +342,11 @@ int promote_tree_inspect(int from_fd, const char *name, const char *shown, struc
 	struct promote_tree *ret, struct error *e)
 {
 	struct walk w = { .copying = false, .until = until };
-	int r = begin(&w, shown, ret, e);
+	int r = begin_walk(&w, shown, ret, e);
 
 	if (r < 0)
 		return r;
-	r = visit(&w, from_fd, name, -1);
+	r = visit_entry(&w, from_fd, name, -1);
 	if (r == 0)
 		r = walk_all(&w);
 	(void)munmap(w.space, sizeof(*w.space));
@@ -354,13 +359,13 @@ static int copy_top(struct walk *w, int from_fd, const char *name, int to_fd)
 	struct stat st;
 
 	if (fstatat(from_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail(w, NULL, errno, "cannot read the artifact");
+		return tree_error(w, NULL, errno, "cannot read the artifact");
 	if (S_ISREG(st.st_mode)) {
 		w->tree->files = 1;
 		int r = copy_file(w, from_fd, name, st.st_mode, to_fd);
 
 		if (r == 0 && fsync(to_fd) < 0)
-			r = fail(w, NULL, errno, "cannot bring the copy to the disk");
+			r = tree_error(w, NULL, errno, "cannot bring the copy to the disk");
 		return r;
 	}
 	if (!S_ISDIR(st.st_mode))
@@ -368,7 +373,8 @@ static int copy_top(struct walk *w, int from_fd, const char *name, int to_fd)
 	autofd int from = beneath_open_dir(from_fd, name);
 	autofd int to = fcntl(to_fd, F_DUPFD_CLOEXEC, 3);
 	if (from < 0 || to < 0)
-		return fail(w, NULL, from < 0 ? -from : errno, "cannot read the artifact");
+		return tree_error(
+			w, NULL, from < 0 ? -from : errno, "cannot read the artifact");
 	int r = push(w, name, &from, &to, &st);
 	return r < 0 ? r : walk_all(w);
 }
@@ -376,7 +382,7 @@ static int copy_top(struct walk *w, int from_fd, const char *name, int to_fd)
 static int copy_with(struct walk *w, int from_fd, const char *name, int to_fd,
 	const char *shown, struct promote_tree *ret, struct error *e)
 {
-	int r = begin(w, shown, ret, e);
+	int r = begin_walk(w, shown, ret, e);
 
 	if (r < 0)
 		return r;

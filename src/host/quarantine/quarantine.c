@@ -121,7 +121,7 @@ static int close_passage(struct passage *p)
  * What stands at the item's path or in its way. Returns the length of the path up to it, 0 where
  * nothing appeared, or -errno.
  */
-static ssize_t find_appeared(const struct quarantine_item *item, struct passage *p)
+static ssize_t find_newpath(const struct quarantine_item *item, struct passage *p)
 {
 	for (;;) {
 		int fd = beneath_open(
@@ -171,7 +171,7 @@ int quarantine_take(struct quarantine *q, const struct quarantine_item *item,
 	void *context, size_t *ret_length)
 {
 	struct passage passage = { .count = 0 };
-	ssize_t found = find_appeared(item, &passage);
+	ssize_t found = find_newpath(item, &passage);
 	int r = found > 0 ? is_to_go(item, (size_t)found) : (int)found;
 
 	*ret_length = found > 0 ? (size_t)found : strlen(item->path);

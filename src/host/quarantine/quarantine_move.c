@@ -268,8 +268,8 @@ static int open_place(struct quarantine *q, const struct quarantine_item *item, 
 /* --- moving ---------------------------------------------------------------------------------- */
 
 /* Where it is now: the leading @length bytes of the item's path, and below that. */
-static void say_where(struct quarantine *q, const struct quarantine_item *item, size_t length,
-	const char *directory, const char *name)
+static void record_place(struct quarantine *q, const struct quarantine_item *item,
+	size_t length, const char *directory, const char *name)
 {
 	(void)snprintf(q->to, sizeof(q->to), "%.*s%s%s%s%s", (int)length, item->path,
 		length ? "/" : "", directory, *directory ? "/" : "", name);
@@ -316,7 +316,7 @@ static int move_to_place(struct quarantine *q, const struct quarantine_item *ite
 			break;
 	}
 	if (r >= 0)
-		say_where(q, item, top, p->name, entry);
+		record_place(q, item, top, p->name, entry);
 	return r;
 }
 
@@ -338,7 +338,7 @@ static int move_beside(struct quarantine *q, const struct quarantine_item *item,
 		r = rename_unlocked(from_fd, name, from_fd, entry);
 	}
 	if (r >= 0)
-		say_where(q, item, parent_length(item->path, length), "", entry);
+		record_place(q, item, parent_length(item->path, length), "", entry);
 	return r;
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/say.h"
+#include "base/error_report.h"
 #include "base/text.h"
 #include "host/stdio/stdio_kind.h"
 
@@ -50,7 +50,7 @@ int output_report(const struct stdio *s, struct arena *arena, struct report *ret
 }
 
 /* One line. @on: a stream, or NULL for the file of @b. */
-static void say(
+static void report_output(
 	const struct budget *b, int errnum, const char *on, const char *what, const char *hint)
 {
 	struct error e = { 0 };
@@ -61,19 +61,19 @@ static void say(
 	if (hint)
 		error_hint(&e, "%s", hint);
 	(void)r; /* said here */
-	(void)say_error(&e);
+	(void)error_report(&e);
 }
 
-static void tell_ended(const struct budget *b, const char *stream)
+static void report_ended(const struct budget *b, const char *stream)
 {
 	char most[32], what[96];
 
 	text_format_size(b->max_bytes, most, sizeof(most));
 	(void)snprintf(what, sizeof(what), "more output than output-max %s allows", most);
-	say(b, 0, stream, what, NULL);
+	report_output(b, 0, stream, what, NULL);
 }
 
-void output_tell(const struct stdio *s, bool quiet, bool kept)
+void output_report_faults(const struct stdio *s, bool quiet, bool kept)
 {
 	for (unsigned i = 1; i < STDIO_STREAMS; i++) {
 		const struct budget *b = &s->stream[i].budget;
@@ -81,11 +81,12 @@ void output_tell(const struct stdio *s, bool quiet, bool kept)
 		if (!s->stream[i].budgeted)
 			continue;
 		if (b->file_error)
-			say(b, b->file_error, NULL, "the full output could not be saved", NULL);
+			report_output(b, b->file_error, NULL,
+				"the full output could not be saved", NULL);
 		if (!quiet && budget_is_over(b))
-			tell_ended(b, stdio_stream_names[i]);
+			report_ended(b, stdio_stream_names[i]);
 		if (!quiet && b->file_made && !kept)
-			say(b, 0, NULL, "the full output goes with the session",
+			report_output(b, 0, NULL, "the full output goes with the session",
 				"--keep-for 1h leaves it for an hour, --keep until it is removed");
 	}
 }

@@ -22,8 +22,8 @@ struct stdio_output output_of_policy(const struct policy *policy);
 MUST_CHECK int output_report(const struct stdio *s, struct arena *arena, struct report *ret);
 
 /*
- * output_tell - say on stderr what is wrong with the outputs that were saved: could not be written;
+ * output_report_faults - say on stderr what is wrong with the outputs that were saved: could not be written;
  * longer than output-max; gone with the session, unless @kept. After stdio_close().
  * @quiet: errors alone.
  */
-void output_tell(const struct stdio *s, bool quiet, bool kept);
+void output_report_faults(const struct stdio *s, bool quiet, bool kept);

@@ -22,7 +22,7 @@
 #define PROC_FD_SIZE 40
 #define PATIENCE_MS 10000
 
-static int refuse(struct error *e, int errnum, const char *target, const char *what)
+static int refuse_target(struct error *e, int errnum, const char *target, const char *what)
 {
 	return error_set(e, ERROR_REPORT, "report", errnum, target, "%s", what);
 }
@@ -66,7 +66,7 @@ static int parse_descriptor(const char *text)
 
 static int refuse_descriptor(struct error *e, int errnum, const char *target, const char *what)
 {
-	int r = refuse(e, errnum, target, what);
+	int r = refuse_target(e, errnum, target, what);
 
 	error_hint(e, "open one for the report, as in: --report fd:3 3>report.json");
 	return r;
@@ -99,7 +99,7 @@ static int open_descriptor(
 	else if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 		fd = -1;
 	if (fd < 0)
-		return refuse(e, errno, target, "cannot keep the report's descriptor");
+		return refuse_target(e, errno, target, "cannot keep the report's descriptor");
 	*ret = (struct report_file){ REPORT_FILE_STREAM, .fd = fd, .dirfd = -1,
 		.patience_ms = -1, .target = target };
 	return 0;
@@ -109,7 +109,7 @@ static int open_descriptor(
 
 static int refuse_unread(const struct report_file *f, struct error *e)
 {
-	int r = refuse(e, ENXIO, f->target, "nobody reads the FIFO that is the report");
+	int r = refuse_target(e, ENXIO, f->target, "nobody reads the FIFO that is the report");
 
 	error_hint(e, "begin to read it first, or let the shell wait: --report fd:3 3>FIFO");
 	return r;
@@ -125,7 +125,7 @@ static int open_stream(struct report_file *f, struct error *e)
 
 	if (f->dry)
 		return faccessat(f->dirfd, f->name, W_OK, AT_EACCESS) < 0
-			? refuse(e, errno, f->target, "cannot open the report")
+			? refuse_target(e, errno, f->target, "cannot open the report")
 			: 0;
 	autofd int fd =
 		fd_open_at(f->dirfd, f->name, O_WRONLY | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -133,10 +133,10 @@ static int open_stream(struct report_file *f, struct error *e)
 	if (fd == -ENXIO)
 		return refuse_unread(f, e);
 	if (fd < 0)
-		return refuse(e, -fd, f->target, "cannot open the report");
+		return refuse_target(e, -fd, f->target, "cannot open the report");
 	/* Between fstatat and openat something else may have come: never write into that. */
 	if (fstat(fd, &st) < 0 || (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)))
-		return refuse(
+		return refuse_target(
 			e, EINVAL, f->target, "the report was replaced while it was opened");
 	f->kind = REPORT_FILE_STREAM;
 	f->patience_ms = PATIENCE_MS;
@@ -185,7 +185,7 @@ static int open_file(struct report_file *f, struct error *e)
 
 	if (f->dry)
 		return faccessat(f->dirfd, ".", W_OK | X_OK, AT_EACCESS) < 0
-			? refuse(e, errno, f->target, "cannot create the report")
+			? refuse_target(e, errno, f->target, "cannot create the report")
 			: 0;
 	int fd = fd_open_at(f->dirfd, ".", O_TMPFILE | O_WRONLY, 0666);
 
@@ -198,11 +198,11 @@ static int open_file(struct report_file *f, struct error *e)
 		}
 		fd_close(&fd);
 	} else if (fd != -EOPNOTSUPP && fd != -EISDIR && fd != -ENOENT && fd != -EINVAL) {
-		return refuse(e, -fd, f->target, "cannot create the report");
+		return refuse_target(e, -fd, f->target, "cannot create the report");
 	}
 	fd = create_named(f);
 	if (fd < 0)
-		return refuse(e, -fd, f->target, "cannot create the report");
+		return refuse_target(e, -fd, f->target, "cannot create the report");
 	fd_close(&fd);
 	remove_named(f);
 	f->kind = REPORT_FILE_NAMED;
@@ -215,19 +215,21 @@ static int check_existing(const struct report_file *f, const struct stat *st, st
 	struct stat dir;
 
 	if (faccessat(f->dirfd, f->name, W_OK, 0) < 0)
-		return refuse(e, errno, f->target, "the report exists and is not writable");
+		return refuse_target(
+			e, errno, f->target, "the report exists and is not writable");
 	if (fstatat(f->dirfd, ".", &dir, 0) < 0)
-		return refuse(e, errno, f->target, "cannot open the report's directory");
+		return refuse_target(e, errno, f->target, "cannot open the report's directory");
 	/* Sticky: only the owner of the file or of the directory may rename over it. */
 	if ((dir.st_mode & S_ISVTX) && geteuid() != 0 && st->st_uid != geteuid() &&
 		dir.st_uid != geteuid())
-		return refuse(e, EPERM, f->target, "the report exists and is someone else's");
+		return refuse_target(
+			e, EPERM, f->target, "the report exists and is someone else's");
 	return 0;
 }
 
 static int refuse_symlink(const struct report_file *f, struct error *e)
 {
-	int r = refuse(e, ELOOP, f->target, "the report is a symbolic link");
+	int r = refuse_target(e, ELOOP, f->target, "the report is a symbolic link");
 
 	error_hint(e, "name the file it points to, or pass a descriptor (fd:N)");
 	return r;
@@ -236,7 +238,8 @@ static int refuse_symlink(const struct report_file *f, struct error *e)
 /* Nobody may read it, and then no time-out holds. */
 static int refuse_stream(const struct report_file *f, struct error *e)
 {
-	int r = refuse(e, EINVAL, f->target, "the report is a FIFO where tools can make one");
+	int r = refuse_target(
+		e, EINVAL, f->target, "the report is a FIFO where tools can make one");
 
 	error_hint(e, "have it elsewhere, or pass a descriptor (fd:N)");
 	return r;
@@ -249,7 +252,7 @@ static int open_by_type(struct report_file *f, struct error *e)
 	if (fstatat(f->dirfd, f->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (errno == ENOENT)
 			return open_file(f, e);
-		return refuse(e, errno, f->target, "cannot look at the report");
+		return refuse_target(e, errno, f->target, "cannot look at the report");
 	}
 	if (S_ISREG(st.st_mode)) {
 		int r = check_existing(f, &st, e);
@@ -263,8 +266,8 @@ static int open_by_type(struct report_file *f, struct error *e)
 	if (S_ISLNK(st.st_mode))
 		return refuse_symlink(f, e);
 	if (S_ISDIR(st.st_mode))
-		return refuse(e, EISDIR, f->target, "the report is a directory");
-	return refuse(e, EINVAL, f->target, "the report is neither a file nor a stream");
+		return refuse_target(e, EISDIR, f->target, "the report is a directory");
+	return refuse_target(e, EINVAL, f->target, "the report is neither a file nor a stream");
 }
 
 /* Opens the directory of @target; @name is where its last component begins. */
@@ -289,14 +292,14 @@ static int open_path(const char *target, const struct toolplace *place, struct r
 	size_t length = strlen(name);
 
 	if (length == 0 || !strcmp(name, ".") || !strcmp(name, ".."))
-		return refuse(e, EISDIR, target, "the report is a directory");
+		return refuse_target(e, EISDIR, target, "the report is a directory");
 	struct report_file f = { .fd = -1, .target = target, .dry = ret->dry };
 	if (length >= sizeof(f.name))
-		return refuse(e, ENAMETOOLONG, target, "cannot create the report");
+		return refuse_target(e, ENAMETOOLONG, target, "cannot create the report");
 	memcpy(f.name, name, length + 1);
 	autofd int dirfd = open_directory(target, name);
 	if (dirfd < 0)
-		return refuse(e, -dirfd, target, "cannot open the report's directory");
+		return refuse_target(e, -dirfd, target, "cannot open the report's directory");
 	f.dirfd = dirfd;
 	int r = place ? toolplace_check_dir(
 				place, target, (size_t)(name - target), dirfd, &f.of_tools, e)
@@ -316,7 +319,7 @@ static int open_target(const char *target, const struct toolplace *place,
 	const char *digits = descriptor_text(target);
 
 	if (!*target)
-		return refuse(e, EINVAL, NULL, "the report's name is empty");
+		return refuse_target(e, EINVAL, NULL, "the report's name is empty");
 	return digits ? open_descriptor(target, digits, ret, e)
 		      : open_path(target, place, ret, e);
 }

@@ -28,7 +28,7 @@ static bool is_of_tools(const struct toolplace *p, const char *path)
 	return false;
 }
 
-static int refuse(struct error *e, const char *target, const char *what)
+static int refuse_place(struct error *e, const char *target, const char *what)
 {
 	int r = error_set(e, ERROR_REPORT, "report", ELOOP, target, "%s", what);
 
@@ -62,10 +62,11 @@ static int check_way(const struct toolplace *p, struct arena *a, const char *tar
 			"cannot look at the report's directory");
 	for (size_t i = 0; i < res.link_count; i++)
 		if (is_of_tools(p, res.links[i].path))
-			return refuse(e, target,
+			return refuse_place(e, target,
 				"a link that tools may have made leads to the report's directory");
 	return strcmp(found.path, here) != 0
-		? refuse(e, target, "the report's directory was replaced while it was opened")
+		? refuse_place(
+			  e, target, "the report's directory was replaced while it was opened")
 		: 0;
 }
 

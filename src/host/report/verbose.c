@@ -12,7 +12,7 @@
 #include "plan/plan_print.h"
 
 /* One line. What cannot be said is not said: nobody is there to read it. */
-static void say(const char *const *parts, size_t count)
+static void print_line(const char *const *parts, size_t count)
 {
 	int r = fd_write_all(STDERR_FILENO, "carrel: ", 8);
 
@@ -23,27 +23,27 @@ static void say(const char *const *parts, size_t count)
 	(void)r;
 }
 
-static void say_about(const char *what, const char *on, const char *why)
+static void print_item(const char *what, const char *on, const char *why)
 {
 	const char *const parts[] = { what, ": ", on, why ? ": " : "", why ? why : "" };
 
-	say(parts, sizeof(parts) / sizeof(parts[0]));
+	print_line(parts, sizeof(parts) / sizeof(parts[0]));
 }
 
-void verbose_tell(const struct plan *plan)
+void verbose_report(const struct plan *plan)
 {
 	const struct facts *f = plan->facts;
 
 	if (!plan->policy->verbose.on)
 		return;
-	say_about("session", f->session_name + strlen("carrel-"), NULL);
-	say_about(
+	print_item("session", f->session_name + strlen("carrel-"), NULL);
+	print_item(
 		"workspace", f->workspace, plan_workspace_modes[plan->policy->workspace_mode]);
-	say_about("scratch", f->scratch_dir, NULL);
+	print_item("scratch", f->scratch_dir, NULL);
 	for (size_t i = 0; i < WALL_COUNT; i++)
 		if (plan->walls[i].state != WALL_ON)
-			say_about(plan_wall_name((enum wall)i),
+			print_item(plan_wall_name((enum wall)i),
 				plan_wall_states[plan->walls[i].state], plan->walls[i].why);
 	for (size_t i = 0; i < f->note_count; i++)
-		say_about("note", f->notes[i].path, f->notes[i].why);
+		print_item("note", f->notes[i].path, f->notes[i].why);
 }

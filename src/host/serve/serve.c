@@ -187,8 +187,8 @@ static int begin_serving(struct server *s)
 	s->begun_ns = clock_now_ns();
 	s->idle_since_ns = s->begun_ns;
 	server_fill_spare(s);
-	appear_watch_begin(
-		&s->out->watch, s->plan, s->epoll, (uint64_t)SERVER_EVENT_APPEARED << 32);
+	newpath_watch_begin(
+		&s->out->watch, s->plan, s->epoll, (uint64_t)SERVER_EVENT_NEWPATH << 32);
 	s->settings->ready(s->settings->context);
 	return 0;
 }
@@ -257,8 +257,8 @@ static int handle_event(struct server *s, uint64_t data)
 	case SERVER_EVENT_SLOT:
 		server_slot_event(s, index);
 		return 0;
-	case SERVER_EVENT_APPEARED:
-		appear_watch_wake(&s->out->watch);
+	case SERVER_EVENT_NEWPATH:
+		newpath_watch_wake(&s->out->watch);
 		return 0;
 	}
 	return -EPROTO;
@@ -267,7 +267,7 @@ static int handle_event(struct server *s, uint64_t data)
 static REST_FUNCTION int wait_at_rest(struct server *s, struct epoll_event *events)
 {
 	rest_give_back(s->launch->box, (const void *)wait_at_rest);
-	return epoll_wait(s->epoll, events, EVENTS, appear_watch_wait_ms(&s->out->watch));
+	return epoll_wait(s->epoll, events, EVENTS, newpath_watch_wait_ms(&s->out->watch));
 }
 
 static int run_loop(struct server *s)
@@ -278,7 +278,7 @@ static int run_loop(struct server *s)
 		int n = r < 0        ? r
 			: s->resting ? wait_at_rest(s, events)
 				     : epoll_wait(s->epoll, events, EVENTS,
-					       appear_watch_wait_ms(&s->out->watch));
+					       newpath_watch_wait_ms(&s->out->watch));
 
 		if (n < 0 && (r < 0 || errno != EINTR))
 			return fault(s, r < 0 ? r : -errno, "cannot wait for events");
@@ -288,7 +288,7 @@ static int run_loop(struct server *s)
 				return r;
 		}
 		if (s->phase != SERVER_OVER)
-			appear_watch_step(&s->out->watch);
+			newpath_watch_step(&s->out->watch);
 	}
 	return 0;
 }
@@ -304,14 +304,14 @@ static void raise_descriptor_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit); /* fewer clients then, and they are told */
 }
 
-static int begin(struct server *s)
+static int watch_session(struct server *s)
 {
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (s->epoll < 0 || s->timer < 0)
 		return fault(s, -errno, "cannot watch for events");
 	int r = 0;
-	for (unsigned view = 0; view < TWIN_VIEWS && r >= 0; view++) {
+	for (unsigned view = 0; view < VIEW_COUNT && r >= 0; view++) {
 		int channel = server_init_channel(s, view);
 
 		if (channel < 0)
@@ -369,10 +369,10 @@ int serve(const struct plan *plan, struct launch *l, struct signals *signals,
 	s->out = ret;
 	s->e = e;
 	s->mounts = s->epoll = s->timer = -1;
-	int r = begin(s);
+	int r = watch_session(s);
 	if (r >= 0)
 		r = run_loop(s);
-	appear_watch_stop(&ret->watch);
+	newpath_watch_stop(&ret->watch);
 	fd_close(&s->mounts); /* an open view would keep the mounts alive */
 	launch_kill(l);
 	leave_clients(s);

@@ -2,7 +2,7 @@
  * serve.h - the supervisor of a live session, from a running init to the end of the last process.
  *
  * Runs in: S, one thread, all signals blocked, everything through epoll; it never waits for a client
- * or for a keeper. What it does is asked for in records (host/serve/control.h), one client as good as any
+ * or for a monitor. What it does is asked for in records (host/serve/control.h), one client as good as any
  * other; a client that does not read its answers, or breaks the protocol, is dropped, and with it the
  * executions it started.
  */
@@ -15,7 +15,7 @@
 #include "host/launch/launch.h"
 #include "host/launch/limits.h"
 #include "host/process/signals.h"
-#include "host/quarantine/appear_watch.h"
+#include "host/quarantine/newpath_watch.h"
 #include "plan/plan.h"
 
 #define SERVE_WAITING_MAX 16
@@ -38,7 +38,7 @@ struct serve_outcome {
 	bool unwatched; /* the machine's /proc hides init */
 	int op, errnum; /* not ready: operation or step, and why */
 	uint64_t executions;
-	struct appear_watch watch; /* what was taken away while the session lived */
+	struct newpath_watch watch; /* what was taken away while the session lived */
 	/* Connections that asked for the end and wait for its word; serve_farewell() answers them. */
 	int waiting[SERVE_WAITING_MAX];
 	uint64_t waiting_tags[SERVE_WAITING_MAX];

@@ -66,7 +66,7 @@ static int map_sealed(int fd, const char **ret_data, size_t *ret_size)
 }
 
 /* What of a request must be remembered when its bytes are gone. */
-struct wish {
+struct accepted_request {
 	struct request head;
 	unsigned streams; /* how many descriptors */
 };
@@ -77,9 +77,9 @@ static int looser(struct error *e, const char *what)
 		"an execution may tighten the session's policy and not loosen it");
 }
 
-static bool is_looser(const struct number_value *have, uint64_t asked)
+static bool is_looser(const struct number_value *have, uint64_t requested)
 {
-	return asked && have->set && asked > have->value;
+	return requested && have->set && requested > have->value;
 }
 
 static bool is_locked(const struct policy *policy, const char *setting)
@@ -104,7 +104,7 @@ static int check_variables(
 	return v->cwd[0] && is_locked(policy, "cwd") ? looser(e, "cwd") : 0;
 }
 
-static int check_wish(const struct server *s, const struct request_view *v, struct error *e)
+static int check_request(const struct server *s, const struct request_view *v, struct error *e)
 {
 	const struct policy *policy = s->plan->policy;
 	const struct request *h = &v->head;
@@ -175,7 +175,7 @@ static int check_name(const struct server *s, const struct request_view *v, stru
 }
 
 static int judge_request(const struct server *s, const struct control_message *m,
-	struct wish *ret, struct slot *note, struct error *e)
+	struct accepted_request *ret, struct slot *note, struct error *e)
 {
 	struct request_view view;
 	const char *data = m->body;
@@ -196,8 +196,9 @@ static int judge_request(const struct server *s, const struct control_message *m
 		r = error_set(e, ERROR_REQUEST, "session", r == -EPROTO ? 0 : -r, NULL,
 			"the execution that was asked for is malformed");
 	} else {
-		*ret = (struct wish){ .head = view.head, .streams = m->fd_count - apart };
-		r = check_wish(s, &view, e);
+		*ret = (struct accepted_request){ .head = view.head,
+			.streams = m->fd_count - apart };
+		r = check_request(s, &view, e);
 	}
 	if (r >= 0)
 		r = check_name(s, &view, e);
@@ -210,10 +211,10 @@ static int judge_request(const struct server *s, const struct control_message *m
 	return r < 0 ? r : check_streams(s->plan->facts, m, ret->streams, e);
 }
 
-static void set_timeout(const struct server *s, struct slot *slot, uint64_t asked_ms)
+static void set_timeout(const struct server *s, struct slot *slot, uint64_t requested_ms)
 {
 	const struct number_value *own = &s->plan->policy->timeout_ms;
-	uint64_t ms = asked_ms ? asked_ms : own->set ? own->value : 0;
+	uint64_t ms = requested_ms ? requested_ms : own->set ? own->value : 0;
 
 	slot->begun_ns = clock_now_ns();
 	slot->deadline_ns = ms ? slot->begun_ns + (int64_t)ms * 1000000 : 0;
@@ -228,15 +229,15 @@ static struct cgroup_limits limits_of(const struct request *head)
 	};
 }
 
-/* Where it has a group, the keeper goes into it before the command can begin. */
+/* Where it has a group, the monitor goes into it before the command can begin. */
 static int enter_group(
 	struct server *s, struct slot *slot, const struct request *head, struct error *e)
 {
-	const struct cgroup_limits asked = limits_of(head);
+	const struct cgroup_limits requested = limits_of(head);
 	char name[32];
 
 	(void)snprintf(name, sizeof(name), "exec-%u", (unsigned)slot->number);
-	int r = limits_execution(s->settings->limits, name, &asked, &slot->group, e);
+	int r = limits_execution(s->settings->limits, name, &requested, &slot->group, e);
 	if (r < 0 || slot->group.dir < 0)
 		return r;
 	cgroup_read(&s->settings->limits->session.group, &slot->before);
@@ -247,7 +248,7 @@ static int enter_group(
 		     : 0;
 }
 
-/* Hands the request and its descriptors to the keeper, which begins. */
+/* Hands the request and its descriptors to the monitor, which begins. */
 static int send_exec(struct server *s, struct slot *slot, const struct control_message *m,
 	const struct request *head, bool in_front, struct error *e)
 {
@@ -277,7 +278,7 @@ static void accept_execution(struct server *s, struct slot *slot, unsigned clien
 	server_answer(s, (int)client, &record, NULL, 0, NULL, 0);
 }
 
-/* The request waits with its descriptors: for the client's terminal, or for the keeper's pid. */
+/* The request waits with its descriptors: for the client's terminal, or for the monitor's pid. */
 static int keep_request(
 	struct server *s, struct slot *slot, struct control_message *m, struct error *e)
 {
@@ -301,7 +302,7 @@ static int begin_pty(
 	if (r < 0)
 		return r;
 	slot->has_tty = true;
-	r = server_tell_keeper(slot, &record);
+	r = server_send_monitor(slot, &record);
 	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
 			       "the execution cannot be begun")
 		     : 0;
@@ -314,21 +315,22 @@ static unsigned choose_view(const struct plan *plan, const struct request *head)
 
 	if ((head->flags & REQUEST_WORKSPACE_RO) &&
 		plan->policy->workspace_mode != WORKSPACE_RO)
-		view |= TWIN_WORKSPACE_RO;
+		view |= VIEW_WORKSPACE_RO;
 	if ((head->flags & REQUEST_NET_NONE) && plan->policy->net != NET_NONE)
-		view |= TWIN_NET_NONE;
+		view |= VIEW_NET_NONE;
 	return view;
 }
 
-static int begin(struct server *s, struct slot *slot, struct control_message *m,
+static int begin_execution(struct server *s, struct slot *slot, struct control_message *m,
 	const struct request *head, struct error *e)
 {
-	const struct cgroup_limits asked = limits_of(head);
+	const struct cgroup_limits requested = limits_of(head);
 
 	if (head->flags & REQUEST_TTY)
 		return begin_pty(s, slot, m, e);
-	/* Which process the group is for, the keeper has not said yet. */
-	slot->waits = !slot->host_pid && limits_execution_needs(s->settings->limits, &asked);
+	/* Which process the group is for, the monitor has not said yet. */
+	slot->waits =
+		!slot->host_pid && limits_execution_needs(s->settings->limits, &requested);
 	return slot->waits ? keep_request(s, slot, m, e)
 			   : send_exec(s, slot, m, head, false, e);
 }
@@ -337,25 +339,25 @@ int server_begin_execution(
 	struct server *s, unsigned client, struct control_message *m, struct error *e)
 {
 	struct slot note = { 0 };
-	struct wish wish = { 0 };
-	int r = judge_request(s, m, &wish, &note, e);
+	struct accepted_request request = { 0 };
+	int r = judge_request(s, m, &request, &note, e);
 
 	if (r < 0)
 		return r;
-	struct slot *slot =
-		server_take_keeper(s, client, m->head.tag, choose_view(s->plan, &wish.head), e);
+	struct slot *slot = server_take_monitor(
+		s, client, m->head.tag, choose_view(s->plan, &request.head), e);
 	if (!slot)
 		return -EAGAIN;
 	memcpy(slot->name, note.name, sizeof(slot->name));
 	memcpy(slot->command, note.command, sizeof(slot->command));
 	slot->number = ++s->last_number;
-	slot->detached = (wish.head.flags & REQUEST_DETACH) != 0;
-	slot->grace_ms = wish.head.grace_ms ? (int64_t)wish.head.grace_ms
-					    : (int64_t)s->plan->policy->grace_ms.value;
-	slot->cpu_time = wish.head.cpu_time_ms || s->plan->policy->cpu_time_ms.set;
-	slot->file_size = wish.head.file_size || s->plan->policy->file_size.set;
+	slot->detached = (request.head.flags & REQUEST_DETACH) != 0;
+	slot->grace_ms = request.head.grace_ms ? (int64_t)request.head.grace_ms
+					       : (int64_t)s->plan->policy->grace_ms.value;
+	slot->cpu_time = request.head.cpu_time_ms || s->plan->policy->cpu_time_ms.set;
+	slot->file_size = request.head.file_size || s->plan->policy->file_size.set;
 	s->out->executions++;
-	r = begin(s, slot, m, &wish.head, e);
+	r = begin_execution(s, slot, m, &request.head, e);
 	if (r < 0) {
 		server_free_slot(s, slot);
 		return r;
@@ -386,7 +388,7 @@ int server_start_prepared(struct server *s, struct slot *slot, bool in_front, st
 	return r;
 }
 
-void server_keeper_known(struct server *s, struct slot *slot)
+void server_monitor_known(struct server *s, struct slot *slot)
 {
 	const struct control_record request = { .tag = slot->tag };
 	struct error e = { 0 };

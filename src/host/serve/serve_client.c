@@ -86,7 +86,7 @@ static void end_executions_of(struct server *s, int index)
 			continue;
 		switch (slot->state) {
 		case SLOT_RUNNING:
-		case SLOT_ASKED:
+		case SLOT_STOPPING:
 			server_kill_slot(slot);
 			break;
 		case SLOT_PTY:

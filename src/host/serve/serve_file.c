@@ -1,7 +1,7 @@
 /*
  * serve_file.c - files as a live session sees them: OPEN and CLASSIFY.
  *
- * Runs in: S. The names are resolved by a keeper, inside, with all walls of the session: whatever links,
+ * Runs in: S. The names are resolved by a monitor, inside, with all walls of the session: whatever links,
  * "..", or /proc/self mean, they mean it there. May not: resolve a path itself.
  */
 #include <errno.h>
@@ -38,7 +38,7 @@ static int send_open(struct slot *slot, int flags, unsigned mode, const char *pa
 static int look_at(struct server *s, struct slot *slot, size_t length)
 {
 	slot->looked_at = length;
-	memcpy(s->path, slot->asked, length);
+	memcpy(s->path, slot->requested_path, length);
 	s->path[length] = '\0';
 	return send_open(slot, O_PATH, 0, s->path, length + 1);
 }
@@ -53,20 +53,20 @@ int server_open_file(
 	if (!m->size || m->size > PATH_ROOM || strlen(m->body) + 1 != m->size ||
 		m->body[0] != '/' || (!classify && (m->head.number & ~allowed)))
 		return malformed(e);
-	struct slot *slot = server_take_keeper(s, client, m->head.tag, 0, e);
+	struct slot *slot = server_take_monitor(s, client, m->head.tag, 0, e);
 	if (!slot)
 		return -EAGAIN;
 	server_make_busy(s, slot, SLOT_OPENING);
 	slot->kind = m->head.kind;
 	slot->lines = m->head.flag != 0;
-	slot->asked = classify ? malloc(m->size) : NULL;
-	if (slot->asked)
-		memcpy(slot->asked, m->body, m->size);
-	/* A FIFO, or a device, must not keep the keeper waiting. */
-	int r = !classify     ? send_open(slot, m->head.number | O_NONBLOCK, m->head.streams,
-					m->body, m->size)
-		: slot->asked ? look_at(s, slot, m->size - 1)
-			      : -ENOMEM;
+	slot->requested_path = classify ? malloc(m->size) : NULL;
+	if (slot->requested_path)
+		memcpy(slot->requested_path, m->body, m->size);
+	/* A FIFO, or a device, must not keep the monitor waiting. */
+	int r = !classify ? send_open(slot, m->head.number | O_NONBLOCK, m->head.streams,
+				    m->body, m->size)
+		: slot->requested_path ? look_at(s, slot, m->size - 1)
+				       : -ENOMEM;
 	if (r < 0) {
 		server_free_slot(s, slot);
 		return error_set(e, ERROR_LIMIT, "session", -r, NULL,
@@ -91,7 +91,7 @@ static size_t parent_length(const char *path, size_t length)
 static bool join_missing(
 	const struct slot *slot, const char *found, size_t found_length, char ret[PATH_ROOM])
 {
-	const char *rest = slot->asked + slot->looked_at;
+	const char *rest = slot->requested_path + slot->looked_at;
 
 	if (found_length == 1)
 		found_length = 0; /* "/" */
@@ -192,9 +192,9 @@ static void answer_surface(
 static void classified(struct server *s, struct slot *slot, int errnum, size_t length)
 {
 	if (errnum && slot->looked_at > 1 &&
-		look_at(s, slot, parent_length(slot->asked, slot->looked_at)) == 0)
-		return; /* to be continued when the keeper answers */
-	bool exists = slot->asked[slot->looked_at] == '\0';
+		look_at(s, slot, parent_length(slot->requested_path, slot->looked_at)) == 0)
+		return; /* to be continued when the monitor answers */
+	bool exists = slot->requested_path[slot->looked_at] == '\0';
 	char *joined = exists ? NULL : malloc(PATH_ROOM);
 	bool known = exists || (joined && join_missing(slot, s->path, length, joined));
 

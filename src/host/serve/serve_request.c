@@ -75,7 +75,7 @@ static int do_signal(
 	/* Before it began and after it ended there is nobody to take it. */
 	int r = slot->state == SLOT_PTY || slot->state == SLOT_LINGERS
 		? 0
-		: server_tell_keeper(slot, &record);
+		: server_send_monitor(slot, &record);
 	return r < 0 && r != -EPIPE && r != -ECONNRESET
 		? error_set(e, ERROR_LIMIT, "session", -r, NULL,
 			  "the execution does not take the signal")
@@ -93,7 +93,7 @@ static int do_continue(
 		return -ESRCH;
 	int r = slot->state == SLOT_PTY || slot->state == SLOT_LINGERS
 		? 0
-		: server_tell_keeper(slot, &record);
+		: server_send_monitor(slot, &record);
 	return r < 0 && r != -EPIPE && r != -ECONNRESET
 		? error_set(e, ERROR_LIMIT, "session", -r, NULL,
 			  "the execution cannot be continued")

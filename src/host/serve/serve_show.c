@@ -22,7 +22,7 @@ static const char *state_word(enum slot_state state)
 		return "starting";
 	case SLOT_RUNNING:
 		return "running";
-	case SLOT_ASKED:
+	case SLOT_STOPPING:
 	case SLOT_KILLING:
 		return "ending";
 	case SLOT_LINGERS:
@@ -76,7 +76,7 @@ int server_show(const struct server *s, char *ret, size_t size)
 	json_key(&j, "executions_total");
 	json_unsigned(&j, s->out->executions);
 	json_key(&j, "quarantined");
-	json_unsigned(&j, appear_watch_count(&s->out->watch));
+	json_unsigned(&j, newpath_watch_count(&s->out->watch));
 	json_key(&j, "executions");
 	json_array_begin(&j);
 	for (unsigned i = 0; i < s->slot_count; i++)
@@ -96,7 +96,8 @@ struct text {
 	bool full;
 };
 
-static void __attribute__((format(printf, 2, 3))) put(struct text *t, const char *format, ...)
+static void __attribute__((format(printf, 2, 3)))
+put_format(struct text *t, const char *format, ...)
 {
 	va_list args;
 
@@ -133,7 +134,8 @@ static const char *format_age(int64_t ns, char ret[32])
 static void put_execution(struct text *t, const struct slot *slot, int64_t now_ns)
 {
 	char age[32];
-	put(t, "  %-4u %-8s %-8s %s%s%s%s\n", (unsigned)slot->number, state_word(slot->state),
+	put_format(t, "  %-4u %-8s %-8s %s%s%s%s\n", (unsigned)slot->number,
+		state_word(slot->state),
 		format_age(slot->begun_ns ? now_ns - slot->begun_ns : 0, age), slot->name,
 		slot->name[0] ? " " : "", slot->detached ? "(service) " : "", slot->command);
 }
@@ -146,21 +148,22 @@ int server_show_text(const struct server *s, bool line, char *ret, size_t size)
 	char age[32];
 
 	if (line) {
-		put(&t, "%s  %-6s %-8s %3u running  ", f->session_name + strlen("carrel-"),
+		put_format(&t, "%s  %-6s %-8s %3u running  ",
+			f->session_name + strlen("carrel-"),
 			s->phase == SERVER_SERVING ? "live" : "ending",
 			format_age(now_ns - s->begun_ns, age), s->busy);
 		put_visible(&t, f->workspace);
-		put(&t, "\n");
+		put_format(&t, "\n");
 		return t.full ? -ENOBUFS : (int)(t.at - ret);
 	}
-	put(&t, "session      %s (%s, %s old)\nworkspace    ",
+	put_format(&t, "session      %s (%s, %s old)\nworkspace    ",
 		f->session_name + strlen("carrel-"),
 		s->phase == SERVER_SERVING ? "live" : "ending",
 		format_age(now_ns - s->begun_ns, age));
 	put_visible(&t, f->workspace);
-	put(&t, "\nscratch      ");
+	put_format(&t, "\nscratch      ");
 	put_visible(&t, f->scratch_dir);
-	put(&t, "\nsupervisor   pid %d, %llu executions so far\n", (int)getpid(),
+	put_format(&t, "\nsupervisor   pid %d, %llu executions so far\n", (int)getpid(),
 		(unsigned long long)s->out->executions);
 	for (unsigned i = 0; i < s->slot_count; i++)
 		if (s->slots[i].state >= SLOT_PTY)

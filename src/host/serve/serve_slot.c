@@ -1,7 +1,7 @@
 /*
- * serve_slot.c - the keepers of a live session, and the end of executions.
+ * serve_slot.c - the monitors of a live session, and the end of executions.
  *
- * Runs in: S. A slot is a keeper: idle until it is given work and again when that is done, and free when it
+ * Runs in: S. A slot is a monitor: idle until it is given work and again when that is done, and free when it
  * is gone. May not: wait for one.
  */
 #include <errno.h>
@@ -38,7 +38,7 @@ static unsigned index_of(const struct server *s, const struct slot *slot)
 	return (unsigned)(slot - s->slots);
 }
 
-/* --- keepers --------------------------------------------------------------------------------- */
+/* --- monitors --------------------------------------------------------------------------------- */
 
 void server_free_slot(struct server *s, struct slot *slot)
 {
@@ -48,11 +48,11 @@ void server_free_slot(struct server *s, struct slot *slot)
 		s->busy--;
 		s->idle_since_ns = clock_now_ns();
 	}
-	fd_close(&slot->channel); /* a keeper that still lives clears up and ends */
+	fd_close(&slot->channel); /* a monitor that still lives clears up and ends */
 	if (slot->request)
 		control_close_fds(slot->request);
 	free(slot->request);
-	free(slot->asked);
+	free(slot->requested_path);
 	limits_execution_end(s->settings->limits, &slot->group);
 	*slot = (struct slot){
 		.state = SLOT_FREE, .channel = -1, .client = -1, .group = CGROUP_NONE
@@ -65,7 +65,7 @@ void server_rest_slot(struct server *s, struct slot *slot)
 		return; /* telling its client was the end of the client, and of this */
 	s->busy--;
 	s->idle_since_ns = clock_now_ns();
-	free(slot->asked);
+	free(slot->requested_path);
 	*slot = (struct slot){ .state = SLOT_IDLE,
 		.channel = slot->channel,
 		.pid = slot->pid,
@@ -90,9 +90,9 @@ void server_dismiss_idle(struct server *s, unsigned most)
 	}
 }
 
-static struct slot *new_keeper(struct server *s, unsigned view)
+static struct slot *new_monitor(struct server *s, unsigned view)
 {
-	const struct channel_record record = { .kind = CHANNEL_KEEPER };
+	const struct channel_record record = { .kind = CHANNEL_MONITOR };
 	struct slot *slot = NULL;
 	int pair[2];
 
@@ -101,7 +101,7 @@ static struct slot *new_keeper(struct server *s, unsigned view)
 			slot = &s->slots[i];
 	if (!slot || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return NULL;
-	/* Only ours: the keeper's end may wait, it has nothing else to do. */
+	/* Only ours: the monitor's end may wait, it has nothing else to do. */
 	int r = fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 	/* Its first record then tells its pid, for the group of its execution. */
 	if (r >= 0 && s->settings->limits->session.group.dir >= 0 &&
@@ -135,11 +135,11 @@ void server_fill_spare(struct server *s)
 	for (unsigned i = 0; i < s->slot_count; i++)
 		idle += s->slots[i].state == SLOT_IDLE && !s->slots[i].view;
 	for (; idle < SERVER_SPARE; idle++)
-		if (!new_keeper(s, 0))
+		if (!new_monitor(s, 0))
 			return; /* the next execution tries again, and says why not */
 }
 
-struct slot *server_take_keeper(
+struct slot *server_take_monitor(
 	struct server *s, unsigned client, uint64_t tag, unsigned view, struct error *e)
 {
 	struct slot *slot = NULL;
@@ -153,7 +153,7 @@ struct slot *server_take_keeper(
 			slot = &s->slots[i];
 	}
 	if (!slot)
-		slot = new_keeper(s, view);
+		slot = new_monitor(s, view);
 	if (!slot) {
 		int r = error_set(e, ERROR_LIMIT, "session", EAGAIN, NULL,
 			"the session has as many executions as it can");
@@ -173,20 +173,20 @@ void server_make_busy(struct server *s, struct slot *slot, enum slot_state state
 	slot->state = state;
 }
 
-int server_tell_keeper(struct slot *slot, const struct channel_record *record)
+int server_send_monitor(struct slot *slot, const struct channel_record *record)
 {
 	return channel_send(slot->channel, record, NULL, 0);
 }
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-static int signal_keeper(struct slot *slot, int signal, bool everything)
+static int signal_monitor(struct slot *slot, int signal, bool everything)
 {
 	const struct channel_record record = {
 		.kind = CHANNEL_SIGNAL, .number = signal, .flag = everything
 	};
 
-	return server_tell_keeper(slot, &record);
+	return server_send_monitor(slot, &record);
 }
 
 void server_kill_slot(struct slot *slot)
@@ -195,12 +195,12 @@ void server_kill_slot(struct slot *slot)
 		return; /* it is being done: asking again gains no time */
 	slot->state = SLOT_KILLING;
 	slot->deadline_ns = in_ms(KILL_PATIENCE_MS);
-	int r = signal_keeper(slot, SIGKILL, true);
+	int r = signal_monitor(slot, SIGKILL, true);
 	(void)r; /* what does not take it is dismissed at the deadline */
 }
 
 /* Those who asked for the end of a service. */
-static void tell_stoppers(struct server *s, uint32_t number)
+static void answer_stoppers(struct server *s, uint32_t number)
 {
 	for (unsigned i = 0; i < s->client_slots; i++) {
 		struct server_client *c = &s->clients[i];
@@ -217,7 +217,7 @@ static void tell_stoppers(struct server *s, uint32_t number)
 
 /*
  * What the group used, and whether a limit of it ended the command: as limits_settle() has it for a run.
- * Where the kernel killed the keeper with the rest, it is the group that tells how the command ended.
+ * Where the kernel killed the monitor with the rest, it is the group that tells how the command ended.
  */
 static bool settle_limits(struct server *s, struct slot *slot, struct control_record *record,
 	struct limits_usage *ret_usage)
@@ -245,7 +245,7 @@ static bool settle_limits(struct server *s, struct slot *slot, struct control_re
 	return true;
 }
 
-static void tell_end(struct server *s, struct slot *slot, struct control_record *record)
+static void send_end(struct server *s, struct slot *slot, struct control_record *record)
 {
 	struct limits_usage usage;
 	bool limited = settle_limits(s, slot, record, &usage);
@@ -258,7 +258,7 @@ static void tell_end(struct server *s, struct slot *slot, struct control_record 
 	if (slot->timed_out)
 		record->limit = CONTROL_LIMIT_TIMEOUT;
 	if (slot->detached)
-		tell_stoppers(s, slot->number);
+		answer_stoppers(s, slot->number);
 	server_answer(s, slot->client, record, &usage, limited ? sizeof(usage) : 0, NULL, 0);
 }
 
@@ -267,7 +267,7 @@ static void abandon(struct server *s, struct slot *slot)
 {
 	struct control_record record = { .started = STARTED_NO, .wait_status = SIGKILL };
 
-	tell_end(s, slot, &record);
+	send_end(s, slot, &record);
 	server_free_slot(s, slot);
 }
 
@@ -277,31 +277,31 @@ void server_ask_to_end(struct server *s, struct slot *slot, int signal)
 		abandon(s, slot);
 		return;
 	}
-	if (slot->state == SLOT_ASKED)
+	if (slot->state == SLOT_STOPPING)
 		server_kill_slot(slot);
 	if (slot->state != SLOT_RUNNING)
 		return;
-	slot->state = SLOT_ASKED;
+	slot->state = SLOT_STOPPING;
 	slot->deadline_ns =
 		in_ms((uint64_t)(slot->grace_ms ? slot->grace_ms : GRACE_DEFAULT_MS));
 	/* A stopped command must run to see the signal. */
-	int r = signal_keeper(slot, signal, true);
+	int r = signal_monitor(slot, signal, true);
 	if (r >= 0)
-		r = signal_keeper(slot, SIGCONT, true);
+		r = signal_monitor(slot, SIGCONT, true);
 	(void)r; /* the grace ends in any case */
 }
 
 /*
- * Its keeper is gone. What killed it may have been meant for all, as kill(-1) is: those that wait may be
+ * Its monitor is gone. What killed it may have been meant for all, as kill(-1) is: those that wait may be
  * dying, and the next execution is to have one that was forked since.
  */
 static void lose_execution(struct server *s, struct slot *slot)
 {
 	struct control_record record = { .started = STARTED_UNKNOWN, .number = EIO };
 
-	if (slot->state == SLOT_RUNNING || slot->state == SLOT_ASKED ||
+	if (slot->state == SLOT_RUNNING || slot->state == SLOT_STOPPING ||
 		slot->state == SLOT_KILLING || slot->state == SLOT_PTY)
-		tell_end(s, slot, &record);
+		send_end(s, slot, &record);
 	if (slot->state == SLOT_OPENING) {
 		struct error e = { 0 };
 		const struct control_record request = { .tag = slot->tag };
@@ -327,11 +327,11 @@ void server_slot_deadline(struct server *s, struct slot *slot)
 		slot->timed_out = true;
 		server_ask_to_end(s, slot, SIGTERM);
 		return;
-	case SLOT_ASKED:
+	case SLOT_STOPPING:
 		server_kill_slot(slot);
 		return;
 	case SLOT_KILLING:
-		/* Something inside stopped the keeper, or a process cannot die: init takes over. */
+		/* Something inside stopped the monitor, or a process cannot die: init takes over. */
 		if (slot->pid &&
 			channel_send(server_init_channel(s, slot->view), &dismiss, NULL, 0) < 0)
 			server_begin_end(s);
@@ -368,7 +368,7 @@ static void take_end(struct server *s, struct slot *slot, const struct channel_r
 		answer.limit = CONTROL_LIMIT_PIDS;
 	slot->state = SLOT_LINGERS;
 	slot->deadline_ns = 0;
-	tell_end(s, slot, &answer);
+	send_end(s, slot, &answer);
 	/* The client reads the terminal to its end first; it may have gone while it was told. */
 	bool waits = record->flag && !slot->has_tty && !slot->detached && slot->group.dir < 0;
 	if (slot->state == SLOT_LINGERS && waits)
@@ -409,7 +409,7 @@ static void handle_record(struct server *s, struct slot *slot,
 	case CHANNEL_READY:
 		if (*fd < 0 && !slot->pid) {
 			slot->pid = record->number;
-			server_keeper_known(s, slot);
+			server_monitor_known(s, slot);
 			return;
 		}
 		if (*fd < 0 || slot->state != SLOT_PTY || !slot->has_tty)
@@ -430,7 +430,7 @@ static void handle_record(struct server *s, struct slot *slot,
 		server_opened(s, slot, record, fd, body, record->body);
 		return;
 	case CHANNEL_ENDED:
-		if (slot->state != SLOT_RUNNING && slot->state != SLOT_ASKED &&
+		if (slot->state != SLOT_RUNNING && slot->state != SLOT_STOPPING &&
 			slot->state != SLOT_KILLING)
 			break;
 		take_end(s, slot, record);
@@ -444,7 +444,7 @@ static void handle_record(struct server *s, struct slot *slot,
 	case CHANNEL_EXEC:
 	case CHANNEL_SIGNAL:
 	case CHANNEL_CONTINUE:
-	case CHANNEL_KEEPER:
+	case CHANNEL_MONITOR:
 	case CHANNEL_DISMISS:
 	case CHANNEL_PTY:
 	case CHANNEL_OPEN:
@@ -464,7 +464,7 @@ void server_slot_event(struct server *s, unsigned index)
 		return;
 	int r = channel_receive_from(
 		slot->channel, &record, fds, s->path, sizeof(s->path), &sender);
-	/* The keeper has ended with a signal of ours unread; what it said before that is queued
+	/* The monitor has ended with a signal of ours unread; what it said before that is queued
 	 * behind the error, which is told once: unix(7), unix_release_sock(). */
 	if (r == -ECONNRESET)
 		r = channel_receive_from(
@@ -475,14 +475,14 @@ void server_slot_event(struct server *s, unsigned index)
 		lose_execution(s, slot);
 		return;
 	}
-	/* The first to speak is the keeper: nothing else has run yet that has this socket. */
+	/* The first to speak is the monitor: nothing else has run yet that has this socket. */
 	if (!slot->host_pid)
 		slot->host_pid = sender;
 	if (record.body < sizeof(s->path))
 		handle_record(s, slot, &record, &fds[0], s->path);
 	else
 		lose_execution(
-			s, slot); /* no keeper of ours says so much, or that it comes apart */
+			s, slot); /* no monitor of ours says so much, or that it comes apart */
 	for (int i = 0; i < CHANNEL_FDS_MAX; i++)
 		fd_close(&fds[i]);
 }

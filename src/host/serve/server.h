@@ -11,24 +11,24 @@
 
 enum {
 	SERVER_CLIENTS = 512,
-	SERVER_SLOTS = 512, /* keepers: idle, at work, ending */
-	SERVER_SPARE = 1,   /* keepers that wait for the next execution */
+	SERVER_SLOTS = 512, /* monitors: idle, at work, ending */
+	SERVER_SPARE = 1,   /* monitors that wait for the next execution */
 	SERVER_IDLE =
 		8, /* at most, while the session is in use: they need not be forked again */
 };
 
 enum slot_state {
 	SLOT_FREE,
-	SLOT_IDLE,    /* a keeper without work */
+	SLOT_IDLE,    /* a monitor without work */
 	SLOT_OPENING, /* asked to open a file, for OPEN or CLASSIFY */
 	SLOT_PTY,     /* asked for a terminal, or the client is preparing it */
 	SLOT_RUNNING,
-	SLOT_ASKED,   /* asked to end; the grace is running */
-	SLOT_KILLING, /* everything was sent SIGKILL */
-	SLOT_LINGERS, /* ended; its terminal is still being read */
+	SLOT_STOPPING, /* asked to end; the grace is running */
+	SLOT_KILLING,  /* everything was sent SIGKILL */
+	SLOT_LINGERS,  /* ended; its terminal is still being read */
 };
 
-/* What is wanted of a keeper, and for whom. */
+/* What is wanted of a monitor, and for whom. */
 struct slot {
 	enum slot_state state;
 	int channel;         /* our end, non-blocking */
@@ -36,8 +36,8 @@ struct slot {
 	pid_t host_pid;      /* as we see it; 0: not known (yet): only asked for with limits */
 	struct cgroup group; /* of the execution */
 	struct cgroup_figures before; /* of the session's group, when that was made */
-	bool waits;                   /* SLOT_PTY: for the keeper's pid, not for a terminal */
-	unsigned view;                /* enum twin_view: which init it is a child of */
+	bool waits;                   /* SLOT_PTY: for the monitor's pid, not for a terminal */
+	unsigned view;                /* enum view: which init it is a child of */
 	int client;      /* index; -1: nobody waits (a service, or its client is gone) */
 	uint64_t tag;    /* of the request */
 	uint32_t kind;   /* SLOT_OPENING: CONTROL_OPEN or CONTROL_CLASSIFY */
@@ -48,8 +48,8 @@ struct slot {
 	bool cpu_time, file_size;      /* it has that limit */
 	int64_t begun_ns, deadline_ns; /* deadline 0: none */
 	int64_t grace_ms;
-	char *asked;                     /* CLASSIFY: the path as it was asked about */
-	size_t looked_at;                /* CLASSIFY: bytes of it that the keeper was sent */
+	char *requested_path;            /* CLASSIFY: the path as it was asked about */
+	size_t looked_at;                /* CLASSIFY: bytes of it that the monitor was sent */
 	struct control_message *request; /* SLOT_PTY: until the command begins */
 	char name[64];                   /* of a service */
 	char command[64];                /* for people: the first words */
@@ -94,7 +94,7 @@ struct server {
 	unsigned slot_count; /* one more than the highest that was ever taken */
 	struct slot slots[SERVER_SLOTS];
 	struct control_message in; /* what is being looked at */
-	char path[4096];           /* the body of a keeper's answer */
+	char path[4096];           /* the body of a monitor's answer */
 };
 
 /* epoll data: what, and which. */
@@ -107,7 +107,7 @@ enum server_event {
 	SERVER_EVENT_PARENT,
 	SERVER_EVENT_CLIENT,
 	SERVER_EVENT_SLOT,
-	SERVER_EVENT_APPEARED,
+	SERVER_EVENT_NEWPATH,
 };
 
 /* serve.c */
@@ -135,24 +135,24 @@ MUST_CHECK int server_begin_execution(
 MUST_CHECK int server_start_prepared(
 	struct server *s, struct slot *slot, bool in_front, struct error *e);
 
-/* serve_slot.c: keepers, and the end of executions. */
+/* serve_slot.c: monitors, and the end of executions. */
 void server_fill_spare(struct server *s);
 void server_slot_event(struct server *s, unsigned index);
-/* A keeper in @view for a job of @client, or NULL with @e. */
-struct slot *server_take_keeper(
+/* A monitor in @view for a job of @client, or NULL with @e. */
+struct slot *server_take_monitor(
 	struct server *s, unsigned client, uint64_t tag, unsigned view, struct error *e);
 void server_make_busy(struct server *s, struct slot *slot, enum slot_state state);
-/* The keeper has said who it is: an execution that waited for that begins. */
-void server_keeper_known(struct server *s, struct slot *slot);
+/* The monitor has said who it is: an execution that waited for that begins. */
+void server_monitor_known(struct server *s, struct slot *slot);
 void server_ask_to_end(struct server *s, struct slot *slot, int signal);
 void server_kill_slot(struct slot *slot);
 void server_free_slot(struct server *s, struct slot *slot);
-/* Its keeper has done nothing that another execution could not follow: it waits for the next one. */
+/* Its monitor has done nothing that another execution could not follow: it waits for the next one. */
 void server_rest_slot(struct server *s, struct slot *slot);
-/* Dismisses keepers without work until @most are left, and of tighter views SERVER_SPARE less. */
+/* Dismisses monitors without work until @most are left, and of tighter views SERVER_SPARE less. */
 void server_dismiss_idle(struct server *s, unsigned most);
 void server_slot_deadline(struct server *s, struct slot *slot);
-MUST_CHECK int server_tell_keeper(struct slot *slot, const struct channel_record *record);
+MUST_CHECK int server_send_monitor(struct slot *slot, const struct channel_record *record);
 
 enum { /* the paths, each byte escaped; and what is said of each execution */
 	SERVER_SHOW_MAX = 65536 + SERVER_SLOTS * 512,
@@ -169,6 +169,6 @@ MUST_CHECK int server_handle(
 /* serve_file.c: files as the session sees them. */
 MUST_CHECK int server_open_file(
 	struct server *s, unsigned client, struct control_message *m, struct error *e);
-/* An opened path came back from a keeper. */
+/* An opened path came back from a monitor. */
 void server_opened(struct server *s, struct slot *slot, const struct channel_record *answer,
 	int *fd, const char *path, size_t length);

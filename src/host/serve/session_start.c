@@ -19,9 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/say.h"
 #include "base/text.h"
 #include "host/launch/caller.h"
 #include "host/launch/finish.h"
@@ -125,7 +125,7 @@ static void leave_caller(struct start *s)
 }
 
 /* Every wall stands: tell the one who waits, and stay behind. */
-static void say_ready(void *context)
+static void report_ready(void *context)
 {
 	struct start *s = context;
 	const struct facts *f = &s->p->facts;
@@ -188,7 +188,7 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 	return r;
 }
 
-static int note(struct start *s, const char *name, const char *text)
+static int note_in_record(struct start *s, const char *name, const char *text)
 {
 	autofd int fd = fd_open_at(
 		s->session.record, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
@@ -212,8 +212,8 @@ static int note_defaults(struct start *s)
 	(void)snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %d\n",
 		p->output_budget.set ? p->output_budget.value : BUDGET_NONE,
 		p->output_max.set ? p->output_max.value : UINT64_MAX, p->merge_output.on);
-	int r = note(s, "output", text);
-	return r < 0 ? r : note(s, "path", s->p->plan.path_env);
+	int r = note_in_record(s, "output", text);
+	return r < 0 ? r : note_in_record(s, "path", s->p->plan.path_env);
 }
 
 /* For clients, which have no plan: where artifacts may go. */
@@ -254,7 +254,7 @@ static int begin_session(
 	if (r >= 0)
 		r = limits_begin(&s->limits, plan, s->session.record, true, e);
 	if (r >= 0) {
-		limits_tell(&s->limits, &s->launch);
+		limits_fill_launch(&s->limits, &s->launch);
 		r = launch_init(&s->launch, plan, false, block, block_size, e);
 	}
 	if (r >= 0)
@@ -262,7 +262,7 @@ static int begin_session(
 	if (r >= 0)
 		r = launch_session(&s->launch, e);
 	if (r >= 0)
-		verbose_tell(plan);
+		verbose_report(plan);
 	if (r >= 0)
 		r = manifest_write(s->session.record, plan, s->launch.init, e);
 	if (r >= 0)
@@ -291,7 +291,7 @@ static int serve_session(struct start *s)
 		.limits = &s->limits,
 		.lifetime_ms = (int64_t)policy->lifetime_ms.value,
 		.idle_ms = (int64_t)policy->idle_timeout_ms.value,
-		.ready = say_ready,
+		.ready = report_ready,
 		.context = s,
 	};
 	int r = serve(&s->p->plan, &s->launch, &s->signals, &settings, &s->served, &s->error);
@@ -321,7 +321,7 @@ static void farewell(struct start *s)
 	free(text);
 }
 
-static int finish(struct start *s, int status)
+static int finish_start(struct start *s, int status)
 {
 	s->session.memory = take_fd(&s->launch.scratch);
 	struct finish f = {
@@ -344,7 +344,7 @@ static int finish(struct start *s, int status)
 	status = finish_session(&f);
 	launch_kill(&s->launch);
 	if (s->error.code != ERROR_NONE)
-		say_error(&s->error);
+		error_report(&s->error);
 	farewell(s);
 	state_close(&s->state);
 	prepare_free(s->p);
@@ -367,7 +367,7 @@ static int start_and_serve(struct start *s, int argc, const char *const *argv, i
 	else
 		launch_kill(&s->launch);
 	limits_settle(&s->limits, &s->outcome, &s->error);
-	return finish(s,
+	return finish_start(s,
 		r < 0 ? STATUS_CARREL : 0); /* the signals' descriptor goes with the process */
 }
 
@@ -380,14 +380,14 @@ static int supervise_in_this_process(
 	};
 
 	if (!s) {
-		say_error(&no_memory);
+		error_report(&no_memory);
 		return STATUS_CARREL;
 	}
 	s->launch = (struct launch){ .pidfd = -1,
 		.channel = -1,
 		.scratch = -1,
 		.live = true,
-		.views = { [0 ... TWIN_VIEWS - 1] = -1 } };
+		.views = { [0 ... VIEW_COUNT - 1] = -1 } };
 	s->session = SESSION_NONE;
 	s->signals.fd = s->listener = s->die_with = s->state.dir = s->log = -1;
 	s->outcome.op = -1;
@@ -401,7 +401,7 @@ static int supervise_in_this_process(
 		s->log = memfd_create("carrel-log", MFD_CLOEXEC);
 	int status = STATUS_CARREL;
 	if (prepare_begin(&s->p, &s->error) < 0)
-		say_error(&s->error);
+		error_report(&s->error);
 	else {
 		s->p->live = true;
 		status = start_and_serve(s, argc, argv, first, environment);
@@ -412,13 +412,13 @@ static int supervise_in_this_process(
 
 /* --- background ------------------------------------------------------------------------------ */
 
-static void say_lost(const char *what, int errnum)
+static void report_lost(const char *what, int errnum)
 {
 	struct error e = { 0 };
 	int r = error_set(&e, ERROR_PROTOCOL, "launch", errnum, NULL, "%s", what);
 
 	(void)r; /* told here */
-	say_error(&e);
+	error_report(&e);
 }
 
 /* What went wrong in the supervisor it has said on stderr, unless it was killed, or ended well. */
@@ -434,19 +434,19 @@ static int wait_for_word(int fd, pid_t pid)
 	if (n == 1)
 		return status;
 	if (n < 0)
-		say_lost("whether the session began cannot be learnt", errno);
+		report_lost("whether the session began cannot be learnt", errno);
 	else if (waitpid(pid, &end, 0) != pid || !WIFEXITED(end) || WEXITSTATUS(end) == 0)
-		say_lost("the session ended before it was told that it had begun", 0);
+		report_lost("the session ended before it was told that it had begun", 0);
 	return STATUS_CARREL;
 }
 
-static int say_cannot(const char *what, int number)
+static int report_errno(const char *what, int number)
 {
 	struct error e = { 0 };
 	int r = error_set(&e, ERROR_LIMIT, "launch", number, NULL, "%s", what);
 
 	(void)r; /* told here */
-	say_error(&e);
+	error_report(&e);
 	return STATUS_CARREL;
 }
 
@@ -456,7 +456,7 @@ static int in_background(
 	int said[2];
 
 	if (pipe2(said, O_CLOEXEC) < 0)
-		return say_cannot("cannot begin", errno);
+		return report_errno("cannot begin", errno);
 	pid_t pid = fork();
 	if (pid == 0) {
 		(void)close(said[0]);
@@ -464,7 +464,7 @@ static int in_background(
 		_exit(supervise_in_this_process(argc, argv, first, environment, said[1]));
 	}
 	(void)close(said[1]);
-	int status = pid < 0 ? say_cannot("cannot fork", errno) : wait_for_word(said[0], pid);
+	int status = pid < 0 ? report_errno("cannot fork", errno) : wait_for_word(said[0], pid);
 	(void)close(said[0]);
 	return status;
 }

@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "host/process/process_stat.h"
-#include "host/quarantine/appeared.h"
+#include "host/quarantine/newpath.h"
 #include "plan/path.h"
 
 /*
@@ -40,7 +40,7 @@ struct pending {
 	char bytes[3072];
 };
 
-static int flush(struct pending *p)
+static int flush_record(struct pending *p)
 {
 	size_t size = p->used;
 
@@ -48,10 +48,10 @@ static int flush(struct pending *p)
 	return fd_write_all(p->fd, p->bytes, size);
 }
 
-static int put(struct pending *p, const char *text)
+static int put_field(struct pending *p, const char *text)
 {
 	size_t size = strlen(text) + 1;
-	int r = size > sizeof(p->bytes) - p->used ? flush(p) : 0;
+	int r = size > sizeof(p->bytes) - p->used ? flush_record(p) : 0;
 
 	if (r < 0)
 		return r;
@@ -67,7 +67,7 @@ static int put_number(struct pending *p, uint64_t number)
 	char text[24];
 
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-	return put(p, text);
+	return put_field(p, text);
 }
 
 static int put_init(struct pending *p, pid_t init)
@@ -76,7 +76,7 @@ static int put_init(struct pending *p, pid_t init)
 
 	if (started < 0)
 		return 0; /* it is over */
-	int r = put(p, "init");
+	int r = put_field(p, "init");
 	if (r >= 0)
 		r = put_number(p, (uint64_t)init);
 	return r < 0 ? r : put_number(p, (uint64_t)started);
@@ -84,7 +84,7 @@ static int put_init(struct pending *p, pid_t init)
 
 static int put_begun(struct pending *p, const struct facts *facts)
 {
-	int r = put(p, "begun");
+	int r = put_field(p, "begun");
 
 	if (r >= 0)
 		r = put_number(p, (uint64_t)facts->begun.tv_sec);
@@ -94,17 +94,17 @@ static int put_begun(struct pending *p, const struct facts *facts)
 		r = put_number(p, facts->workspace_dev);
 	if (r >= 0)
 		r = put_number(p, facts->workspace_ino);
-	return r < 0 ? r : put(p, facts->workspace);
+	return r < 0 ? r : put_field(p, facts->workspace);
 }
 
 static int put_absent(struct pending *p, const struct absent_path *a)
 {
-	int r = put(p, "absent");
+	int r = put_field(p, "absent");
 
 	if (r >= 0)
-		r = put(p, a->root);
+		r = put_field(p, a->root);
 	if (r >= 0)
-		r = put(p, a->path);
+		r = put_field(p, a->path);
 	return r < 0 ? r : put_number(p, a->existing_prefix);
 }
 
@@ -124,10 +124,10 @@ static int put_rule(struct pending *p, const struct gitdir_rule *rule)
 
 	if (!word)
 		return 0;
-	int r = put(p, word);
+	int r = put_field(p, word);
 	if (r >= 0)
-		r = put(p, rule->path);
-	return r < 0 || strcmp(word, "link") != 0 ? r : put(p, rule->target);
+		r = put_field(p, rule->path);
+	return r < 0 || strcmp(word, "link") != 0 ? r : put_field(p, rule->target);
 }
 
 static bool is_reviewed(const struct plan *plan)
@@ -155,7 +155,7 @@ static int write_note(int record, const struct plan *plan, pid_t init)
 		r = put_absent(&pending, &plan->absents[i]);
 	for (size_t i = 0; reviewed && i < facts->git_rule_count && r >= 0; i++)
 		r = put_rule(&pending, &facts->git_rules[i]);
-	return r < 0 ? r : flush(&pending);
+	return r < 0 ? r : flush_record(&pending);
 }
 
 int manifest_write(int record, const struct plan *plan, pid_t init, struct error *e)
@@ -186,7 +186,7 @@ struct note {
 	const char *at, *end; /* what is still to be read */
 	pid_t init;           /* 0: not noted */
 	int64_t started;
-	struct appeared what;
+	struct newpath_scope what;
 	struct absent_path *absents;
 	struct gitdir_rule *rules;
 };
@@ -390,8 +390,8 @@ static int settle(struct note *n, int fd, struct error *e)
 	/* The lock falls with the launcher; what it ran is killed next, and could put back what we move. */
 	if (n->init && !process_await_end(n->init, n->started, PATIENCE))
 		return -EBUSY;
-	r = appeared_quarantine(&n->what, n->arena, &moved, &count, e);
-	appeared_tell(moved, count);
+	r = newpath_quarantine(&n->what, n->arena, &moved, &count, e);
+	newpath_report(moved, count);
 	return r;
 }
 

@@ -34,7 +34,7 @@ int state_place_error(const char *path, int errnum, const char *what, struct err
 
 /* --- the places -------------------------------------------------------------------------------- */
 
-static int join(char ret[STATE_PATH_MAX], const char *in, const char *name)
+static int join_path(char ret[STATE_PATH_MAX], const char *in, const char *name)
 {
 	int length = snprintf(ret, STATE_PATH_MAX, "%s%s", in, name);
 
@@ -47,9 +47,9 @@ int state_runtime_path(const char *const *environment, char ret[STATE_PATH_MAX])
 	char user[64];
 
 	if (runtime && runtime[0] == '/')
-		return join(ret, runtime, "/carrel");
+		return join_path(ret, runtime, "/carrel");
 	(void)snprintf(user, sizeof(user), "/run/user/%u", (unsigned)geteuid());
-	return access(user, W_OK | X_OK) < 0 ? -ENOENT : join(ret, user, "/carrel");
+	return access(user, W_OK | X_OK) < 0 ? -ENOENT : join_path(ret, user, "/carrel");
 }
 
 /* What `sudo` leaves in HOME is another user's: root makes nothing there, and believes nothing. */
@@ -71,21 +71,22 @@ static int in_account(char ret[STATE_PATH_MAX], const char *home)
 		return -ENOMEM;
 	int r = home_of_account(&account, &a, home ? home : "/", &ignored);
 	if (r >= 0)
-		r = is_own_directory(account) ? join(ret, account, IN_HOME) : -ENOENT;
+		r = is_own_directory(account) ? join_path(ret, account, IN_HOME) : -ENOENT;
 	arena_free(&a);
 	return r;
 }
 
 int state_place_path(const char *const *environment, unsigned n, char ret[STATE_PATH_MAX])
 {
-	const char *asked = facts_env(environment, "XDG_STATE_HOME");
+	const char *requested = facts_env(environment, "XDG_STATE_HOME");
 	const char *home = facts_env(environment, "HOME");
 
 	switch (n) {
 	case 0:
-		return asked && asked[0] == '/' ? join(ret, asked, "/carrel") : -ENOENT;
+		return requested && requested[0] == '/' ? join_path(ret, requested, "/carrel")
+							: -ENOENT;
 	case 1:
-		return is_own_directory(home) ? join(ret, home, IN_HOME) : -ENOENT;
+		return is_own_directory(home) ? join_path(ret, home, IN_HOME) : -ENOENT;
 	case 2:
 		return in_account(ret, home);
 	case 3:

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "host/cgroup/cgroup.h"
 #include "host/session/session_sweep.h"
 #include "host/session/state_place.h"
@@ -28,7 +28,7 @@ struct gc {
 	struct error *e;
 };
 
-static void say(const struct gc *gc, const char *what, const char *name)
+static void print_removed(const struct gc *gc, const char *what, const char *name)
 {
 	char text[NAME_MAX + 64];
 	int length = snprintf(text, sizeof(text), "%s %s%s\n",
@@ -38,19 +38,19 @@ static void say(const struct gc *gc, const char *what, const char *name)
 	(void)r; /* told as far as somebody listens */
 }
 
-static void say_session(void *context, const char *name)
+static void print_session(void *context, const char *name)
 {
-	say(context, "", name);
+	print_removed(context, "", name);
 }
 
-static void say_entry(void *context, const char *name)
+static void print_entry(void *context, const char *name)
 {
-	say(context, "entry ", name);
+	print_removed(context, "entry ", name);
 }
 
-static void say_cgroup(void *context, const char *name)
+static void print_cgroup(void *context, const char *name)
 {
-	say(context, "cgroup ", name);
+	print_removed(context, "cgroup ", name);
 }
 
 static int read_options(int argc, const char *const *argv, int first, struct gc *gc)
@@ -82,7 +82,7 @@ static void keep_failure(struct gc *gc, int r, const struct error *e)
 	if (e->code != ERROR_NONE && gc->e->code == ERROR_NONE)
 		*gc->e = *e;
 	else if (e->code != ERROR_NONE)
-		say_error(e);
+		error_report(e);
 }
 
 /* The sessions that are recorded in @place. */
@@ -91,7 +91,7 @@ static void sweep_place(struct gc *gc, const struct state_place *place)
 	const struct session_sweep_how how = {
 		.flags = gc->dry_run ? SWEEP_DRY_RUN : 0,
 		.base = gc->base,
-		.each = say_session,
+		.each = print_session,
 		.context = gc,
 	};
 	struct session_sweep swept;
@@ -149,7 +149,7 @@ static void sweep_sockets(struct gc *gc, const char *const *environment)
 	int r = state_open(&state, environment, false, &e);
 
 	if (r >= 0) {
-		r = state_sweep(&state, gc->dry_run, say_entry, gc, &e);
+		r = state_sweep(&state, gc->dry_run, print_entry, gc, &e);
 		state_close(&state);
 	}
 	keep_failure(gc, r, &e);
@@ -159,7 +159,7 @@ static void sweep_sockets(struct gc *gc, const char *const *environment)
 static void sweep_cgroups(struct gc *gc)
 {
 	struct error e = { 0 };
-	int r = cgroup_sweep(gc->dry_run, say_cgroup, gc, &e);
+	int r = cgroup_sweep(gc->dry_run, print_cgroup, gc, &e);
 
 	keep_failure(gc, r, &e);
 }
@@ -189,6 +189,6 @@ int sweep_command(int argc, const char *const *argv, int first, const char *cons
 		sweep_sockets(&gc, environment);
 		sweep_cgroups(&gc);
 	}
-	(void)say_error(&e);
+	(void)error_report(&e);
 	return r < 0 || gc.failed ? STATUS_CARREL : 0;
 }

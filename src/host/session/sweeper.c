@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "host/session/session_sweep.h"
 
 #define NOTICES "notices"
@@ -133,7 +133,7 @@ static void sweep(int records, int place)
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
 		return; /* another one is at it */
 	if (session_sweep(records, &how, &found, &e) < 0 || e.code != ERROR_NONE)
-		(void)say_error(&e);
+		(void)error_report(&e);
 }
 
 void sweeper_start(int records, const char *own)

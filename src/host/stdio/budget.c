@@ -196,7 +196,7 @@ static bool passes_open(const struct budget *b)
 	return left >= CHARS_LENGTH_MAX;
 }
 
-static size_t take(
+static size_t take_output(
 	void *context, const char *data, size_t size, bool last, struct pump_range *ret_pass)
 {
 	struct budget *b = context;
@@ -256,7 +256,7 @@ static size_t rest(void *context, char *ret_data, size_t size)
 
 struct pump_filter budget_filter(struct budget *b)
 {
-	return (struct pump_filter){ .take = take, .rest = rest, .context = b };
+	return (struct pump_filter){ .take = take_output, .rest = rest, .context = b };
 }
 
 void budget_free(struct budget *b)

@@ -214,7 +214,7 @@ static int map_buffer(struct pump *p)
 }
 
 /* Takes bytes into the empty buffer: positive, although a filter may keep all of them; 0 at the end; or -errno. */
-static int fill(struct pump *p)
+static int fill_buffer(struct pump *p)
 {
 	int r = map_buffer(p);
 
@@ -250,7 +250,7 @@ static int fill(struct pump *p)
 static int move(struct pump *p)
 {
 	if (pump_held(p) == 0) {
-		int r = fill(p);
+		int r = fill_buffer(p);
 
 		if (r <= 0 || pump_held(p) == 0)
 			return r;
@@ -280,7 +280,7 @@ void pump_stop(struct pump *p)
 	p->done = true;
 }
 
-static enum pump_state finish(struct pump *p, int error)
+static enum pump_state end_pump(struct pump *p, int error)
 {
 	p->error = error;
 	pump_stop(p);
@@ -315,11 +315,11 @@ enum pump_state pump_step(struct pump *p)
 			continue;
 		if (r == -EAGAIN)
 			return PUMP_IDLE;
-		return finish(p, -r);
+		return end_pump(p, -r);
 	}
 	/* A filter that holds back everything would never learn it from a write. */
 	if (p->filter.take && reader_is_gone(p))
-		return finish(p, EPIPE);
+		return end_pump(p, EPIPE);
 	if (p->filter.take)
 		speed_up(p);
 	pump_rearm(p);

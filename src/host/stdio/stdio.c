@@ -221,7 +221,7 @@ static int prepare_stream(struct stdio *s, unsigned i)
 	return make_pipe(s, i);
 }
 
-static int refuse(unsigned i, const char *why, struct error *e)
+static int refuse_stream(unsigned i, const char *why, struct error *e)
 {
 	char on[] = "descriptor 0";
 
@@ -256,7 +256,7 @@ static int classify(struct stdio *s, const struct stdio_output *output, struct e
 			stdio_classify(stream->caller_fd, &stream->kind, &stream->access);
 
 		if (why)
-			return refuse(i, why, e);
+			return refuse_stream(i, why, e);
 		stream->budgeted = bounded && i > 0 && !(i == 2 && output->merge);
 		stream->how = stream->budgeted ? STDIO_RELAY : how_without_pty(stream->kind);
 	}

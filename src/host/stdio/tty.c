@@ -72,15 +72,15 @@ static struct pump_end share_terminal(int caller_fd)
 
 static struct pump_end open_terminal(int caller_fd, int access)
 {
-	struct stat asked, got;
+	struct stat requested, got;
 	char path[32];
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", caller_fd);
 	autofd int fd = fd_open_at(AT_FDCWD, path, access | O_NOCTTY | O_NONBLOCK, 0);
-	if (fd < 0 || fstat(caller_fd, &asked) < 0 || fstat(fd, &got) < 0)
+	if (fd < 0 || fstat(caller_fd, &requested) < 0 || fstat(fd, &got) < 0)
 		return share_terminal(caller_fd);
 	/* /dev/tty names whatever controls us, which need not be what the descriptor stands for. */
-	if (asked.st_rdev != got.st_rdev || asked.st_rdev == makedev(5, 0))
+	if (requested.st_rdev != got.st_rdev || requested.st_rdev == makedev(5, 0))
 		return share_terminal(caller_fd);
 	return (struct pump_end){ .fd = take_fd(&fd), .kind = PUMP_OURS, .owned = true };
 }

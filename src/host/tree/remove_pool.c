@@ -28,12 +28,12 @@ enum job_state { JOB_FREE, JOB_RESERVED, JOB_READY, JOB_TAKEN };
 /* How long the leader sleeps before it looks whether a worker died, ms. */
 enum { SETTLE_MS = 20 };
 
-static uint32_t load(const uint32_t *word)
+static uint32_t load_word(const uint32_t *word)
 {
 	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
 
-static void add(uint32_t *word, uint32_t amount)
+static void add_word(uint32_t *word, uint32_t amount)
 {
 	(void)__atomic_add_fetch(word, amount, __ATOMIC_SEQ_CST);
 }
@@ -47,7 +47,7 @@ static bool change(uint32_t *word, uint32_t from, uint32_t to)
 /* Something happened: wake up to @count sleepers. */
 static void turn_wake(struct pool *pool, int count)
 {
-	add(&pool->turn, 1);
+	add_word(&pool->turn, 1);
 	(void)syscall(SYS_futex, &pool->turn, FUTEX_WAKE, count, NULL, NULL, 0);
 }
 
@@ -107,10 +107,10 @@ int pool_start(struct pool **ret, unsigned count, int tree_fd, pool_main *run, v
 		return -errno;
 	for (; started < count && started < POOL_MAX_WORKERS; started++) {
 		/* Born idle, so that work is shared out before they first run. */
-		add(&pool->idle, 1);
+		add_word(&pool->idle, 1);
 		result = worker_start(pool, started, tree_fd, run, context);
 		if (result < 0) {
-			add(&pool->idle, UINT32_MAX);
+			add_word(&pool->idle, UINT32_MAX);
 			break;
 		}
 		pool->pidfds[started] = result;
@@ -126,7 +126,7 @@ int pool_start(struct pool **ret, unsigned count, int tree_fd, pool_main *run, v
 
 unsigned pool_hungry(const struct pool *pool)
 {
-	uint32_t idle = load(&pool->idle), ready = load(&pool->ready);
+	uint32_t idle = load_word(&pool->idle), ready = load_word(&pool->ready);
 
 	return idle > ready && idle <= POOL_MAX_WORKERS ? idle - ready : 0;
 }
@@ -134,13 +134,13 @@ unsigned pool_hungry(const struct pool *pool)
 bool pool_has_room(const struct pool *pool)
 {
 	/* Two waiting per process: nobody runs dry while the poster is busy with its own. */
-	return load(&pool->ready) < 2 * (load(&pool->idle) + 2);
+	return load_word(&pool->ready) < 2 * (load_word(&pool->idle) + 2);
 }
 
 struct pool_job *pool_reserve(struct pool *pool)
 {
 	for (unsigned i = 0; i < POOL_JOBS; i++) {
-		if (load(&pool->jobs[i].state) == JOB_FREE &&
+		if (load_word(&pool->jobs[i].state) == JOB_FREE &&
 			change(&pool->jobs[i].state, JOB_FREE, JOB_RESERVED))
 			return &pool->jobs[i];
 	}
@@ -154,21 +154,21 @@ void pool_release(struct pool_job *job)
 
 void pool_post(struct pool *pool, struct pool_job *job)
 {
-	add(&pool->outstanding, 1);
-	add(&pool->ready, 1);
+	add_word(&pool->outstanding, 1);
+	add_word(&pool->ready, 1);
 	__atomic_store_n(&job->state, JOB_READY, __ATOMIC_SEQ_CST);
-	if (load(&pool->idle) > 0)
+	if (load_word(&pool->idle) > 0)
 		turn_wake(pool, 1);
 }
 
 struct pool_job *pool_claim(struct pool *pool)
 {
-	if (load(&pool->ready) == 0)
+	if (load_word(&pool->ready) == 0)
 		return NULL;
 	for (unsigned i = 0; i < POOL_JOBS; i++) {
-		if (load(&pool->jobs[i].state) == JOB_READY &&
+		if (load_word(&pool->jobs[i].state) == JOB_READY &&
 			change(&pool->jobs[i].state, JOB_READY, JOB_TAKEN)) {
-			add(&pool->ready, UINT32_MAX);
+			add_word(&pool->ready, UINT32_MAX);
 			return &pool->jobs[i];
 		}
 	}
@@ -185,13 +185,13 @@ void pool_finish(struct pool *pool, struct pool_job *job)
 struct pool_job *pool_next(struct pool *pool)
 {
 	for (;;) {
-		uint32_t turn = load(&pool->turn);
+		uint32_t turn = load_word(&pool->turn);
 
-		if (load(&pool->closing))
+		if (load_word(&pool->closing))
 			return NULL;
 		struct pool_job *job = pool_claim(pool);
 		if (job) {
-			add(&pool->idle, UINT32_MAX);
+			add_word(&pool->idle, UINT32_MAX);
 			return job;
 		}
 		turn_wait(pool, turn, 0);
@@ -200,7 +200,7 @@ struct pool_job *pool_next(struct pool *pool)
 
 void pool_rest(struct pool *pool, struct pool_job *job)
 {
-	add(&pool->idle, 1);
+	add_word(&pool->idle, 1);
 	pool_finish(pool, job);
 }
 
@@ -220,11 +220,11 @@ static bool somebody_died(const struct pool *pool)
 
 bool pool_settle(struct pool *pool)
 {
-	uint32_t turn = load(&pool->turn);
+	uint32_t turn = load_word(&pool->turn);
 
-	if (load(&pool->outstanding) == 0)
+	if (load_word(&pool->outstanding) == 0)
 		return true;
-	if (load(&pool->ready) > 0)
+	if (load_word(&pool->ready) > 0)
 		return false;
 	turn_wait(pool, turn, SETTLE_MS);
 	return somebody_died(pool);

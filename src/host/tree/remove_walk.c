@@ -244,7 +244,7 @@ static bool shrink(struct walk *w)
 }
 
 /* The directory @name has entries: enter it, give it away, or raise it. */
-static void enter(struct walk *w, struct walk_frame *f, const char *name)
+static void enter_dir(struct walk *w, struct walk_frame *f, const char *name)
 {
 	if (walk_give_away(w, f, name))
 		return;
@@ -330,7 +330,7 @@ static void remove_entry(
 	}
 	/* EPERM: it is immutable itself, which is found before it is found to be full. */
 	if (result == -ENOTEMPTY || (result == -EPERM && entry->type == DT_DIR))
-		enter(w, f, entry->name);
+		enter_dir(w, f, entry->name);
 	else if (result == -EISDIR || result == -ENOTDIR)
 		f->again = true; /* changed its type twice in between */
 	else if (result < 0 && result != -ENOENT)

@@ -262,7 +262,7 @@ static int seek_unit(struct seeker *s, int64_t number, bool behind, uint64_t *re
 	return seek_backward(s, (uint64_t)-number - behind, ret);
 }
 
-static int find(struct seeker *s, const struct slice *slice, struct slice_found *ret)
+static int find_bounds(struct seeker *s, const struct slice *slice, struct slice_found *ret)
 {
 	uint64_t start = 0, end;
 	int r = find_size(s);
@@ -286,7 +286,7 @@ int slice_find(int fd, const struct slice *s, struct slice_found *ret)
 
 	if (!seeker.block)
 		return -ENOMEM;
-	int r = find(&seeker, s, ret);
+	int r = find_bounds(&seeker, s, ret);
 	free(seeker.block);
 	return r;
 }

@@ -68,10 +68,10 @@ static bool is_above(const struct trace_process *p, const struct trace_process *
 	return !strncmp(command->path, p->path, strlen(p->path));
 }
 
-/* A keeper that no execution has come to; another one stands in for it. */
+/* A monitor that no execution has come to; another one stands in for it. */
 static bool is_spare(const struct live *l)
 {
-	return is_hit(l, KIND_KEEPER) && l->commands[1] && l->commands[2] &&
+	return is_hit(l, KIND_MONITOR) && l->commands[1] && l->commands[2] &&
 		!is_above(l->hit, l->commands[1]) && !is_above(l->hit, l->commands[2]);
 }
 
@@ -84,14 +84,14 @@ static bool is_poll(unsigned call)
 	return call == SYS_ppoll;
 }
 
-/* A keeper whose execution is over and told, and which waits to be dismissed. That it ends is what would come next. */
+/* A monitor whose execution is over and told, and which waits to be dismissed. That it ends is what would come next. */
 static bool is_done(const struct live *l)
 {
-	return is_hit(l, KIND_KEEPER) && l->r->after_command &&
+	return is_hit(l, KIND_MONITOR) && l->r->after_command &&
 		is_poll(l->hit->calls[l->point->index]);
 }
 
-/* Whether the process that was hit is @command's, its keeper's, or one of the clients "0.N". */
+/* Whether the process that was hit is @command's, its monitor's, or one of the clients "0.N". */
 static bool hit_is_of(
 	const struct live *l, const struct trace_process *command, const char *client)
 {
@@ -99,7 +99,7 @@ static bool hit_is_of(
 		return false;
 	if (!strcmp(l->hit->path, client))
 		return true;
-	if (l->hit->kind != KIND_KEEPER && l->hit->kind != KIND_PAYLOAD)
+	if (l->hit->kind != KIND_MONITOR && l->hit->kind != KIND_PAYLOAD)
 		return false;
 	/* One that never was a command: that of what was hit. */
 	return !command || is_above(l->hit, command);

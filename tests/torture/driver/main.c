@@ -49,7 +49,7 @@ enum {
 };
 
 static const char *const kind_names[KIND_COUNT] = { "launcher", "helper", "reader", "init",
-	"payload", "client", "supervisor", "keeper" };
+	"payload", "client", "supervisor", "monitor" };
 static const char *const outcome_names[OUTCOME_COUNT] = { "as without", "refused", "told",
 	"crashed", "killed", "unreached", "VIOLATION" };
 

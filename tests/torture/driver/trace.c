@@ -231,8 +231,8 @@ static enum trace_kind kind_of(
 	case KIND_CLIENT:
 		return KIND_SUPERVISOR;
 	case KIND_INIT:
-		return KIND_KEEPER;
-	case KIND_KEEPER:
+		return KIND_MONITOR;
+	case KIND_MONITOR:
 		return KIND_PAYLOAD;
 	case KIND_HELPER:
 	case KIND_READER:

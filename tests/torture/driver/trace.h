@@ -26,7 +26,7 @@ enum trace_kind {
 	KIND_PAYLOAD,
 	KIND_CLIENT, /* these are in live sessions only */
 	KIND_SUPERVISOR,
-	KIND_KEEPER,
+	KIND_MONITOR,
 	KIND_COUNT
 };
 

@@ -126,7 +126,7 @@ static bool may_pass_over(unsigned call, uint64_t argument, int error)
 bool verdict_may_pass_over(
 	const struct trace_process *hit, const struct trace_point *point, uint64_t argument)
 {
-	if (hit->kind != KIND_INIT && hit->kind != KIND_PAYLOAD && hit->kind != KIND_KEEPER)
+	if (hit->kind != KIND_INIT && hit->kind != KIND_PAYLOAD && hit->kind != KIND_MONITOR)
 		return true;
 	return may_pass_over(hit->calls[point->index], argument, point->error);
 }

@@ -1,5 +1,5 @@
 /*
- * orphans.h - what a session without namespaces left behind when its init was lost: found by descent
+ * leaked.h - what a session without namespaces left behind when its init was lost: found by descent
  * from us, and ended.
  *
  * Runs in: S. We are a child subreaper (prctl(2)): nothing can leave our descent by losing its parents.
@@ -8,13 +8,13 @@
 
 #include "base/error.h"
 
-/* orphans_filters - how many system-call filters we have, or -errno. Before the session begins. */
-MUST_CHECK int orphans_filters(void);
+/* leaked_filters - how many system-call filters we have, or -errno. Before the session begins. */
+MUST_CHECK int leaked_filters(void);
 
 /*
- * orphans_end - kill every descendant that has more than @filters system-call filters, and wait until
+ * leaked_end - kill every descendant that has more than @filters system-call filters, and wait until
  * none lives. A process never loses a filter (seccomp(2)), so these are the session's; our other
  * children are left alone. They are stopped first, until no new one appears: nothing can fork faster
  * than it is killed. Reaps nothing. 0 or -errno, where /proc cannot be read.
  */
-MUST_CHECK int orphans_end(unsigned filters);
+MUST_CHECK int leaked_end(unsigned filters);

@@ -1,9 +1,9 @@
 /*
- * appeared.c - see appeared.h.
+ * newpath.c - see newpath.h.
  *
  * Runs in: the launcher, outside, when every process of the session is dead.
  */
-#include "host/quarantine/appeared.h"
+#include "host/quarantine/newpath.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
 #include "box/sys.h"
 #include "host/git/gitplain.h"
 #include "host/gitreview/gitreview.h"
@@ -23,7 +23,7 @@
 enum { PLAIN_LOOKS_MAX = 64 };
 
 struct closer {
-	const struct appeared *what;
+	const struct newpath_scope *what;
 	struct arena *arena;
 	struct quarantine_item *items;
 	size_t count;
@@ -36,7 +36,7 @@ static int no_memory(struct closer *c)
 		"cannot look for what appeared at protected paths");
 }
 
-int appeared_open_root(const struct appeared *what, const char *path, int *ret_fd)
+int newpath_open_root(const struct newpath_scope *what, const char *path, int *ret_fd)
 {
 	struct stat st;
 	autofd int fd = sys_openat2(AT_FDCWD, path, O_PATH | O_DIRECTORY,
@@ -53,7 +53,7 @@ int appeared_open_root(const struct appeared *what, const char *path, int *ret_f
 }
 
 /* is_gone - there is no such directory any more, or it is another, long after the session. */
-static bool is_gone(const struct appeared *what, int result)
+static bool is_gone(const struct newpath_scope *what, int result)
 {
 	return what->dead &&
 		(result == -ENOENT || result == -ENOTDIR || result == -ELOOP ||
@@ -68,7 +68,7 @@ static int find_root(struct closer *c, const char *root, int *ret_fd)
 			*ret_fd = c->items[i].root_fd;
 			return 0;
 		}
-	int r = appeared_open_root(c->what, root, ret_fd);
+	int r = newpath_open_root(c->what, root, ret_fd);
 	if (is_gone(c->what, r))
 		return 1;
 	return r < 0 ? error_set(c->e, ERROR_TEARDOWN, "close", -r, root,
@@ -115,7 +115,7 @@ static bool is_plain(const struct closer *c, const struct absent_path *a, unsign
 	int fd = -1;
 
 	if (*looks == 0 || !is_of_git(a->path) || lstat(a->path, &st) < 0 ||
-		appeared_open_root(c->what, a->root, &fd) < 0)
+		newpath_open_root(c->what, a->root, &fd) < 0)
 		return false;
 	(*looks)--;
 	int r = gitplain_check(fd, path_below(a->root, a->path), c->what->deadline_ns);
@@ -166,7 +166,7 @@ static int add_replaced(struct closer *c)
 }
 
 /* The writable place that @path lies in: the workspace, or a repository that was granted. */
-static const char *root_of(const struct appeared *what, const char *path)
+static const char *root_of(const struct newpath_scope *what, const char *path)
 {
 	if (path_below(what->workspace, path))
 		return what->workspace;
@@ -180,12 +180,12 @@ static const char *root_of(const struct appeared *what, const char *path)
 /* What no mount could prevent and git on the host would obey: docs/git.md. */
 static int add_reviewed(struct closer *c)
 {
-	const struct appeared *what = c->what;
+	const struct newpath_scope *what = c->what;
 	struct gitdir_rule *rules = NULL;
 	size_t count = 0;
 	autofd int fd = -1;
 
-	if (!what->review || is_gone(what, appeared_open_root(what, what->workspace, &fd)))
+	if (!what->review || is_gone(what, newpath_open_root(what, what->workspace, &fd)))
 		return 0;
 	int r = gitreview(c->arena, what->workspace, what->caller, what->begun, what->git_rules,
 		what->git_rule_count, what->deadline_ns, &rules, &count, c->e);
@@ -217,7 +217,7 @@ static void close_items(const struct closer *c)
 }
 
 /* The first is the caller's to tell; one that asks for no error, as a run's sweep, tries again another time. */
-static void tell_standing(struct closer *c, const struct quarantine_move *m)
+static void report_standing(struct closer *c, const struct quarantine_move *m)
 {
 	struct error line = { 0 };
 	const char *path = arena_format(c->arena, "%s/%s", m->item->root, m->from);
@@ -226,7 +226,7 @@ static void tell_standing(struct closer *c, const struct quarantine_move *m)
 
 	(void)r; /* said here */
 	if (c->e && strcmp(c->e->on, line.on) != 0)
-		(void)say_error(&line);
+		(void)error_report(&line);
 }
 
 /* What still stands is no part of it: that is an error, and told as one. */
@@ -242,7 +242,7 @@ static int report_moves(struct closer *c, const struct quarantine_result *found,
 		struct report_quarantine *moved = &list[count];
 
 		if (m->errnum) {
-			tell_standing(c, m);
+			report_standing(c, m);
 			continue;
 		}
 		moved->path = arena_format(arena, "%s/%s", m->item->root, m->from);
@@ -257,7 +257,7 @@ static int report_moves(struct closer *c, const struct quarantine_result *found,
 	return found->count && !list ? -ENOMEM : 0;
 }
 
-int appeared_quarantine(const struct appeared *what, struct arena *arena,
+int newpath_quarantine(const struct newpath_scope *what, struct arena *arena,
 	const struct report_quarantine **ret_moved, size_t *ret_count, struct error *e)
 {
 	struct quarantine_result found = { .arena = arena };
@@ -278,7 +278,7 @@ int appeared_quarantine(const struct appeared *what, struct arena *arena,
 	return r < 0 ? r : reviewed < 0 ? reviewed : checked < 0 ? checked : reported;
 }
 
-void appeared_tell(const struct report_quarantine *list, size_t count)
+void newpath_report(const struct report_quarantine *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct report_quarantine *moved = &list[i];
@@ -292,6 +292,6 @@ void appeared_tell(const struct report_quarantine *list, size_t count)
 			error_hint(&line,
 				"it was removed: the disk has no room for another name of it");
 		(void)r; /* said here */
-		(void)say_error(&line);
+		(void)error_report(&line);
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * appear_watch_test.c - what appears at protected paths goes while the session lives: by looking, by inotify, and
+ * newpath_watch_test.c - what appears at protected paths goes while the session lives: by looking, by inotify, and
  * within bounds.
  *
  * Runs in: a test program, as root and as an ordinary user.
@@ -12,9 +12,9 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "host/quarantine/appear_dirs.h"
-#include "host/quarantine/appear_judge.h"
-#include "host/quarantine/appear_watch.h"
+#include "host/quarantine/newpath_dirs.h"
+#include "host/quarantine/newpath_judge.h"
+#include "host/quarantine/newpath_watch.h"
 
 #define ID "aaaaaaaaaaaaaaaaaaaa"
 #define DIRECTORY ".carrel-quarantine-" ID
@@ -30,7 +30,7 @@ struct fixture {
 	struct plan plan;
 	struct absent_path absents[3];
 	char paths[3][PATH_MAX];
-	struct appear_watch watch;
+	struct newpath_watch watch;
 	int epoll;
 };
 
@@ -57,7 +57,7 @@ static int setup(void **state)
 	f.plan.facts = &f.facts;
 	f.plan.absents = f.absents;
 	f.plan.absent_count = 3;
-	appear_watch_begin(&f.watch, &f.plan, f.epoll, EVENT);
+	newpath_watch_begin(&f.watch, &f.plan, f.epoll, EVENT);
 	*state = &f;
 	return 0;
 }
@@ -66,7 +66,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	appear_watch_stop(&f->watch);
+	newpath_watch_stop(&f->watch);
 	(void)close(f->epoll);
 	tree_drop(&f->work);
 	return 0;
@@ -76,15 +76,15 @@ static int teardown(void **state)
 static void turn(struct fixture *f, int most_ms)
 {
 	struct epoll_event event;
-	int wait = appear_watch_wait_ms(&f->watch);
+	int wait = newpath_watch_wait_ms(&f->watch);
 	int n = epoll_wait(f->epoll, &event, 1, wait < 0 || wait > most_ms ? most_ms : wait);
 
 	assert_true(n >= 0);
 	if (n)
 		assert_int_equal(event.data.u64, EVENT);
 	if (n)
-		appear_watch_wake(&f->watch);
-	appear_watch_step(&f->watch);
+		newpath_watch_wake(&f->watch);
+	newpath_watch_step(&f->watch);
 }
 
 static void turn_until_gone(struct fixture *f, const char *path)
@@ -103,7 +103,7 @@ static void turn_for(struct fixture *f, int64_t ns)
 		turn(f, 100);
 }
 
-static void appear_all(struct fixture *f)
+static void newpath_all(struct fixture *f)
 {
 	make_file(f->work.fd, ".envrc", "evil", 0755);
 	turn_until_gone(f, ".envrc");
@@ -128,8 +128,8 @@ static void test_looked_for(void **state)
 {
 	struct fixture *f = *state;
 
-	appear_all(f);
-	assert_int_equal(appear_watch_count(&f->watch), 4);
+	newpath_all(f);
+	assert_int_equal(newpath_watch_count(&f->watch), 4);
 }
 
 static void test_watched(void **state)
@@ -137,10 +137,10 @@ static void test_watched(void **state)
 	struct fixture *f = *state;
 
 	turn_for(f, NOTIFY_NS);
-	assert_int_equal(appear_watch_wait_ms(&f->watch), -1); /* nothing is polled any more */
-	appear_all(f);
-	appear_all(f);
-	assert_int_equal(appear_watch_count(&f->watch), 8);
+	assert_int_equal(newpath_watch_wait_ms(&f->watch), -1); /* nothing is polled any more */
+	newpath_all(f);
+	newpath_all(f);
+	assert_int_equal(newpath_watch_count(&f->watch), 8);
 }
 
 /* A directory on the way is exchanged: the new one is watched, the old one is not any more. */
@@ -182,14 +182,14 @@ static void test_again_and_again(void **state)
 		assert_true(clock_now_ns() - before < PATIENCE_NS / 10);
 	}
 	turn_until_gone(f, ".envrc");
-	assert_true(appear_watch_count(&f->watch) > 20);
-	assert_true(appear_watch_count(&f->watch) < 200);
+	assert_true(newpath_watch_count(&f->watch) > 20);
+	assert_true(newpath_watch_count(&f->watch) < 200);
 	assert_in_range(count_entries(f->work.fd, DIRECTORY), 2, 8);
 	assert_int_equal(arena_init(&arena, 1 << 20), 0);
-	assert_int_equal(appear_watch_report(&f->watch, &arena, &list, &count), 0);
+	assert_int_equal(newpath_watch_report(&f->watch, &arena, &list, &count), 0);
 	assert_int_equal(count, 1);
 	assert_string_equal(list[0].path, f->paths[0]);
-	assert_int_equal(list[0].times, appear_watch_count(&f->watch));
+	assert_int_equal(list[0].times, newpath_watch_count(&f->watch));
 	arena_free(&arena);
 }
 
@@ -211,7 +211,7 @@ static void test_others(void **state)
 	}
 	make_file(f->work.fd, ".envrc", "evil", 0755);
 	turn_until_gone(f, ".envrc");
-	assert_int_equal(appear_watch_count(&f->watch), 1);
+	assert_int_equal(newpath_watch_count(&f->watch), 1);
 }
 
 /* What had a moment to be written, and is gone before it is over, is not looked for without end. */
@@ -225,22 +225,22 @@ static void test_gone_by_itself(void **state)
 	assert_true(exists(f->work.fd, ".git/hooks"));
 	assert_int_equal(unlinkat(f->work.fd, ".git/hooks", AT_REMOVEDIR), 0);
 	turn_for(f, 300000000);
-	assert_int_equal(appear_watch_wait_ms(&f->watch), -1);
-	assert_int_equal(appear_watch_count(&f->watch), 0);
+	assert_int_equal(newpath_watch_wait_ms(&f->watch), -1);
+	assert_int_equal(newpath_watch_count(&f->watch), 0);
 }
 
 static void test_nothing_to_watch(void **state)
 {
 	struct fixture *f = *state;
-	struct appear_watch none = { .plan = NULL };
+	struct newpath_watch none = { .plan = NULL };
 
 	f->plan.absent_count = 0;
-	appear_watch_begin(&f->watch, &f->plan, f->epoll, EVENT);
-	assert_int_equal(appear_watch_wait_ms(&f->watch), -1);
-	assert_int_equal(appear_watch_wait_ms(&none), -1);
-	appear_watch_step(&none);
-	appear_watch_wake(&none);
-	appear_watch_stop(&none);
+	newpath_watch_begin(&f->watch, &f->plan, f->epoll, EVENT);
+	assert_int_equal(newpath_watch_wait_ms(&f->watch), -1);
+	assert_int_equal(newpath_watch_wait_ms(&none), -1);
+	newpath_watch_step(&none);
+	newpath_watch_wake(&none);
+	newpath_watch_stop(&none);
 }
 
 /* --- what git writes --------------------------------------------------------------------------- */
@@ -256,59 +256,60 @@ static struct quarantine_item item_of(const struct fixture *f, const char *path)
 static void test_budget(void **state)
 {
 	struct fixture *f = *state;
-	struct appear_judgement j = { .plain = false };
-	struct appear_budget budget = { .until_ns = 0, .left = 1 };
+	struct newpath_judgement j = { .plain = false };
+	struct newpath_budget budget = { .until_ns = 0, .left = 1 };
 	struct quarantine_item item = item_of(f, ".git/config.worktree");
 
 	make_file(f->work.fd, item.path, "[core]\n", 0644);
-	assert_true(appear_judge(&j, &item, &budget));
-	assert_true(budget.cut && !budget.asked && !j.plain);
-	budget = (struct appear_budget){ .until_ns = INT64_MAX, .left = 1 };
-	assert_true(appear_judge(&j, &item, &budget));
-	assert_true(!budget.cut && budget.asked && budget.left == 0);
-	j = (struct appear_judgement){ .graces = UINT_MAX };
-	assert_false(appear_judge(&j, &item, &budget));
+	assert_true(newpath_judge(&j, &item, &budget));
+	assert_true(budget.cut && !budget.child_started && !j.plain);
+	budget = (struct newpath_budget){ .until_ns = INT64_MAX, .left = 1 };
+	assert_true(newpath_judge(&j, &item, &budget));
+	assert_true(!budget.cut && budget.child_started && budget.left == 0);
+	j = (struct newpath_judgement){ .graces = UINT_MAX };
+	assert_false(newpath_judge(&j, &item, &budget));
 	/* A hook has no time at all. */
-	budget = (struct appear_budget){ .until_ns = 0, .left = 1 };
+	budget = (struct newpath_budget){ .until_ns = 0, .left = 1 };
 	item = item_of(f, ".git/hooks");
 	make_dir(f->work.fd, item.path);
 	make_file(f->work.fd, ".git/hooks/pre-commit", "", 0755);
-	assert_false(appear_judge(&j, &item, &budget));
+	assert_false(newpath_judge(&j, &item, &budget));
 }
 
 static void test_judged(void **state)
 {
 	struct fixture *f = *state;
-	struct appear_judgement j = { .plain = false };
-	struct appear_budget budget = { .until_ns = INT64_MAX, .left = 1000 };
+	struct newpath_judgement j = { .plain = false };
+	struct newpath_budget budget = { .until_ns = INT64_MAX, .left = 1000 };
 	struct quarantine_item item = item_of(f, ".envrc");
 
-	assert_false(appear_judge_applies(&item));
+	assert_false(newpath_judge_applies(&item));
 	item = item_of(f, ".git/config.worktree");
-	assert_true(appear_judge_applies(&item));
+	assert_true(newpath_judge_applies(&item));
 	/* It may be half written: a moment, and then no more. */
 	make_file(f->work.fd, item.path, "[core]\n fsmonitor = x\n", 0644);
-	assert_true(appear_judge(&j, &item, &budget));
-	assert_true(budget.asked && !j.plain && j.again_ns > clock_now_ns() - PATIENCE_NS);
+	assert_true(newpath_judge(&j, &item, &budget));
+	assert_true(
+		budget.child_started && !j.plain && j.again_ns > clock_now_ns() - PATIENCE_NS);
 	while (clock_now_ns() < j.again_ns)
 		continue;
-	assert_false(appear_judge(&j, &item, &budget));
+	assert_false(newpath_judge(&j, &item, &budget));
 	for (int i = 0; i < 40; i++)
-		if (appear_judge(&j, &item, &budget))
-			j.seen_ns = 1;                  /* long ago */
-	assert_false(appear_judge(&j, &item, &budget)); /* it has had its moments */
+		if (newpath_judge(&j, &item, &budget))
+			j.seen_ns = 1;                   /* long ago */
+	assert_false(newpath_judge(&j, &item, &budget)); /* it has had its moments */
 	/* A hook goes at once, a link as well. */
-	j = (struct appear_judgement){ .plain = false };
+	j = (struct newpath_judgement){ .plain = false };
 	item = item_of(f, ".git/hooks");
 	make_dir(f->work.fd, item.path);
 	make_file(f->work.fd, ".git/hooks/pre-commit.sample", "", 0755);
-	assert_true(appear_judge(&j, &item, &budget));
+	assert_true(newpath_judge(&j, &item, &budget));
 	make_file(f->work.fd, ".git/hooks/pre-commit", "", 0755);
 	j.changed = true;
-	assert_false(appear_judge(&j, &item, &budget));
+	assert_false(newpath_judge(&j, &item, &budget));
 	item = item_of(f, ".git/branches");
 	assert_int_equal(symlinkat("..", f->work.fd, item.path), 0);
-	assert_false(appear_judge(&j, &item, &budget));
+	assert_false(newpath_judge(&j, &item, &budget));
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /*
- * appear_judge.c - see appear_judge.h.
+ * newpath_judge.c - see newpath_judge.h.
  *
  * Runs in: S, while tools live.
  *
@@ -7,7 +7,7 @@
  * break git; to let a hook stand would break the host. What is plain stays until it changes; a hook goes at once;
  * anything else may be half written, and has 50 ms, a few times.
  */
-#include "host/quarantine/appear_judge.h"
+#include "host/quarantine/newpath_judge.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ enum {
 	NAMES_READS = 4,
 };
 
-bool appear_judge_applies(const struct quarantine_item *item)
+bool newpath_judge_applies(const struct quarantine_item *item)
 {
 	const char *root = strrchr(item->root, '/');
 
@@ -74,7 +74,7 @@ static bool is_armed(const struct quarantine_item *item)
 	return true;
 }
 
-static bool is_unchanged(const struct appear_judgement *j, const struct stat *st, int64_t now)
+static bool is_unchanged(const struct newpath_judgement *j, const struct stat *st, int64_t now)
 {
 	return j->plain && !j->changed && (!j->again_ns || now < j->again_ns) &&
 		j->dev == st->st_dev && j->ino == st->st_ino &&
@@ -82,7 +82,7 @@ static bool is_unchanged(const struct appear_judgement *j, const struct stat *st
 		j->ctime.tv_nsec == st->st_ctim.tv_nsec;
 }
 
-static void note_plain(struct appear_judgement *j, const struct stat *st, int64_t now)
+static void note_plain(struct newpath_judgement *j, const struct stat *st, int64_t now)
 {
 	/* Two changes within one tick of the clock have the same time. */
 	j->again_ns = now + (j->plain && !j->changed ? AGAIN_MS : SETTLED_MS) * MS;
@@ -97,15 +97,15 @@ static void note_plain(struct appear_judgement *j, const struct stat *st, int64_
 
 enum answer { ANSWER_PLAIN, ANSWER_NOT_PLAIN, ANSWER_LATE, ANSWER_NEXT_TIME };
 
-static enum answer ask(struct appear_judgement *j, const struct quarantine_item *item,
-	struct appear_budget *b, int64_t now)
+static enum answer ask(struct newpath_judgement *j, const struct quarantine_item *item,
+	struct newpath_budget *b, int64_t now)
 {
 	if (b->left == 0)
 		return ANSWER_NOT_PLAIN;
 	if (now >= b->until_ns)
 		return ANSWER_NEXT_TIME;
 	b->left--;
-	b->asked = true;
+	b->child_started = true;
 	int r = gitplain_check(item->root_fd, item->path, now + (CHECK_MS << j->late) * MS);
 	if (r == 1)
 		return ANSWER_PLAIN;
@@ -118,7 +118,7 @@ static bool may_grow(const struct quarantine_item *item, const struct stat *st)
 }
 
 /* It is not plain: whether it has the time to become so. */
-static bool has_grace(struct appear_judgement *j, int64_t now)
+static bool has_grace(struct newpath_judgement *j, int64_t now)
 {
 	if (!j->seen_ns && j->graces < GRACES) {
 		j->graces++;
@@ -130,8 +130,8 @@ static bool has_grace(struct appear_judgement *j, int64_t now)
 	return true;
 }
 
-bool appear_judge(struct appear_judgement *j, const struct quarantine_item *item,
-	struct appear_budget *budget)
+bool newpath_judge(struct newpath_judgement *j, const struct quarantine_item *item,
+	struct newpath_budget *budget)
 {
 	struct stat st;
 	int64_t now = clock_now_ns();

@@ -1,9 +1,9 @@
 /*
- * attempt.c - see attempt.h.
+ * machine_probe.c - see machine_probe.h.
  *
  * Runs in: a child of the launcher. No heap, no stdio.
  */
-#include "box/attempt.h"
+#include "box/machine_probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,8 @@ static int try_move(int tmpfs)
 	return sys_move_mount(tmpfs, root);
 }
 
-_Noreturn void attempt_main(struct attempt *ret, unsigned long flags, const int go[2])
+_Noreturn void machine_probe_main(
+	struct machine_probe *ret, unsigned long flags, const int go[2])
 {
 	struct box_made made = { .proc = -1, .devpts = -1, .tmpfs = -1 };
 	char byte;
@@ -46,25 +47,25 @@ _Noreturn void attempt_main(struct attempt *ret, unsigned long flags, const int 
 	(void)close(go[1]);
 	while (read(go[0], &byte, 1) < 0 && errno == EINTR)
 		;
-	ret->step = ATTEMPT_NAMESPACES;
+	ret->step = MACHINE_PROBE_NAMESPACES;
 	if (r >= 0)
 		r = unshare((int)flags) < 0 ? -errno : 0;
 	if (r >= 0) {
-		ret->step = ATTEMPT_TREE;
+		ret->step = MACHINE_PROBE_TREE;
 		r = try_tree();
 	}
 	if (r >= 0) {
-		ret->step = ATTEMPT_TMPFS;
+		ret->step = MACHINE_PROBE_TMPFS;
 		fresh_ahead(&made);
 		ret->proc = made.proc < 0 ? made.proc : 0;
 		r = made.tmpfs;
 	}
 	if (r >= 0) {
-		ret->step = ATTEMPT_MOVE;
+		ret->step = MACHINE_PROBE_MOVE;
 		r = try_move(made.tmpfs);
 	}
 	ret->error = r < 0 ? r : 0;
 	if (r >= 0)
-		ret->step = ATTEMPT_DONE;
+		ret->step = MACHINE_PROBE_DONE;
 	_exit(0);
 }

@@ -1,10 +1,10 @@
 /*
- * keeper.c - see keeper.h.
+ * monitor.c - see monitor.h.
  *
  * Runs in: init (run), or a child of init (live session). No heap, no stdio. May not: have two
  * commands at a time, or outlive the supervisor's end of its channel.
  */
-#include "box/keeper.h"
+#include "box/monitor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,17 +28,17 @@
 
 enum { STACK_SIZE = 64 * 1024, PATH_SIZE = 4095 };
 
-static char *body_room(const struct keeper *k)
+static char *body_room(const struct monitor *k)
 {
 	return (char *)k->stack + STACK_SIZE;
 }
 
-static void *words_room(const struct keeper *k)
+static void *words_room(const struct monitor *k)
 {
 	return body_room(k) + CHANNEL_BODY_MAX;
 }
 
-int keeper_prepare(struct keeper *ret, const struct box *box, bool is_init)
+int monitor_prepare(struct monitor *ret, const struct box *box, bool is_init)
 {
 	size_t size = STACK_SIZE + CHANNEL_BODY_MAX + command_room(box->plan);
 	void *stack = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -46,11 +46,11 @@ int keeper_prepare(struct keeper *ret, const struct box *box, bool is_init)
 
 	if (stack == MAP_FAILED)
 		return -errno;
-	*ret = (struct keeper){ .box = box, .tty = -1, .is_init = is_init, .stack = stack };
+	*ret = (struct monitor){ .box = box, .tty = -1, .is_init = is_init, .stack = stack };
 	return 0;
 }
 
-/* Where keeper_loop() and the payload put nothing. Takes @fd; returns the new one or -errno. */
+/* Where monitor_loop() and the payload put nothing. Takes @fd; returns the new one or -errno. */
 static int above_streams(int fd)
 {
 	int up = fcntl(fd, F_DUPFD_CLOEXEC, BOX_CHILDREN + 1);
@@ -61,7 +61,7 @@ static int above_streams(int fd)
 }
 
 /* The terminal of the execution, from the session's devpts. See: ioctl_tty(2). */
-int keeper_open_pty(struct keeper *k, int *ret_master)
+int monitor_open_pty(struct monitor *k, int *ret_master)
 {
 	int unlock = 0;
 	bool own = k->box->plan->clone_flags != 0;
@@ -85,7 +85,7 @@ int keeper_open_pty(struct keeper *k, int *ret_master)
 }
 
 /* Everything that the execution left. With init it is everything there is. */
-static void clear_up(struct keeper *k)
+static void clear_up(struct monitor *k)
 {
 	if (!k->is_init) {
 		int r = descendants_end(BOX_CHILDREN);
@@ -99,21 +99,21 @@ static void clear_up(struct keeper *k)
 		;
 }
 
-/* Another execution finds what it would find in a new keeper. */
-static void forget_execution(struct keeper *k)
+/* Another execution finds what it would find in a new monitor. */
+static void forget_execution(struct monitor *k)
 {
 	k->payload = 0;
 	k->ended = false;
 }
 
 /*
- * A keeper waits for the next execution; not one that has something of this one about it: a terminal, a
- * service's processes, a group. With a terminal everything else is killed and reaped first and the keeper
+ * A monitor waits for the next execution; not one that has something of this one about it: a terminal, a
+ * service's processes, a group. With a terminal everything else is killed and reaped first and the monitor
  * stays until the supervisor has read what the terminal still holds: as the leader of the session its end is
  * a hangup. The end of init is the end of everything, so without a terminal it leaves the clearing up to
  * the kernel.
  */
-static void end_execution(struct keeper *k)
+static void end_execution(struct monitor *k)
 {
 	bool stays = !k->is_init && !k->once && k->tty < 0;
 	char byte;
@@ -143,7 +143,7 @@ static void end_execution(struct keeper *k)
 }
 
 /* @end: as waitid(2) tells it; not reaped yet, since a reaped process has no /proc entry. */
-static void payload_ended(struct keeper *k, const siginfo_t *end)
+static void payload_ended(struct monitor *k, const siginfo_t *end)
 {
 	struct channel_record record = { .op = -1 };
 	struct rusage usage;
@@ -185,8 +185,8 @@ static void payload_stopped(int signal)
 		box_fail(STEP_LOOP, r);
 }
 
-/* Reap what has ended; orphans come to init and to a keeper. False: there is no child any more. */
-static bool reap_children(struct keeper *k)
+/* Reap what has ended; orphans come to init and to a monitor. False: there is no child any more. */
+static bool reap_children(struct monitor *k)
 {
 	for (;;) {
 		siginfo_t child = { 0 };
@@ -212,7 +212,7 @@ static bool reap_children(struct keeper *k)
 	}
 }
 
-static void reap(struct keeper *k)
+static void reap(struct monitor *k)
 {
 	struct signalfd_siginfo info;
 
@@ -223,13 +223,13 @@ static void reap(struct keeper *k)
 		end_execution(k);
 }
 
-static int take_front(struct keeper *k, pid_t group)
+static int take_front(struct monitor *k, pid_t group)
 {
 	return ioctl(k->tty, TIOCSPGRP, &group) < 0 ? -errno : 0;
 }
 
 /* What is to be run: the plan's command, or a request in the record's body or a sealed file. */
-static int find_command(struct keeper *k, const struct channel_record *record, int body_fd)
+static int find_command(struct monitor *k, const struct channel_record *record, int body_fd)
 {
 	const struct plan *plan = k->box->plan;
 	struct request_view view;
@@ -266,7 +266,7 @@ static int find_command(struct keeper *k, const struct channel_record *record, i
 
 /* The kernel may kill this process with the command, and then nobody else could say so; and who asked for a
  * service is told that it runs, not how it ends. */
-static void say_started(void)
+static void send_started(void)
 {
 	struct channel_record record = { .kind = CHANNEL_STARTED };
 	int r = channel_send(BOX_CHANNEL, &record, NULL, 0);
@@ -276,7 +276,7 @@ static void say_started(void)
 }
 
 static void start_payload(
-	struct keeper *k, const struct channel_record *record, int fds[CHANNEL_FDS_MAX])
+	struct monitor *k, const struct channel_record *record, int fds[CHANNEL_FDS_MAX])
 {
 	int next = 0;
 
@@ -285,7 +285,7 @@ static void start_payload(
 	k->start = (struct payload){
 		.command = &k->command, .tty = k->tty, .in_front = record->flag != 0
 	};
-	/* A stream that comes without a descriptor is the terminal. None of them is below 3: keeper_loop(). */
+	/* A stream that comes without a descriptor is the terminal. None of them is below 3: monitor_loop(). */
 	for (int f = 0; f < CHANNEL_STREAMS; f++)
 		k->start.stdio[f] = record->streams & (1u << f) ? fds[next++] : k->tty;
 	int r = find_command(k, record, fds[next]);
@@ -296,17 +296,17 @@ static void start_payload(
 	if (k->payload < 0)
 		box_fail(STEP_EXEC, k->payload);
 	if ((k->box->dies_as_one || record->number || k->stays) && !k->start.ret_step)
-		say_started();
+		send_started();
 	for (int f = 0; f < CHANNEL_FDS_MAX; f++)
 		if (fds[f] >= 0)
 			(void)close(fds[f]);
 	/* Only now: the end of a detached mount waits for a grace period of RCU, here while the command
 	 * runs already. It never was among the command's descriptors. */
 	if (k->is_init)
-		(void)close(BOX_FURNITURE);
+		(void)close(BOX_SKELETON);
 }
 
-static void send_signal(struct keeper *k, const struct channel_record *record)
+static void send_signal(struct monitor *k, const struct channel_record *record)
 {
 	/* ESRCH: it has just ended; the record about that is on its way. */
 	if (record->flag && k->is_init)
@@ -320,7 +320,7 @@ static void send_signal(struct keeper *k, const struct channel_record *record)
 		(void)kill(-k->payload, record->number);
 }
 
-static void continue_payload(struct keeper *k, const struct channel_record *record)
+static void continue_payload(struct monitor *k, const struct channel_record *record)
 {
 	if (k->payload <= 0 || k->ended)
 		return;
@@ -333,11 +333,11 @@ static void continue_payload(struct keeper *k, const struct channel_record *reco
 	(void)kill(-k->payload, SIGCONT);
 }
 
-static void make_pty(struct keeper *k)
+static void make_pty(struct monitor *k)
 {
 	struct channel_record record = { .kind = CHANNEL_READY };
 	int master = -1;
-	int r = k->tty >= 0 ? -EPROTO : keeper_open_pty(k, &master);
+	int r = k->tty >= 0 ? -EPROTO : monitor_open_pty(k, &master);
 
 	if (r >= 0)
 		r = channel_send(BOX_CHANNEL, &record, &master, 1);
@@ -350,7 +350,7 @@ static void make_pty(struct keeper *k)
  * A file as the command would get it: all walls hold for this process too. The answer brings the path
  * that the descriptor really has, for the one who asks what a name means in here.
  */
-static void open_file(struct keeper *k, const struct channel_record *record)
+static void open_file(struct monitor *k, const struct channel_record *record)
 {
 	struct channel_record answer = { .kind = CHANNEL_OPENED };
 	char *path = body_room(k), link[64];
@@ -373,7 +373,7 @@ static void open_file(struct keeper *k, const struct channel_record *record)
 		(void)close(fd);
 }
 
-static void handle_record(struct keeper *k)
+static void handle_record(struct monitor *k)
 {
 	struct channel_record record;
 	int fds[CHANNEL_FDS_MAX];
@@ -381,7 +381,7 @@ static void handle_record(struct keeper *k)
 		BOX_CHANNEL, &record, fds, body_room(k), k->is_init ? 0 : CHANNEL_BODY_MAX);
 
 	if (r == 0) {
-		/* The supervisor is gone, and the session with it; or it has no use for this keeper. */
+		/* The supervisor is gone, and the session with it; or it has no use for this monitor. */
 		if (!k->is_init && k->payload > 0)
 			clear_up(k);
 		_exit(k->payload > 0);
@@ -406,7 +406,7 @@ static void handle_record(struct keeper *k)
 		return;
 	case CHANNEL_GO:
 	case CHANNEL_SESSION:
-	case CHANNEL_KEEPER:
+	case CHANNEL_MONITOR:
 	case CHANNEL_DISMISS:
 	case CHANNEL_FAILED:
 	case CHANNEL_SCRATCH:
@@ -420,7 +420,7 @@ static void handle_record(struct keeper *k)
 	box_fail(STEP_LOOP, -EPROTO);
 }
 
-_Noreturn void keeper_loop(struct keeper *k)
+_Noreturn void monitor_loop(struct monitor *k)
 {
 	struct pollfd events[] = {
 		{ .fd = BOX_CHANNEL, .events = POLLIN },
@@ -443,7 +443,7 @@ _Noreturn void keeper_loop(struct keeper *k)
 	}
 }
 
-/* The descriptors of init are not the keeper's. */
+/* The descriptors of init are not the monitor's. */
 static int set_up(int channel)
 {
 	sigset_t child;
@@ -464,7 +464,7 @@ static int set_up(int channel)
 	return 0;
 }
 
-pid_t keeper_fork(struct keeper *k, int channel)
+pid_t monitor_fork(struct monitor *k, int channel)
 {
 	long pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 
@@ -476,8 +476,8 @@ pid_t keeper_fork(struct keeper *k, int channel)
 	if (r >= 0)
 		r = channel_send(BOX_CHANNEL, &ready, NULL, 0);
 	/* Without a word: the channel may still be init's, in whose name it would end the session. That the
-	 * keeper is gone its own channel says. */
+	 * monitor is gone its own channel says. */
 	if (r < 0)
 		_exit(1);
-	keeper_loop(k);
+	monitor_loop(k);
 }

@@ -1,28 +1,28 @@
 /*
- * say.c - see say.h.
+ * error_report.c - see error_report.h.
  *
  * Runs in: every process outside the box.
  */
-#include "base/say.h"
+#include "base/error_report.h"
 
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/text.h"
 
-int say_error(const struct error *e)
+int error_report(const struct error *e)
 {
 	char text[2048];
 
 	if (e->code == ERROR_NONE)
-		return SAY_STATUS;
+		return STATUS_CARREL;
 	size_t length = error_format(e, text, sizeof(text));
 	int r = fd_write_all(STDERR_FILENO, text, length);
 	(void)r; /* where stderr cannot be written, the status says it */
-	return SAY_STATUS;
+	return STATUS_CARREL;
 }
 
-int say_unknown_verb(const char *word, const char *const *names, size_t count)
+int error_report_unknown_verb(const char *word, const char *const *names, size_t count)
 {
 	struct error e = { 0 };
 	char words[128];
@@ -36,5 +36,5 @@ int say_unknown_verb(const char *word, const char *const *names, size_t count)
 	else if (words[0])
 		error_hint(&e, "%s", words);
 	(void)r; /* said here */
-	return say_error(&e);
+	return error_report(&e);
 }

@@ -1,5 +1,5 @@
 /*
- * keeper.h - one execution: starts its command, passes signals on, says how it ended, clears up.
+ * monitor.h - one execution: starts its command, passes signals on, says how it ended, clears up.
  *
  * Runs in: init, for the one command of a `run`; in a live session a process of its own for each
  * execution that runs, a child of init, under all walls since before it was forked. It speaks with the
@@ -14,7 +14,7 @@
 #include "box/box.h"
 #include "box/payload.h"
 
-struct keeper {
+struct monitor {
 	const struct box *box;
 	int tty;      /* the terminal's slave, or -1 */
 	bool is_init; /* pid 1: its end is the session's */
@@ -28,18 +28,18 @@ struct keeper {
 	struct payload start;
 };
 
-/* keeper_prepare - the memory it needs. 0 or -errno. Before the walls stand. */
-__attribute__((warn_unused_result)) int keeper_prepare(
-	struct keeper *ret, const struct box *box, bool is_init);
+/* monitor_prepare - the memory it needs. 0 or -errno. Before the walls stand. */
+__attribute__((warn_unused_result)) int monitor_prepare(
+	struct monitor *ret, const struct box *box, bool is_init);
 
-/* keeper_open_pty - make the execution's terminal; the caller leads a session. 0 or -errno. */
-__attribute__((warn_unused_result)) int keeper_open_pty(struct keeper *k, int *ret_master);
+/* monitor_open_pty - make the execution's terminal; the caller leads a session. 0 or -errno. */
+__attribute__((warn_unused_result)) int monitor_open_pty(struct monitor *k, int *ret_master);
 
-/* keeper_loop - records on BOX_CHANNEL, children on BOX_CHILDREN, until the execution is over. */
-_Noreturn void keeper_loop(struct keeper *k);
+/* monitor_loop - records on BOX_CHANNEL, children on BOX_CHILDREN, until the execution is over. */
+_Noreturn void monitor_loop(struct monitor *k);
 
 /*
- * keeper_fork - a keeper as a child of init. @channel: its end; @k: from keeper_prepare().
+ * monitor_fork - a monitor as a child of init. @channel: its end; @k: from monitor_prepare().
  * Returns its pid or -errno.
  */
-__attribute__((warn_unused_result)) pid_t keeper_fork(struct keeper *k, int channel);
+__attribute__((warn_unused_result)) pid_t monitor_fork(struct monitor *k, int channel);

@@ -1,9 +1,9 @@
 /*
- * desk.c - see desk.h.
+ * agent_session.c - see agent_session.h.
  *
  * Runs in: carrel-agent, outside.
  */
-#include "agent/desk.h"
+#include "agent/agent_session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +22,9 @@ extern char **environ;
 
 /* --- the connection --------------------------------------------------------------------------- */
 
-static struct desk_asked *find(const struct desk *d, uint64_t tag)
+static struct session_request *find_request(const struct agent_session *d, uint64_t tag)
 {
-	struct desk_asked *a = d->asked;
+	struct session_request *a = d->requests;
 
 	while (a && a->tag != tag)
 		a = a->next;
@@ -32,21 +32,21 @@ static struct desk_asked *find(const struct desk *d, uint64_t tag)
 }
 
 /* The session is gone: everybody who waits is told, and may forget himself or others meanwhile. */
-static void lose(struct desk *d)
+static void lose(struct agent_session *d)
 {
 	d->lost = true;
 	loop_forget(d->loop, &d->watch);
-	while (d->asked) {
-		struct desk_asked *a = d->asked;
+	while (d->requests) {
+		struct session_request *a = d->requests;
 
-		desk_forget(d, a);
+		agent_session_forget(d, a);
 		a->answer(a, NULL);
 	}
 }
 
 static void receive(struct watch *w, uint32_t events)
 {
-	struct desk *d = w->context;
+	struct agent_session *d = w->context;
 
 	(void)events;
 	while (!d->lost) {
@@ -56,7 +56,7 @@ static void receive(struct watch *w, uint32_t events)
 			return;
 		if (r <= 0)
 			return lose(d);
-		struct desk_asked *a = find(d, d->in->head.tag);
+		struct session_request *a = find_request(d, d->in->head.tag);
 
 		if (a)
 			a->answer(a, d->in);
@@ -64,8 +64,9 @@ static void receive(struct watch *w, uint32_t events)
 	}
 }
 
-int desk_ask(struct desk *d, struct desk_asked *a, struct control_record *record,
-	const void *body, size_t size, const int *fds, unsigned fd_count)
+int agent_session_send(struct agent_session *d, struct session_request *a,
+	struct control_record *record, const void *body, size_t size, const int *fds,
+	unsigned fd_count)
 {
 	if (d->lost)
 		return -ECONNRESET;
@@ -74,14 +75,14 @@ int desk_ask(struct desk *d, struct desk_asked *a, struct control_record *record
 	if (r < 0)
 		return r;
 	a->tag = record->tag;
-	a->next = d->asked;
-	d->asked = a;
+	a->next = d->requests;
+	d->requests = a;
 	return 0;
 }
 
-void desk_forget(struct desk *d, struct desk_asked *a)
+void agent_session_forget(struct agent_session *d, struct session_request *a)
 {
-	struct desk_asked **at = &d->asked;
+	struct session_request **at = &d->requests;
 
 	while (*at && *at != a)
 		at = &(*at)->next;
@@ -96,7 +97,7 @@ static int complain(struct error *e, int errnum, const char *what)
 	return error_set(e, ERROR_SESSION, "session", errnum, NULL, "%s", what);
 }
 
-static int read_paths(struct desk *d, struct error *e)
+static int read_paths(struct agent_session *d, struct error *e)
 {
 	d->id = json_string_value(json_object_get(d->started, "session"));
 	d->scratch = json_string_value(json_object_get(d->started, "scratch"));
@@ -108,7 +109,8 @@ static int read_paths(struct desk *d, struct error *e)
 	return 0;
 }
 
-static int open_places(struct desk *d, const struct client_session *session, struct error *e)
+static int open_places(
+	struct agent_session *d, const struct client_session *session, struct error *e)
 {
 	int r = client_output(session, &d->output, e);
 
@@ -123,7 +125,7 @@ static int open_places(struct desk *d, const struct client_session *session, str
 	return 0;
 }
 
-static int connect_to(struct desk *d, struct error *e)
+static int connect_to(struct agent_session *d, struct error *e)
 {
 	struct client_session session;
 	int r = client_connect(&session, d->id, (const char *const *)environ, e);
@@ -141,9 +143,10 @@ static int connect_to(struct desk *d, struct error *e)
 	return r < 0 ? complain(e, -r, "cannot wait for the session") : 0;
 }
 
-int desk_open(struct desk *d, struct loop *loop, json_t *started, struct error *e)
+int agent_session_open(
+	struct agent_session *d, struct loop *loop, json_t *started, struct error *e)
 {
-	*d = (struct desk){
+	*d = (struct agent_session){
 		.loop = loop, .watch.fd = -1, .pad = -1, .results = -1, .null = -1
 	};
 	d->started = json_incref(started);
@@ -160,11 +163,11 @@ int desk_open(struct desk *d, struct loop *loop, json_t *started, struct error *
 	if (r == 0)
 		r = connect_to(d, e);
 	if (r < 0)
-		desk_close(d);
+		agent_session_close(d);
 	return r;
 }
 
-void desk_close(struct desk *d)
+void agent_session_close(struct agent_session *d)
 {
 	if (d->watch.added)
 		loop_forget(d->loop, &d->watch);
@@ -182,14 +185,14 @@ void desk_close(struct desk *d)
 
 /* --- for tools -------------------------------------------------------------------------------- */
 
-void desk_path(const struct desk *d, const char *path, struct buffer *b)
+void agent_session_path(const struct agent_session *d, const char *path, struct buffer *b)
 {
 	if (path[0] != '/')
 		buffer_format(b, "%s/", d->scratch);
 	buffer_text(b, path);
 }
 
-json_t *desk_json(const char *text, size_t size)
+json_t *agent_session_json(const char *text, size_t size)
 {
 	autobuffer struct buffer b = { 0 };
 
@@ -199,7 +202,7 @@ json_t *desk_json(const char *text, size_t size)
 	return b.failed ? NULL : json_loadb(b.data, b.used, JSON_REJECT_DUPLICATES, NULL);
 }
 
-void desk_says(const struct control_message *m, struct buffer *b)
+void agent_session_explain(const struct control_message *m, struct buffer *b)
 {
 	struct error e = { 0 };
 

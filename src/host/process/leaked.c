@@ -1,10 +1,10 @@
 /*
- * orphans.c - see orphans.h.
+ * leaked.c - see leaked.h.
  *
  * Runs in: S. May not: signal a process by a number that may be another's by now: each is held by a
  * pidfd before it is looked at.
  */
-#include "host/process/orphans.h"
+#include "host/process/leaked.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -145,7 +145,7 @@ static int signal_all(pid_t root, unsigned filters, int signal, int *ret_held)
 	return r;
 }
 
-int orphans_end(unsigned filters)
+int leaked_end(unsigned filters)
 {
 	pid_t root = getpid();
 	int left = 1;
@@ -166,7 +166,7 @@ int orphans_end(unsigned filters)
 	return left;
 }
 
-int orphans_filters(void)
+int leaked_filters(void)
 {
 	struct relative self;
 	int r = look_at(getpid(), &self);

@@ -1,9 +1,9 @@
 /*
- * appear_dirs.c - see appear_dirs.h.
+ * newpath_dirs.c - see newpath_dirs.h.
  *
  * Runs in: S.
  */
-#include "host/quarantine/appear_dirs.h"
+#include "host/quarantine/newpath_dirs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,24 +35,24 @@ static unsigned name_bit(const char *name, size_t length)
 		if (c != 0x80 || i == 0 || !((unsigned char)name[i - 1] & 0x80))
 			hash = (hash ^ c) * 0x01000193u;
 	}
-	return (hash ^ hash >> 16) % APPEAR_BITS;
+	return (hash ^ hash >> 16) % NEWPATH_BITS;
 }
 
-static void add_name(struct appear_names *names, const char *name, size_t length)
+static void add_name(struct newpath_names *names, const char *name, size_t length)
 {
 	unsigned bit = name_bit(name, length);
 
 	names->bits[bit / 64] |= UINT64_C(1) << (bit % 64);
 }
 
-static bool has_name(const struct appear_names *names, const char *name)
+static bool has_name(const struct newpath_names *names, const char *name)
 {
 	unsigned bit = name_bit(name, strlen(name));
 
 	return names->bits[bit / 64] >> (bit % 64) & 1;
 }
 
-static int add_dir(struct appear_dirs *d, struct arena *arena,
+static int add_dir(struct newpath_dirs *d, struct arena *arena,
 	const struct quarantine_item *item, size_t length, bool whole)
 {
 	/* Rules of one place stand together: the same directory is mostly a recent one. */
@@ -63,20 +63,20 @@ static int add_dir(struct appear_dirs *d, struct arena *arena,
 			d->dirs[i].whole |= whole;
 			return 0;
 		}
-	if (d->count == APPEAR_DIRS)
+	if (d->count == NEWPATH_DIRS)
 		return 0;
-	struct appear_dir *dirs = arena_push(arena, d->dirs, d->count, sizeof(*dirs));
+	struct newpath_dir *dirs = arena_push(arena, d->dirs, d->count, sizeof(*dirs));
 	const char *path = arena_copy(arena, item->path, length);
 	if (!dirs || !path)
 		return -ENOMEM;
 	d->dirs = dirs;
-	dirs[d->count++] = (struct appear_dir){
+	dirs[d->count++] = (struct newpath_dir){
 		.root_fd = item->root_fd, .wd = -1, .path = path, .whole = whole
 	};
 	return 0;
 }
 
-int appear_dirs_add(struct appear_dirs *d, struct arena *arena,
+int newpath_dirs_add(struct newpath_dirs *d, struct arena *arena,
 	const struct quarantine_item *item, bool judged)
 {
 	const char *path = item->path;
@@ -96,14 +96,14 @@ int appear_dirs_add(struct appear_dirs *d, struct arena *arena,
 	return r;
 }
 
-int appear_dirs_open(struct appear_dirs *d)
+int newpath_dirs_open(struct newpath_dirs *d)
 {
 	d->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	return d->fd < 0 ? -errno : 0;
 }
 
 /* The watch is on the directory that was opened, not on what its name leads to by now. */
-static int watch_one(struct appear_dirs *d, const struct appear_dir *dir)
+static int watch_one(struct newpath_dirs *d, const struct newpath_dir *dir)
 {
 	char path[32];
 	uint32_t mask = MADE | IN_ONLYDIR | IN_DONT_FOLLOW | (dir->whole ? CHANGED : 0) |
@@ -119,11 +119,11 @@ static int watch_one(struct appear_dirs *d, const struct appear_dir *dir)
 	return wd >= 0 ? wd : errno == ENOENT ? -EIO : -errno;
 }
 
-void appear_dirs_watch(struct appear_dirs *d)
+void newpath_dirs_watch(struct newpath_dirs *d)
 {
-	d->partial = d->count == APPEAR_DIRS;
+	d->partial = d->count == NEWPATH_DIRS;
 	for (size_t i = 0; i < d->count; i++) {
-		struct appear_dir *dir = &d->dirs[i];
+		struct newpath_dir *dir = &d->dirs[i];
 		int wd = watch_one(d, dir);
 
 		/* What is not there, or is no directory, comes into being in the one above it. */
@@ -137,7 +137,7 @@ void appear_dirs_watch(struct appear_dirs *d)
 	}
 }
 
-static const struct appear_dir *find_dir(const struct appear_dirs *d, int wd)
+static const struct newpath_dir *find_dir(const struct newpath_dirs *d, int wd)
 {
 	for (size_t i = 0; i < d->count; i++)
 		if (d->dirs[i].wd == wd)
@@ -146,21 +146,21 @@ static const struct appear_dir *find_dir(const struct appear_dirs *d, int wd)
 }
 
 static bool take_event(
-	const struct appear_dirs *d, const struct inotify_event *event, bool *ret_changed)
+	const struct newpath_dirs *d, const struct inotify_event *event, bool *ret_changed)
 {
 	/* A watch that went, or a queue that was full: who knows what else happened. */
 	if (event->mask & (IN_Q_OVERFLOW | IN_IGNORED | IN_UNMOUNT)) {
 		*ret_changed = true;
 		return true;
 	}
-	const struct appear_dir *dir = find_dir(d, event->wd);
+	const struct newpath_dir *dir = find_dir(d, event->wd);
 	bool changed = (dir && dir->whole) || (event->len && has_name(&d->leaves, event->name));
 	*ret_changed |= changed;
 	return changed ||
 		(event->len && event->mask & MADE && has_name(&d->names, event->name));
 }
 
-bool appear_dirs_drain(struct appear_dirs *d, bool *ret_changed)
+bool newpath_dirs_drain(struct newpath_dirs *d, bool *ret_changed)
 {
 	_Alignas(struct inotify_event) char events[EVENTS_SIZE];
 	bool relevant = false;

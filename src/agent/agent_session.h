@@ -1,5 +1,5 @@
 /*
- * desk.h - the session that a client of ours works in: where it is, and what is asked of it.
+ * agent_session.h - the session that a client of ours works in: where it is, and what is asked of it.
  *
  * Runs in: carrel-agent, outside. It is a client of the control socket (host/serve/control.h) like any other:
  * whatever the tools of an agent do here, they do through the session, and so within its walls.
@@ -17,20 +17,20 @@
 #include "host/stdio/stdio.h"
 
 /* A request without its answer; lies in the struct of whom it belongs to. */
-struct desk_asked {
-	struct desk_asked *next;
+struct session_request {
+	struct session_request *next;
 	uint64_t tag;
 	/*
-	 * One record that answers it, and may be followed by others until desk_forget(). Descriptors
+	 * One record that answers it, and may be followed by others until agent_session_forget(). Descriptors
 	 * that are taken are to be replaced by -1. @m is NULL when the session is gone.
 	 */
-	void (*answer)(struct desk_asked *a, struct control_message *m);
+	void (*answer)(struct session_request *a, struct control_message *m);
 };
 
-struct desk {
+struct agent_session {
 	struct loop *loop;
 	struct watch watch; /* the connection */
-	struct desk_asked *asked;
+	struct session_request *requests;
 	uint64_t last_tag;
 	bool lost;                  /* the connection is gone */
 	bool no_bash;               /* the session has none: sh runs command lines */
@@ -47,35 +47,37 @@ struct desk {
 };
 
 /*
- * desk_open - connect to the session that `carrel session start --json` has told of.
+ * agent_session_open - connect to the session that `carrel session start --json` has told of.
  * @started: its answer, a reference is kept. Returns 0, or -errno with @e.
  */
-MUST_CHECK int desk_open(struct desk *d, struct loop *loop, json_t *started, struct error *e);
+MUST_CHECK int agent_session_open(
+	struct agent_session *d, struct loop *loop, json_t *started, struct error *e);
 
-/* desk_close - give everything back; the session goes on, or not. */
-void desk_close(struct desk *d);
+/* agent_session_close - give everything back; the session goes on, or not. */
+void agent_session_close(struct agent_session *d);
 
 /*
- * desk_ask - send a record, and its descriptors (which stay the caller's).
+ * agent_session_send - send a record, and its descriptors (which stay the caller's).
  * @a: unused until now; `answer` is set. Returns 0, -EAGAIN (the session does not keep up), or -errno.
  */
-MUST_CHECK int desk_ask(struct desk *d, struct desk_asked *a, struct control_record *record,
-	const void *body, size_t size, const int *fds, unsigned fd_count);
+MUST_CHECK int agent_session_send(struct agent_session *d, struct session_request *a,
+	struct control_record *record, const void *body, size_t size, const int *fds,
+	unsigned fd_count);
 
-/* desk_forget - no answer is waited for any more. */
-void desk_forget(struct desk *d, struct desk_asked *a);
+/* agent_session_forget - no answer is waited for any more. */
+void agent_session_forget(struct agent_session *d, struct session_request *a);
 
 /*
- * desk_path - the path that a tool was given, made absolute: against the scratch.
+ * agent_session_path - the path that a tool was given, made absolute: against the scratch.
  * Appends it to @b.
  */
-void desk_path(const struct desk *d, const char *path, struct buffer *b);
+void agent_session_path(const struct agent_session *d, const char *path, struct buffer *b);
 
 /*
- * desk_json - a JSON document of the session or of the launcher. Names that are no UTF-8, which they
+ * agent_session_json - a JSON document of the session or of the launcher. Names that are no UTF-8, which they
  * write as lone surrogates (base/json.h), are shown with U+FFFD. NULL where it is none.
  */
-json_t *desk_json(const char *text, size_t size);
+json_t *agent_session_json(const char *text, size_t size);
 
-/* desk_says - an ERROR record as a sentence for the model, appended to @b. */
-void desk_says(const struct control_message *m, struct buffer *b);
+/* agent_session_explain - an ERROR record as a sentence for the model, appended to @b. */
+void agent_session_explain(const struct control_message *m, struct buffer *b);

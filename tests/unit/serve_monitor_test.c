@@ -1,8 +1,8 @@
 /*
- * serve_keeper_test.c - what a supervisor makes of a keeper that was taken over: records that none of ours
+ * serve_monitor_test.c - what a supervisor makes of a monitor that was taken over: records that none of ours
  * would send, and clients that are gone when they are to be told.
  *
- * Runs in: a test program. The keeper is the other end of a socket pair.
+ * Runs in: a test program. The monitor is the other end of a socket pair.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ struct world {
 	struct launch launch;
 	struct serve_outcome out;
 	struct server *s;
-	int keeper, client;
+	int monitor, client;
 };
 
 static unsigned open_descriptors(void)
@@ -45,7 +45,7 @@ static unsigned open_descriptors(void)
 	return count;
 }
 
-/* One client, and one slot in @state with a keeper. */
+/* One client, and one slot in @state with a monitor. */
 static void begin(struct world *w, enum slot_state state)
 {
 	int pair[2];
@@ -81,10 +81,10 @@ static void begin(struct world *w, enum slot_state state)
 		.pid = 3,
 		.kind = CONTROL_CLASSIFY };
 	w->s->busy = state != SLOT_IDLE;
-	w->keeper = pair[1];
+	w->monitor = pair[1];
 }
 
-/* As the loop does, until the keeper has nothing more to say. The slot must be free then. */
+/* As the loop does, until the monitor has nothing more to say. The slot must be free then. */
 static void lost(struct world *w)
 {
 	for (int i = 0; i < 4; i++)
@@ -99,7 +99,7 @@ static void end(struct world *w)
 	fd_close(&w->s->clients[0].fd);
 	fd_close(&w->s->epoll);
 	fd_close(&w->client);
-	fd_close(&w->keeper);
+	fd_close(&w->monitor);
 	free(w->s);
 }
 
@@ -115,7 +115,7 @@ static uint16_t heard(struct world *w, struct control_message *m)
 
 static void ask_for(struct world *w, const char *path)
 {
-	w->s->slots[0].asked = strdup(path);
+	w->s->slots[0].requested_path = strdup(path);
 	w->s->slots[0].looked_at = strlen(path);
 }
 
@@ -130,7 +130,7 @@ static void a_path_without_end(void **state)
 	(void)state;
 	begin(&w, SLOT_OPENING);
 	ask_for(&w, "/x");
-	assert_int_equal(channel_send(w.keeper, &record, NULL, 0), 0);
+	assert_int_equal(channel_send(w.monitor, &record, NULL, 0), 0);
 	lost(&w);
 	assert_int_equal(heard(&w, m), CONTROL_ERROR);
 	end(&w);
@@ -148,7 +148,7 @@ static void a_path_that_leaves_no_room(void **state)
 	memset(path, 'a', sizeof(path));
 	begin(&w, SLOT_OPENING);
 	ask_for(&w, "/x");
-	assert_int_equal(channel_send_body(w.keeper, &record, NULL, 0, path, sizeof(path)), 0);
+	assert_int_equal(channel_send_body(w.monitor, &record, NULL, 0, path, sizeof(path)), 0);
 	lost(&w);
 	assert_int_equal(heard(&w, m), CONTROL_ERROR);
 	end(&w);
@@ -164,15 +164,15 @@ static void an_end_without_a_beginning(void **state)
 
 	(void)state;
 	begin(&w, SLOT_IDLE);
-	assert_int_equal(channel_send(w.keeper, &record, NULL, 0), 0);
+	assert_int_equal(channel_send(w.monitor, &record, NULL, 0), 0);
 	lost(&w);
 	assert_int_equal(control_receive(w.client, m), -EAGAIN);
 	end(&w);
 
 	/* The control arm: one that is at work is told of, once. */
 	begin(&w, SLOT_RUNNING);
-	assert_int_equal(channel_send(w.keeper, &record, NULL, 0), 0);
-	assert_int_equal(channel_send(w.keeper, &record, NULL, 0), 0);
+	assert_int_equal(channel_send(w.monitor, &record, NULL, 0), 0);
+	assert_int_equal(channel_send(w.monitor, &record, NULL, 0), 0);
 	lost(&w);
 	assert_int_equal(heard(&w, m), CONTROL_ENDED);
 	assert_int_equal(control_receive(w.client, m), -EAGAIN);
@@ -188,7 +188,7 @@ static void a_terminal_that_was_not_asked_for(void **state)
 
 	(void)state;
 	begin(&w, SLOT_RUNNING);
-	assert_int_equal(channel_send(w.keeper, &record, &w.keeper, 1), 0);
+	assert_int_equal(channel_send(w.monitor, &record, &w.monitor, 1), 0);
 	lost(&w);
 	assert_int_equal(heard(&w, m), CONTROL_ENDED);
 	assert_int_equal(m->head.started, STARTED_UNKNOWN);
@@ -218,16 +218,16 @@ static void descriptors_that_are_too_many(void **state)
 	control.align.cmsg_type = SCM_RIGHTS;
 	control.align.cmsg_len = CMSG_LEN(sizeof(int) * COUNT);
 	for (int i = 0; i < COUNT; i++)
-		memcpy(CMSG_DATA(&control.align) + sizeof(int) * (size_t)i, &w.keeper,
+		memcpy(CMSG_DATA(&control.align) + sizeof(int) * (size_t)i, &w.monitor,
 			sizeof(int));
 	unsigned before = open_descriptors();
-	assert_int_equal(sendmsg(w.keeper, &msg, MSG_NOSIGNAL), (ssize_t)sizeof(record));
+	assert_int_equal(sendmsg(w.monitor, &msg, MSG_NOSIGNAL), (ssize_t)sizeof(record));
 	lost(&w);
 	assert_int_equal(open_descriptors(), before - 1); /* the slot's own */
 	end(&w);
 }
 
-/* Who asked has gone: telling so ends the client, its question and the keeper, each of them once. */
+/* Who asked has gone: telling so ends the client, its question and the monitor, each of them once. */
 static void a_question_whose_client_is_gone(void **state)
 {
 	const struct channel_record record = { .kind = CHANNEL_OPENED };
@@ -239,7 +239,7 @@ static void a_question_whose_client_is_gone(void **state)
 	w.s->slots[0].looked_at =
 		2; /* what is behind does not exist: nothing is asked of a plan */
 	fd_close(&w.client);
-	assert_int_equal(channel_send_body(w.keeper, &record, NULL, 0, "/x", 2), 0);
+	assert_int_equal(channel_send_body(w.monitor, &record, NULL, 0, "/x", 2), 0);
 	server_slot_event(w.s, 0);
 	assert_int_equal(w.s->slots[0].state, SLOT_FREE);
 	assert_int_equal(w.s->busy, 0);

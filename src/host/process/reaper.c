@@ -1,20 +1,20 @@
 /*
- * strangers.c - see strangers.h.
+ * reaper.c - see reaper.h.
  *
  * Runs in: S. May not: take the status of a child that S waits for itself.
  */
-#include "host/process/strangers.h"
+#include "host/process/reaper.h"
 
 #include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-bool strangers_is_first(void)
+bool reaper_is_pid1(void)
 {
 	return gettid() == 1; /* S has one thread, and musl knows this number without a call */
 }
 
-void strangers_reap(pid_t own)
+void reaper_reap_unexpected(pid_t own)
 {
 	for (;;) {
 		siginfo_t info = { 0 };

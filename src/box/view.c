@@ -1,9 +1,9 @@
 /*
- * twin.c - see twin.h.
+ * view.c - see view.h.
  *
  * Runs in: init, and a child of it. No heap, no stdio.
  */
-#include "box/twin.h"
+#include "box/view.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,16 +18,16 @@
 #include "box/confine.h"
 #include "box/sys.h"
 
-unsigned twin_views(const struct plan *plan)
+unsigned view_bits(const struct plan *plan)
 {
 	unsigned views = 0;
 
 	if (plan->policy->workspace_mode != WORKSPACE_RO)
-		views |= 1u << TWIN_WORKSPACE_RO;
+		views |= 1u << VIEW_WORKSPACE_RO;
 	if (plan->policy->net != NET_NONE)
-		views |= 1u << TWIN_NET_NONE;
-	if (views == ((1u << TWIN_WORKSPACE_RO) | (1u << TWIN_NET_NONE)))
-		views |= 1u << (TWIN_WORKSPACE_RO | TWIN_NET_NONE);
+		views |= 1u << VIEW_NET_NONE;
+	if (views == ((1u << VIEW_WORKSPACE_RO) | (1u << VIEW_NET_NONE)))
+		views |= 1u << (VIEW_WORKSPACE_RO | VIEW_NET_NONE);
 	return views;
 }
 
@@ -65,29 +65,29 @@ static int close_workspace(const struct plan *plan)
 	return r;
 }
 
-static int become_twin(const struct box *box, unsigned view, int channel)
+static int become_view(const struct box *box, unsigned view, int channel)
 {
-	int flags = CLONE_NEWNS | (view & TWIN_NET_NONE ? CLONE_NEWNET : 0);
+	int flags = CLONE_NEWNS | (view & VIEW_NET_NONE ? CLONE_NEWNET : 0);
 
 	if (dup3(channel, BOX_CHANNEL, O_CLOEXEC) < 0 || close(channel) < 0)
 		return -errno;
-	/* What a keeper leaves that was killed comes to this init: Landlock lets the other one not signal it. */
+	/* What a monitor leaves that was killed comes to this init: Landlock lets the other one not signal it. */
 	if (unshare(flags) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return -errno;
-	int r = view & TWIN_NET_NONE ? confine_loopback() : 0;
-	if (r >= 0 && (view & TWIN_WORKSPACE_RO))
+	int r = view & VIEW_NET_NONE ? confine_loopback() : 0;
+	if (r >= 0 && (view & VIEW_WORKSPACE_RO))
 		r = close_workspace(box->plan);
 	return r < 0 ? r : 1;
 }
 
-int twin_fork(const struct box *box, unsigned view, int channel)
+int view_fork(const struct box *box, unsigned view, int channel)
 {
 	long pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 
 	if (pid == 0)
-		return become_twin(box, view, channel);
-	if (pid > 0 && box->twins)
-		box->twins[view] = (pid_t)pid;
+		return become_view(box, view, channel);
+	if (pid > 0 && box->view_inits)
+		box->view_inits[view] = (pid_t)pid;
 	if (close(channel) < 0 || pid < 0)
 		return -errno;
 	return 0;

@@ -1,5 +1,5 @@
 /*
- * appeared.h - what a session left where the host would obey it, taken away from there: when the session
+ * newpath.h - what a session left where the host would obey it, taken away from there: when the session
  * ends, or, where its launcher was killed, in the sweep that finds it dead.
  *
  * Runs in: the launcher, outside, when every process of the session is dead.
@@ -19,7 +19,7 @@
 #include "plan/plan.h"
 
 /* What is known of the session. All of it is the caller's. */
-struct appeared {
+struct newpath_scope {
 	const char *workspace; /* canonical; NULL where nothing is known of it */
 	dev_t workspace_dev;
 	ino_t workspace_ino;
@@ -42,17 +42,18 @@ struct appeared {
 };
 
 /*
- * appeared_quarantine - move it away. @arena: owns what @ret_moved (@ret_count of them) then points to, which
+ * newpath_quarantine - move it away. @arena: owns what @ret_moved (@ret_count of them) then points to, which
  * is set also after a failure. Returns 0 or -errno with @e where something may still stand.
  */
-MUST_CHECK int appeared_quarantine(const struct appeared *what, struct arena *arena,
+MUST_CHECK int newpath_quarantine(const struct newpath_scope *what, struct arena *arena,
 	const struct report_quarantine **ret_moved, size_t *ret_count, struct error *e);
 
 /*
- * appeared_open_root - open a writable root, O_PATH, no link followed. The workspace must be what it was: -ESTALE.
+ * newpath_open_root - open a writable root, O_PATH, no link followed. The workspace must be what it was: -ESTALE.
  * Only the workspace's members of @what are looked at. 0 with @ret_fd, or -errno.
  */
-MUST_CHECK int appeared_open_root(const struct appeared *what, const char *path, int *ret_fd);
+MUST_CHECK int newpath_open_root(
+	const struct newpath_scope *what, const char *path, int *ret_fd);
 
-/* appeared_tell - a line or two on stderr for each. */
-void appeared_tell(const struct report_quarantine *moved, size_t count);
+/* newpath_report - a line or two on stderr for each. */
+void newpath_report(const struct report_quarantine *moved, size_t count);

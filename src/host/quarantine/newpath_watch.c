@@ -1,9 +1,9 @@
 /*
- * appear_watch.c - see appear_watch.h.
+ * newpath_watch.c - see newpath_watch.h.
  *
  * Runs in: S, while tools live.
  */
-#include "host/quarantine/appear_watch.h"
+#include "host/quarantine/newpath_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error_report.h"
 #include "base/fd.h"
-#include "base/say.h"
-#include "host/quarantine/appear_dirs.h"
-#include "host/quarantine/appear_judge.h"
-#include "host/quarantine/appeared.h"
+#include "host/quarantine/newpath.h"
+#include "host/quarantine/newpath_dirs.h"
+#include "host/quarantine/newpath_judge.h"
 #include "host/quarantine/quarantine.h"
 #include "plan/path.h"
 
@@ -39,25 +39,25 @@ enum {
 };
 
 /* One protected path that was absent, and what became of it. */
-struct appear_item {
+struct newpath_item {
 	struct quarantine_item item;
 	bool judged;
 	bool stays; /* the last look said so */
-	struct appear_judgement judgement;
+	struct newpath_judgement judgement;
 	uint64_t times;   /* it was moved */
 	const char *from; /* the first time; NULL: there was none */
 	const char *to;
 };
 
-struct appear_state {
+struct newpath_state {
 	struct arena arena;
 	struct arena names; /* of one look */
 	struct quarantine quarantine;
-	struct appear_dirs dirs;
-	struct appear_item *items;
+	struct newpath_dirs dirs;
+	struct newpath_item *items;
 	size_t count;
 	size_t turn; /* the item that the next look begins with */
-	struct appear_budget budget;
+	struct newpath_budget budget;
 	uint64_t times;
 	int64_t begun_ns;
 	int64_t second_ns; /* the second in which they were counted */
@@ -72,7 +72,7 @@ static void earlier(int64_t *due, int64_t at)
 		*due = at;
 }
 
-static void set_due(struct appear_watch *w)
+static void set_due(struct newpath_watch *w)
 {
 	w->due_ns = 0;
 	earlier(&w->due_ns, w->state->look_ns);
@@ -81,35 +81,35 @@ static void set_due(struct appear_watch *w)
 
 /* --- the beginning --------------------------------------------------------------------------- */
 
-void appear_watch_begin(
-	struct appear_watch *w, const struct plan *plan, int epoll, uint64_t event)
+void newpath_watch_begin(
+	struct newpath_watch *w, const struct plan *plan, int epoll, uint64_t event)
 {
-	*w = (struct appear_watch){ .plan = plan, .epoll = epoll, .event = event };
+	*w = (struct newpath_watch){ .plan = plan, .epoll = epoll, .event = event };
 	if (plan->absent_count)
 		w->due_ns = clock_now_ns() + FIRST_MS * MS;
 }
 
 /* Items of the same root share its descriptor. A root that cannot be opened is told at the end. */
-static int find_root(const struct appear_watch *w, const char *root)
+static int find_root(const struct newpath_watch *w, const char *root)
 {
 	const struct facts *facts = w->plan->facts;
-	const struct appeared what = { .workspace = facts->workspace,
+	const struct newpath_scope what = { .workspace = facts->workspace,
 		.workspace_dev = facts->workspace_dev,
 		.workspace_ino = facts->workspace_ino };
-	struct appear_state *s = w->state;
+	struct newpath_state *s = w->state;
 	int fd = -1;
 
 	for (size_t i = s->count; i-- > 0;)
 		if (!strcmp(s->items[i].item.root, root))
 			return s->items[i].item.root_fd;
-	return appeared_open_root(&what, root, &fd) < 0 ? -1 : fd;
+	return newpath_open_root(&what, root, &fd) < 0 ? -1 : fd;
 }
 
-static int add_item(struct appear_watch *w, const struct absent_path *absent)
+static int add_item(struct newpath_watch *w, const struct absent_path *absent)
 {
-	struct appear_state *s = w->state;
+	struct newpath_state *s = w->state;
 	size_t root_length = strlen(absent->root);
-	struct appear_item *items = arena_push(&s->arena, s->items, s->count, sizeof(*items));
+	struct newpath_item *items = arena_push(&s->arena, s->items, s->count, sizeof(*items));
 
 	if (!items)
 		return -ENOMEM;
@@ -124,12 +124,12 @@ static int add_item(struct appear_watch *w, const struct absent_path *absent)
 	};
 	if (item.root_fd < 0)
 		return 0;
-	bool judged = appear_judge_applies(&item);
-	items[s->count++] = (struct appear_item){ .item = item, .judged = judged };
-	return appear_dirs_add(&s->dirs, &s->arena, &item, judged);
+	bool judged = newpath_judge_applies(&item);
+	items[s->count++] = (struct newpath_item){ .item = item, .judged = judged };
+	return newpath_dirs_add(&s->dirs, &s->arena, &item, judged);
 }
 
-static int make_state(struct appear_watch *w)
+static int make_state(struct newpath_watch *w)
 {
 	struct arena arena, names;
 	int r = arena_init(&arena, ARENA_SIZE);
@@ -142,7 +142,7 @@ static int make_state(struct appear_watch *w)
 		arena_free(&arena);
 		return -ENOMEM;
 	}
-	struct appear_state *s = w->state;
+	struct newpath_state *s = w->state;
 	s->arena = arena;
 	s->names = names;
 	s->dirs.fd = -1;
@@ -156,7 +156,7 @@ static int make_state(struct appear_watch *w)
 
 /* --- looking --------------------------------------------------------------------------------- */
 
-static void count_work(struct appear_state *s)
+static void count_work(struct newpath_state *s)
 {
 	int64_t now = clock_now_ns();
 
@@ -167,13 +167,13 @@ static void count_work(struct appear_state *s)
 	s->in_second++;
 }
 
-static bool is_busy(const struct appear_state *s)
+static bool is_busy(const struct newpath_state *s)
 {
 	return s->in_second > BUSY_COUNT && clock_now_ns() - s->second_ns < 1000 * MS;
 }
 
 /* The first time is told, as it happens: what was moved is the user's. The rest is counted. */
-static void note(struct appear_state *s, struct appear_item *it, size_t length)
+static void note_moved(struct newpath_state *s, struct newpath_item *it, size_t length)
 {
 	struct report_quarantine moved;
 
@@ -187,12 +187,12 @@ static void note(struct appear_state *s, struct appear_item *it, size_t length)
 	it->to = arena_format(&s->arena, "%s/%s", root, s->quarantine.to);
 	moved = (struct report_quarantine){ .path = it->from, .to = it->to, .times = 1 };
 	if (it->from && it->to)
-		appeared_tell(&moved, 1);
+		newpath_report(&moved, 1);
 }
 
 struct at_look {
-	struct appear_state *state;
-	struct appear_item *item;
+	struct newpath_state *state;
+	struct newpath_item *item;
 };
 
 static bool may_stay(void *context, const struct quarantine_item *item, size_t length)
@@ -201,22 +201,22 @@ static bool may_stay(void *context, const struct quarantine_item *item, size_t l
 
 	/* What is in the way of it is nothing that git makes. */
 	if (at->item->judged && !item->path[length])
-		at->item->stays = appear_judge(&at->item->judgement, item, &at->state->budget);
+		at->item->stays = newpath_judge(&at->item->judgement, item, &at->state->budget);
 	return at->item->stays;
 }
 
 /* What stands there goes, or may stay until judgement.again_ns. */
-static void look_at(struct appear_state *s, struct appear_item *it)
+static void look_at(struct newpath_state *s, struct newpath_item *it)
 {
 	struct at_look at = { s, it };
 	size_t length;
 
-	s->budget.asked = false;
+	s->budget.child_started = false;
 	int r = quarantine_take(&s->quarantine, &it->item, may_stay, &at, &length);
 	/* What still stands is told at the end. */
 	if (r > 0)
-		note(s, it, length);
-	if (s->budget.asked)
+		note_moved(s, it, length);
+	if (s->budget.child_started)
 		count_work(s);
 }
 
@@ -224,7 +224,7 @@ static void look_at(struct appear_state *s, struct appear_item *it)
  * One after the other: the work is bounded by their number, and that of judgements by the budget. Where this is not
  * enough the next look begins with the first that was left, and is soon.
  */
-static void look(struct appear_state *s)
+static void look_at_all(struct newpath_state *s)
 {
 	struct quarantine_listing listing = { .root_fd = -1 };
 	struct arena names = s->names; /* what it takes is free again afterwards */
@@ -232,9 +232,9 @@ static void look(struct appear_state *s)
 	size_t turn = s->turn;
 
 	s->budget =
-		(struct appear_budget){ .until_ns = now + JUDGE_MS * MS, .left = JUDGE_COUNT };
+		(struct newpath_budget){ .until_ns = now + JUDGE_MS * MS, .left = JUDGE_COUNT };
 	for (size_t i = 0; i < s->count; i++) {
-		struct appear_item *it = &s->items[(turn + i) % s->count];
+		struct newpath_item *it = &s->items[(turn + i) % s->count];
 		bool was_cut = s->budget.cut;
 
 		it->stays = false;
@@ -259,17 +259,17 @@ static void look(struct appear_state *s)
 
 /* --- when ------------------------------------------------------------------------------------- */
 
-static void arm(struct appear_watch *w, int op)
+static void arm(struct newpath_watch *w, int op)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = w->event };
-	struct appear_state *s = w->state;
+	struct newpath_state *s = w->state;
 
 	s->rearm_ns = 0;
 	if (epoll_ctl(w->epoll, op, s->dirs.fd, &event) < 0)
 		fd_close(&s->dirs.fd); /* it is looked for, then */
 }
 
-static void tell_unwatched(const struct appear_watch *w, int r)
+static void report_unwatched(const struct newpath_watch *w, int r)
 {
 	struct error line = { 0 };
 	int set = error_set(&line, ERROR_LAYER, "supervise", -r, NULL,
@@ -277,34 +277,34 @@ static void tell_unwatched(const struct appear_watch *w, int r)
 
 	(void)set; /* said here */
 	if (!w->plan->policy->quiet.on)
-		say_error(&line);
+		error_report(&line);
 }
 
 /* Watched first: what comes into being before the watch is seen by the look. */
-static void begin_notify(struct appear_watch *w)
+static void begin_notify(struct newpath_watch *w)
 {
-	struct appear_state *s = w->state;
-	int r = appear_dirs_open(&s->dirs);
+	struct newpath_state *s = w->state;
+	int r = newpath_dirs_open(&s->dirs);
 
 	s->notified = true;
 	if (r < 0) {
-		tell_unwatched(w, r);
+		report_unwatched(w, r);
 		return;
 	}
-	appear_dirs_watch(&s->dirs);
+	newpath_dirs_watch(&s->dirs);
 	arm(w, EPOLL_CTL_ADD);
 }
 
-static void look_and_plan(struct appear_watch *w, int64_t now)
+static void look_and_plan(struct newpath_watch *w, int64_t now)
 {
-	struct appear_state *s = w->state;
+	struct newpath_state *s = w->state;
 	bool notify = now - s->begun_ns >= NOTIFY_MS * MS;
 
 	if (notify && !s->notified)
 		begin_notify(w);
 	else if (s->dirs.fd >= 0)
-		appear_dirs_watch(&s->dirs);
-	look(s);
+		newpath_dirs_watch(&s->dirs);
+	look_at_all(s);
 	if (!notify)
 		earlier(&s->look_ns, now + POLL_MS * MS);
 	else if (s->dirs.fd < 0 || s->dirs.partial)
@@ -313,7 +313,7 @@ static void look_and_plan(struct appear_watch *w, int64_t now)
 		s->look_ns = now + BUSY_MS * MS;
 }
 
-void appear_watch_step(struct appear_watch *w)
+void newpath_watch_step(struct newpath_watch *w)
 {
 	if (!w->due_ns)
 		return;
@@ -324,7 +324,7 @@ void appear_watch_step(struct appear_watch *w)
 		w->due_ns = 0; /* no memory: the check at the end tells */
 		return;
 	}
-	struct appear_state *s = w->state;
+	struct newpath_state *s = w->state;
 	if (s->look_ns ? now >= s->look_ns : !s->rearm_ns)
 		look_and_plan(w, now);
 	if (s->rearm_ns && now >= s->rearm_ns)
@@ -332,15 +332,15 @@ void appear_watch_step(struct appear_watch *w)
 	set_due(w);
 }
 
-void appear_watch_wake(struct appear_watch *w)
+void newpath_watch_wake(struct newpath_watch *w)
 {
-	struct appear_state *s = w->state;
+	struct newpath_state *s = w->state;
 	int64_t now = clock_now_ns();
 	bool changed;
 
 	if (!s || s->dirs.fd < 0)
 		return;
-	bool relevant = appear_dirs_drain(&s->dirs, &changed);
+	bool relevant = newpath_dirs_drain(&s->dirs, &changed);
 	for (size_t i = 0; changed && i < s->count; i++)
 		s->items[i].judgement.changed = true;
 	if (relevant)
@@ -350,7 +350,7 @@ void appear_watch_wake(struct appear_watch *w)
 	set_due(w);
 }
 
-int appear_watch_wait_ms(const struct appear_watch *w)
+int newpath_watch_wait_ms(const struct newpath_watch *w)
 {
 	if (!w->due_ns)
 		return -1;
@@ -360,9 +360,9 @@ int appear_watch_wait_ms(const struct appear_watch *w)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-void appear_watch_stop(struct appear_watch *w)
+void newpath_watch_stop(struct newpath_watch *w)
 {
-	struct appear_state *s = w->state;
+	struct newpath_state *s = w->state;
 
 	w->due_ns = 0;
 	if (!s)
@@ -379,7 +379,7 @@ void appear_watch_stop(struct appear_watch *w)
 	}
 }
 
-uint64_t appear_watch_count(const struct appear_watch *w)
+uint64_t newpath_watch_count(const struct newpath_watch *w)
 {
 	return w->state ? w->state->times : 0;
 }
@@ -393,10 +393,10 @@ static struct report_quarantine *find_path(
 	return NULL;
 }
 
-int appear_watch_report(const struct appear_watch *w, struct arena *arena,
+int newpath_watch_report(const struct newpath_watch *w, struct arena *arena,
 	const struct report_quarantine **list, size_t *count)
 {
-	struct appear_state *s = w->state;
+	struct newpath_state *s = w->state;
 	size_t room = *count;
 
 	for (size_t i = 0; s && i < s->count; i++)
@@ -409,7 +409,7 @@ int appear_watch_report(const struct appear_watch *w, struct arena *arena,
 	if (*count)
 		memcpy(all, *list, *count * sizeof(*all));
 	for (size_t i = 0; i < s->count; i++) {
-		const struct appear_item *it = &s->items[i];
+		const struct newpath_item *it = &s->items[i];
 
 		if (!it->from || !it->to)
 			continue;
