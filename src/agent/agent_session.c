@@ -104,8 +104,8 @@ static int read_paths(struct agent_session *d, struct error *e)
 	d->workspace = json_string_value(json_object_get(d->started, "workspace"));
 	d->tool_results = json_string_value(json_object_get(d->started, "tool_results"));
 	if (!d->id || !d->scratch || !d->workspace || !d->tool_results)
-		return complain(
-			e, EPROTO, "the session was started, and does not say where it is");
+		return complain(e, ERROR_OWN(EPROTO),
+			"the session was started, but did not report where it is");
 	return 0;
 }
 
@@ -155,7 +155,8 @@ int agent_session_open(
 	d->null = fd_open_at(AT_FDCWD, "/dev/null", O_RDONLY, 0);
 	d->own_user =
 		geteuid() != 0; /* root's commands are another user (host/facts/identity.h) */
-	int r = d->in && d->block ? read_paths(d, e) : complain(e, ENOMEM, "out of memory");
+	int r = d->in && d->block ? read_paths(d, e)
+				  : complain(e, ERROR_OWN(ENOMEM), "out of memory");
 
 	if (r == 0 && d->null < 0)
 		r = complain(e, -d->null, "cannot open /dev/null");
@@ -210,8 +211,8 @@ void agent_session_explain(const struct control_message *m, struct buffer *b)
 	buffer_text(b, e.what);
 	if (e.on[0])
 		buffer_format(b, ": %s", e.on);
-	if (e.errnum)
-		buffer_format(b, ": %s", strerror(e.errnum));
+	if (error_why(&e))
+		buffer_format(b, ": %s", error_why(&e));
 	if (e.hint[0])
 		buffer_format(b, ". %s", e.hint);
 }

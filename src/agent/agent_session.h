@@ -1,5 +1,5 @@
 /*
- * agent_session.h - the session that a client of ours works in: where it is, and what is asked of it.
+ * agent_session.h - the agent's client of its session: where the session is, and the requests to it.
  *
  * Runs in: carrel-agent, outside. It is a client of the control socket (host/serve/control.h) like any other:
  * whatever the tools of an agent do here, they do through the session, and so within its walls.
@@ -42,12 +42,12 @@ struct agent_session {
 	int pad;                    /* the scratchpad */
 	struct control_message *in; /* what was received last */
 	int results;                /* the directory of tool results */
-	json_t *started;            /* what `session start` said */
+	json_t *started;            /* the answer of `session start` */
 	const char *id, *scratch, *workspace, *tool_results; /* of it; paths are absolute */
 };
 
 /*
- * agent_session_open - connect to the session that `carrel session start --json` has told of.
+ * agent_session_open - connect to the session that `carrel session start --json` started.
  * @started: its answer, a reference is kept. Returns 0, or -errno with @e.
  */
 MUST_CHECK int agent_session_open(

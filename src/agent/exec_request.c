@@ -81,8 +81,9 @@ static void add_cwd(const struct agent_session *d, const json_t *arguments, stru
 int exec_request_build(const struct agent_session *d, const json_t *arguments,
 	const char *shell, struct buffer *ret, struct buffer *ret_why)
 {
+	uint64_t timeout_s = (uint64_t)field_integer(arguments, "timeout_seconds", 0);
 	struct request head = { .umask = d->umask,
-		.timeout_ms = (uint64_t)field_integer(arguments, "timeout_seconds", 0) * 1000 };
+		.limits = { [EXECUTION_TIMEOUT] = timeout_s * 1000 } };
 	size_t at = ret->used;
 
 	buffer_add(ret, &head, sizeof(head));
@@ -148,7 +149,7 @@ void exec_request_explain(const struct agent_session *d, const json_t *arguments
 	if (ret->used > 0)
 		return;
 	if (!end->number)
-		return buffer_text(ret, "the command was ended before it began");
+		return buffer_text(ret, "the command was ended before it started");
 	if ((int32_t)end->flag == STEP_CWD) {
 		add_cwd(d, arguments, &cwd);
 		if (cwd.used > 0)

@@ -58,7 +58,7 @@ static const char *why_not(enum json_error_code code)
 {
 	switch ((int)code) {
 	case json_error_duplicate_key:
-		return "a name stands twice in an object";
+		return "an object has two members of the same name";
 	case json_error_invalid_utf8:
 		return "it is not UTF-8";
 	case json_error_numeric_overflow:
@@ -199,14 +199,14 @@ void message_read(const json_t *value, struct message *ret)
 	*ret = (struct message){ .kind = MESSAGE_BAD };
 	if (json_is_array(value)) {
 		if (json_array_size(value) == 0)
-			return bad(ret, "an empty batch");
+			return bad(ret, "the batch is empty");
 		if (json_array_size(value) > MESSAGE_BATCH_MAX)
-			return bad(ret, "a batch of more than 100 messages");
+			return bad(ret, "the batch has more than 100 messages");
 		ret->kind = MESSAGE_BATCH;
 		return;
 	}
 	if (!json_is_object(value))
-		return bad(ret, "a message is an object");
+		return bad(ret, "a message must be an object");
 	const json_t *id = json_object_get(value, "id");
 	const json_t *version = json_object_get(value, "jsonrpc");
 

@@ -213,7 +213,7 @@ static void whole_batch(struct server *s, const json_t *value)
 {
 	struct message m = {
 		.code = MESSAGE_INVALID_REQUEST,
-		.why = "a batch is no message of this revision: send each message on its own line"
+		.why = "this revision of the protocol has no batches: send each message on its own line"
 	};
 	struct batch *b = NULL;
 	size_t i;
@@ -233,7 +233,7 @@ static void whole_batch(struct server *s, const json_t *value)
 		message_read(each, &m);
 		if (m.kind == MESSAGE_BATCH) {
 			m.code = MESSAGE_INVALID_REQUEST;
-			m.why = "a batch inside a batch";
+			m.why = "a batch must not contain a batch";
 		}
 		one(s, &m, b);
 	}

@@ -44,7 +44,7 @@ bool modern_check(struct server *s, struct rpc_request *a, const json_t *params)
 	a->level = server_level(level);
 	if (level && a->level == LEVEL_NONE) {
 		server_reply_error(s, a, MESSAGE_INVALID_PARAMS, NULL,
-			"`_meta." META "logLevel` is no level");
+			"`_meta." META "logLevel` is not a level");
 		return false;
 	}
 	return true;

@@ -244,7 +244,7 @@ static void accepted(struct work *w, uint32_t execution)
 	int r = 0;
 
 	w->execution = execution;
-	call_log(w->call, LEVEL_DEBUG, "execution %u began", execution);
+	call_log(w->call, LEVEL_DEBUG, "execution %u started", execution);
 	for (int i = 0; i < (w->merged ? 1 : STREAMS) && r == 0; i++) {
 		(void)snprintf(name, sizeof(name), "%u.%s.txt", execution,
 			w->merged ? merged[0] : names[i]);
@@ -265,8 +265,7 @@ static void exec_answered(struct session_request *a, struct control_message *m)
 
 	if (!m) {
 		work_free(w);
-		return call_refuse(
-			c, "the session has ended: who started this server must do so again");
+		return call_refuse(c, "the session has ended: start this server again");
 	}
 	switch (m->head.kind) {
 	case CONTROL_ACCEPTED:
@@ -276,8 +275,8 @@ static void exec_answered(struct session_request *a, struct control_message *m)
 			return answer_unstarted(w, &m->head);
 		if (m->head.started == STARTED_YES || m->head.wait_status || m->head.limit)
 			return answer_end(w, &m->head);
-		buffer_text(&why,
-			"what became of the command is not known: its monitor was killed");
+		buffer_text(
+			&why, "it is not known how the command ended: its monitor was killed");
 		break;
 	case CONTROL_ERROR:
 		agent_session_explain(m, &why);
@@ -361,7 +360,7 @@ static bool begin_execution(struct work *w, struct buffer *why)
 	if (r >= 0)
 		return true;
 	buffer_format(why,
-		"the command could not be begun: %s; try again when other calls have ended",
+		"the command could not be started: %s; try again when other calls have ended",
 		strerror(-r));
 	return false;
 }

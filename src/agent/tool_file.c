@@ -34,18 +34,18 @@ static const char *advice(int errnum)
 		       "not to protected files, and does not read what is hidden; the tool `status` "
 		       "shows the places";
 	case ENOTDIR:
-		return "A file is no directory: the tool `read` shows what is in it";
+		return "It is a file, not a directory: use the tool `read`";
 	case EISDIR:
-		return "It is a directory: see the tool `list`";
+		return "It is a directory: use the tool `list`";
 	case ENXIO:
 	case ENODEV:
-		return "It is no regular file";
+		return "It is not a regular file";
 	case ENOSPC:
 	case EDQUOT:
 	case EFBIG:
-		return "There is no room: remove what is not needed any more";
+		return "There is no space left: remove files that are no longer needed";
 	case ELOOP:
-		return "Its symbolic links lead nowhere";
+		return "It has too many symbolic links, or they form a loop";
 	default:
 		return "The tool `status` shows the places of the session";
 	}

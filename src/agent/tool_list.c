@@ -43,26 +43,21 @@ static int compare(const void *a, const void *b)
 
 static int read_names(int dir, struct names *ret, char *block)
 {
-	ssize_t n;
+	struct beneath_list list = { .fd = dir, .buffer = block, .size = BLOCK };
+	struct beneath_entry *entry;
+	int r;
 
-	while ((n = beneath_read(dir, block, BLOCK)) > 0) {
-		for (ssize_t at = 0; at < n;) {
-			const struct beneath_entry *entry = (const void *)(block + at);
-
-			at += entry->length;
-			if (beneath_is_dots(entry->name))
-				continue;
-			if (ret->count == ENTRIES_MAX) {
-				ret->more = true;
-				return 0;
-			}
-			char *copy = strdup(entry->name);
-			if (!copy)
-				return -ENOMEM;
-			ret->name[ret->count++] = copy;
+	while ((r = beneath_next(&list, &entry)) > 0) {
+		if (ret->count == ENTRIES_MAX) {
+			ret->more = true;
+			return 0;
 		}
+		char *copy = strdup(entry->name);
+		if (!copy)
+			return -ENOMEM;
+		ret->name[ret->count++] = copy;
 	}
-	return (int)n;
+	return r;
 }
 
 static const char *type_word(mode_t mode)

@@ -63,9 +63,8 @@ static void done(struct spawn *s)
 		return call_answer_text(c, &shown, said);
 	json_decref(said);
 	call_refuse(c, "%s: %s",
-		some ? "not everything was promoted, only what has an arrow here"
-		     : "nothing was promoted",
-		shown.used ? shown.data : "it gave no answer");
+		some ? "only the files with an arrow were promoted" : "nothing was promoted",
+		shown.used ? shown.data : "it did not answer");
 }
 
 static void promote_start(struct call *c, const json_t *arguments)
@@ -104,7 +103,7 @@ static void promote_start(struct call *c, const json_t *arguments)
 	if (r == 0)
 		return;
 	free(w);
-	call_refuse(c, "it could not be begun: %s", strerror(-r));
+	call_refuse(c, "`carrel promote` could not be started: %s", strerror(-r));
 }
 
 static const struct field input[] = {

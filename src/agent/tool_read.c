@@ -67,8 +67,8 @@ static const char *find_fault(const char *type, const char *data, size_t size)
 	struct image_size is;
 
 	if (!image_measure(type, data, size, &is))
-		return "this begins as a picture does, and is none, or not whole: read slices of its "
-		       "`bytes`";
+		return "the file begins like a picture, but it is not a whole and valid one: read "
+		       "slices of its `bytes`";
 	if (is.width > IMAGE_SIDE_MAX || is.height > IMAGE_SIDE_MAX)
 		return "the picture is too large: up to 8,000 pixels a side are shown. Make a smaller "
 		       "one with `exec`, or read slices of its `bytes`";
@@ -160,8 +160,7 @@ static void answer_text(struct work *w, const struct part *p, const char *path)
 	if (p->cut)
 		note_cut(w, p, &note);
 	else if (p->text.used == 0)
-		buffer_text(
-			&note, p->size ? "[nothing is in this slice]" : "[the file is empty]");
+		buffer_text(&note, p->size ? "[this slice is empty]" : "[the file is empty]");
 	if (note.used > 0)
 		(void)json_array_append_new(
 			content, json_pack("{s:s, s:s}", "type", "text", "text", note.data));

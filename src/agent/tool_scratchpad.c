@@ -62,7 +62,9 @@ static const struct field output[] = {
 		.flags = FIELD_REQUIRED,
 		.help = "The section, or \"all\"" },
 	{ .name = "bytes", .type = FIELD_INTEGER, .help = "Size of the section afterwards" },
-	{ .name = "sections", .type = FIELD_NAMED, .help = "What was read: section and text" },
+	{ .name = "sections",
+		.type = FIELD_NAMED,
+		.help = "The section and the text that were read" },
 	{ 0 },
 };
 

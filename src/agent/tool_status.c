@@ -85,7 +85,7 @@ static void status_answered(struct session_request *a, struct control_message *m
 		return call_answer_text(c, &text, value);
 	call_refuse(c, "the session cannot be described: %s",
 		text.data   ? text.data
-			: m ? "it gave no answer"
+			: m ? "it did not answer"
 			    : "it has ended");
 }
 

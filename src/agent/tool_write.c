@@ -107,7 +107,7 @@ static const struct field input[] = {
 	{ .name = "encoding",
 		.type = FIELD_TEXT,
 		.words = encodings,
-		.help = "Of content: utf8, or base64 for anything that is no text" },
+		.help = "Of content: utf8, or base64 for anything that is not text" },
 	{ .name = "append", .type = FIELD_BOOLEAN, .help = "Add to what is there" },
 	{ .name = "executable", .type = FIELD_BOOLEAN, .help = "A new file can be executed" },
 	{ 0 },

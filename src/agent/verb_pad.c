@@ -142,7 +142,7 @@ static json_t *request_of(const struct options *o, struct error *e)
 	json_t *value = pad_request_words(o->count, o->words);
 
 	if (!value)
-		error_set(e, ERROR_LIMIT, "options", ENOMEM, NULL, "out of memory");
+		error_set(e, ERROR_LIMIT, "options", ERROR_OWN(ENOMEM), NULL, "out of memory");
 	return value;
 }
 

@@ -71,12 +71,17 @@ enum error_code error_code_find(const char *name)
 int error_set(struct error *e, enum error_code code, const char *stage, int errnum,
 	const char *on, const char *format, ...)
 {
+	bool own = errnum < 0; /* ERROR_OWN() */
+
+	if (own)
+		errnum = -errnum;
 	int result = errnum > 0 ? -errnum : -EINVAL;
 
 	if (!e || e->code != ERROR_NONE)
 		return result;
 	e->code = code;
 	e->errnum = errnum;
+	e->own = own;
 	e->op = -1;
 	(void)snprintf(e->stage, sizeof(e->stage), "%s", stage);
 	(void)snprintf(e->on, sizeof(e->on), "%s", on ? on : "");
@@ -91,7 +96,7 @@ int error_set(struct error *e, enum error_code code, const char *stage, int errn
 
 int error_no_memory(struct error *e, const char *stage)
 {
-	return error_set(e, ERROR_LIMIT, stage, ENOMEM, NULL, "no memory");
+	return error_set(e, ERROR_LIMIT, stage, ERROR_OWN(ENOMEM), NULL, "out of memory");
 }
 
 void error_hint(struct error *e, const char *format, ...)
@@ -104,6 +109,16 @@ void error_hint(struct error *e, const char *format, ...)
 	va_end(args);
 }
 
+int error_cause(const struct error *e)
+{
+	return e->own ? ERROR_OWN(e->errnum) : e->errnum;
+}
+
+const char *error_why(const struct error *e)
+{
+	return e->errnum && !e->own ? strerror(e->errnum) : NULL;
+}
+
 /* Appends text as far as it fits. Returns the new length. */
 static size_t append(char *out, size_t size, size_t at, const char *text)
 {
@@ -112,6 +127,7 @@ static size_t append(char *out, size_t size, size_t at, const char *text)
 
 size_t error_format(const struct error *e, char *ret_text, size_t size)
 {
+	const char *why = error_why(e);
 	size_t at = append(ret_text, size, 0, "carrel: ");
 
 	at = append(ret_text, size, at, e->what);
@@ -119,9 +135,9 @@ size_t error_format(const struct error *e, char *ret_text, size_t size)
 		at = append(ret_text, size, at, ": ");
 		at = append(ret_text, size, at, e->on);
 	}
-	if (e->errnum) {
+	if (why) {
 		at = append(ret_text, size, at, ": ");
-		at = append(ret_text, size, at, strerror(e->errnum));
+		at = append(ret_text, size, at, why);
 	}
 	if (e->hint[0] && at + 24 < size) {
 		ret_text[at++] = '\n';

@@ -45,6 +45,7 @@ enum error_code {
 struct error {
 	enum error_code code;
 	int errnum; /* errno value, 0 where there is none */
+	bool own;   /* `what` names the cause, so that errnum is for programs alone */
 	int op;     /* operation number of the plan, -1 where there is none */
 	char stage
 		[16]; /* options facts policy plan session launch supervise promote close report */
@@ -62,9 +63,16 @@ enum error_status {
 };
 
 /*
+ * ERROR_OWN - for the errnum of error_set(), where carrel itself found the fault and the clause names it ("the
+ * report is a directory"): programs get the number, and the text for people does not repeat it.
+ */
+#define ERROR_OWN(errnum) (-(errnum))
+
+/*
  * error_set - describe a failure and return -errnum (-EINVAL where errnum is 0). For EMFILE the
  * hint is set as well.
  * @e:      filled in; an error that is already set is kept (the first is the cause). NULL allowed.
+ * @errnum: of the system call that failed, 0 where there is none, or ERROR_OWN().
  * @on:     what it failed on, or NULL.
  * @format: the clause for `what`.
  */
@@ -79,6 +87,12 @@ void error_hint(struct error *e, const char *format, ...) __attribute__((format(
 
 /* error_below - `on`, if there is one, is relative to the directory @dir: make it whole. */
 void error_below(struct error *e, const char *dir);
+
+/* error_cause - the errnum of @e, as error_set() takes it for another error with the same cause. */
+int error_cause(const struct error *e);
+
+/* error_why - the errno in words, NULL where there is none or `what` names the cause already. */
+const char *error_why(const struct error *e);
 
 /* error_code_find - the code that a stable word names; ERROR_INTERNAL for an unknown one. */
 enum error_code error_code_find(const char *name);

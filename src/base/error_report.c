@@ -17,8 +17,8 @@ int error_report(const struct error *e)
 	if (e->code == ERROR_NONE)
 		return STATUS_CARREL;
 	size_t length = error_format(e, text, sizeof(text));
-	int r = fd_write_all(STDERR_FILENO, text, length);
-	(void)r; /* where stderr cannot be written, the status says it */
+	/* Where stderr cannot be written, the status says it. */
+	(void)!fd_write_all(STDERR_FILENO, text, length);
 	return STATUS_CARREL;
 }
 
@@ -26,7 +26,7 @@ int error_report_unknown_verb(const char *word, const char *const *names, size_t
 {
 	struct error e = { 0 };
 	char words[128];
-	int r = error_set(&e, ERROR_USAGE, "options", 0, word,
+	(void)error_set(&e, ERROR_USAGE, "options", 0, word,
 		word ? "there is no such verb" : "a verb is missing");
 	const char *nearest = word ? text_nearest(word, names, count) : NULL;
 
@@ -35,6 +35,5 @@ int error_report_unknown_verb(const char *word, const char *const *names, size_t
 		error_hint(&e, "did you mean '%s'?", nearest);
 	else if (words[0])
 		error_hint(&e, "%s", words);
-	(void)r; /* said here */
 	return error_report(&e);
 }

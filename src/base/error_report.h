@@ -1,5 +1,5 @@
 /*
- * error_report.h - what carrel says to people: on stderr, in one form.
+ * error_report.h - errors as people see them: on stderr, in one form.
  *
  * Runs in: every process outside the box.
  */
@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 
-/* error_report - @e on stderr, where there is one (its code is not ERROR_NONE). Returns STATUS_CARREL. */
+/* error_report - print @e on stderr, where there is one (its code is not ERROR_NONE). Returns STATUS_CARREL. */
 int error_report(const struct error *e);
 
-/* error_report_unknown_verb - @word (NULL: none was given) is not one of @names. Returns STATUS_CARREL. */
+/* error_report_unknown_verb - @word (NULL: none was given) is not one of @names: report that. Returns STATUS_CARREL. */
 int error_report_unknown_verb(const char *word, const char *const *names, size_t count);

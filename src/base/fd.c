@@ -42,6 +42,11 @@ int fd_write_all(int fd, const void *data, size_t size)
 	return 0;
 }
 
+int fd_write_to(void *context, const void *data, size_t size)
+{
+	return fd_write_all(*(const int *)context, data, size);
+}
+
 int fd_write_visible(int fd, const char *text)
 {
 	char part[1024];

@@ -27,6 +27,9 @@ static inline int take_fd(int *fd)
 /* fd_write_all - write every byte, retrying EINTR and short writes. 0 or -errno. */
 MUST_CHECK int fd_write_all(int fd, const void *data, size_t size);
 
+/* fd_write_to - the same as a writer_fn (base/writer.h); @context points at an int, the descriptor. */
+MUST_CHECK int fd_write_to(void *context, const void *data, size_t size);
+
 /* fd_write_visible - @text, and what a terminal would obey as \xNN (text_visible()). 0 or -errno. */
 MUST_CHECK int fd_write_visible(int fd, const char *text);
 

@@ -8,44 +8,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/fd.h"
+#include "base/text.h"
 
 static void note_error(struct json *j, int error)
 {
-	if (!j->error)
-		j->error = error;
-}
-
-static void flush_json(struct json *j)
-{
-	if (j->error || j->used == 0 || !j->write)
-		return;
-	int r = j->write(j->context, j->buffer, j->used);
-
-	j->used = 0;
-	if (r < 0)
-		note_error(j, r);
+	writer_fail(&j->out, error);
 }
 
 static void put_bytes(struct json *j, const void *data, size_t size)
 {
-	const char *at = data;
-
-	while (size > 0 && !j->error) {
-		size_t room = j->size - j->used;
-
-		if (room == 0 && !j->write)
-			return note_error(j, -ENOBUFS);
-		if (room == 0) {
-			flush_json(j);
-			continue;
-		}
-		size_t part = size < room ? size : room;
-		memcpy(j->buffer + j->used, at, part);
-		j->used += part;
-		at += part;
-		size -= part;
-	}
+	writer_bytes(&j->out, data, size);
 }
 
 /* Bit of the innermost open level. Only called with depth > 0. */
@@ -61,7 +33,7 @@ static bool value_begin(struct json *j)
 
 	if (j->depth == 0 ? j->complete : (!in_array && !j->keyed))
 		note_error(j, -EINVAL);
-	if (j->error)
+	if (j->out.error)
 		return false;
 	if (in_array && (j->filled & level(j)))
 		put_bytes(j, ",", 1);
@@ -95,32 +67,6 @@ static void end(struct json *j, bool array)
 	j->depth--;
 }
 
-/* Length of the valid UTF-8 sequence at @s, or 0 (Unicode, table 3-7). */
-static size_t utf8_length(const unsigned char *s, size_t size)
-{
-	unsigned char low = 0x80, high = 0xbf;
-	size_t length = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4 || size < length)
-		return 0;
-	if (s[0] == 0xe0)
-		low = 0xa0; /* overlong */
-	else if (s[0] == 0xed)
-		high = 0x9f; /* surrogates */
-	else if (s[0] == 0xf0)
-		low = 0x90; /* overlong */
-	else if (s[0] == 0xf4)
-		high = 0x8f; /* above U+10FFFF */
-	if (s[1] < low || s[1] > high)
-		return 0;
-	for (size_t i = 2; i < length; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return length;
-}
-
 static void put_escape(struct json *j, unsigned code)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -151,8 +97,8 @@ static void put_quoted(struct json *j, const unsigned char *s, size_t size)
 	size_t at = 0, plain = 0; /* [plain, at) is written as it is, in one piece */
 
 	put_bytes(j, "\"", 1);
-	while (at < size && !j->error) {
-		size_t length = utf8_length(s + at, size - at);
+	while (at < size && !j->out.error) {
+		size_t length = text_utf8_length((const char *)s + at, size - at);
 		bool control = length == 2 && s[at] == 0xc2 && s[at + 1] < 0xa0;
 
 		if (length > 0 && !control && !is_special(s[at])) {
@@ -173,19 +119,10 @@ static void put_quoted(struct json *j, const unsigned char *s, size_t size)
 	put_bytes(j, "\"", 1);
 }
 
-void json_init(struct json *j, char *buffer, size_t size,
-	int (*write)(void *context, const void *data, size_t size), void *context)
+void json_init(struct json *j, char *buffer, size_t size, writer_fn write, void *context)
 {
-	*j = (struct json){
-		.buffer = buffer, .size = size, .write = write, .context = context
-	};
-	if (!buffer || size == 0)
-		note_error(j, -EINVAL);
-}
-
-int json_write_fd(void *context, const void *data, size_t size)
-{
-	return fd_write_all(*(const int *)context, data, size);
+	*j = (struct json){ 0 };
+	writer_init(&j->out, buffer, size, write, context);
 }
 
 void json_object_begin(struct json *j)
@@ -276,6 +213,5 @@ int json_finish(struct json *j)
 	if (j->depth > 0 || !j->complete)
 		note_error(j, -EINVAL);
 	put_bytes(j, "\n", 1);
-	flush_json(j);
-	return j->error;
+	return writer_finish(&j->out);
 }

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/writer.h"
 
 #define JSON_DEPTH_MAX 32
 
@@ -34,17 +35,12 @@
 #define json_null json_out_null
 
 struct json {
-	char *buffer; /* the caller's */
-	size_t size;  /* bytes of buffer */
-	size_t used;  /* bytes in buffer that have not been handed to `write` */
-	int (*write)(void *context, const void *data, size_t size);
-	void *context;
+	struct writer out;
 	uint32_t arrays; /* bit n: nesting level n is an array, else an object */
 	uint32_t filled; /* bit n: level n has an element, the next one needs a comma */
 	unsigned depth;  /* open levels */
 	bool keyed;      /* a key was written and waits for its value */
 	bool complete;   /* the top-level value is there */
-	int error;       /* first failure, -errno; 0 while all is well */
 };
 
 /*
@@ -52,14 +48,10 @@ struct json {
  * @buffer: @size bytes (at least 1) of the caller's, in use until json_finish(); any size
  * works, 4 KiB is good.
  * @write:  takes @size bytes and returns 0 or -errno; NULL keeps the document in @buffer,
- * where it is j->used bytes long (not NUL-terminated), and fails with -ENOBUFS when it
+ * where it is j->out.used bytes long (not NUL-terminated), and fails with -ENOBUFS when it
  * does not fit.
  */
-void json_init(struct json *j, char *buffer, size_t size,
-	int (*write)(void *context, const void *data, size_t size), void *context);
-
-/* json_write_fd - a `write` for json_init(); @context points at an int, the descriptor. */
-int json_write_fd(void *context, const void *data, size_t size);
+void json_init(struct json *j, char *buffer, size_t size, writer_fn write, void *context);
 
 /* Nesting. A begin or end in the wrong place, or too many levels: -EINVAL. */
 void json_object_begin(struct json *j);

@@ -62,7 +62,7 @@ static int open_exact(int dirfd, const char *path, const struct op *op)
 	int r = fstat(fd, &st) < 0 ? -errno : 0;
 	if (r == 0 && (op->flags & OPF_CHECKED) &&
 		(st.st_dev != op->dev || st.st_ino != op->ino))
-		r = -ESTALE; /* it was replaced since the policy was resolved */
+		r = -ESTALE; /* somebody replaced it since the policy was resolved */
 	if (r == 0 && !(op->flags & OPF_LINK) && S_ISLNK(st.st_mode))
 		r = -ELOOP;
 	if (r < 0) {
@@ -80,7 +80,8 @@ static bool is_in_session(const struct applier *a, const char *path)
 	return !strncmp(path, dir, length) && (path[length] == '/' || !path[length]);
 }
 
-/* What S makes while we are at the first operations: the session directory, user namespaces, channels. */
+/* Whether @op needs what S makes while init does the first operations: the session directory, user
+ * namespaces, channels. */
 static bool needs_session(const struct applier *a, const struct op *op)
 {
 	if (op->kind == OP_CLONE || op->kind == OP_LANDLOCK_PATH)
@@ -111,10 +112,8 @@ static int await_session(struct applier *a)
 	return 0;
 }
 
-/*
- * The tree stands, and nothing is given up yet: each tighter view goes on from here in a process of its
- * own. In a view there is no further one to be made.
- */
+/* The mount tree is complete and init still has all its rights. Each tighter view continues from
+ * here as a process of its own. A view makes no further views. */
 static int make_views(struct applier *a)
 {
 	int r = 0;
@@ -162,7 +161,8 @@ static int apply_tmpfs(struct applier *a, const struct op *op)
 
 	if (!(op->flags & OPF_OWNED))
 		return slot_put(a, op->slot, fresh_skeleton(&a->box->made));
-	/* Made by root for somebody else; in user mode it is the caller's from the start. */
+	/* Root makes it and gives it to the payload; in user mode the caller owns it from the
+	 * start. */
 	return slot_put(a, op->slot,
 		f->privileged ? fresh_tmpfs(op->value, &f->kernel_uid, &f->kernel_gid)
 			      : fresh_tmpfs(op->value, NULL, NULL));
@@ -246,8 +246,9 @@ static int apply_root_seal(struct applier *a)
 }
 
 /*
- * The new root must be attached somewhere to be pivoted to; /proc of the old root serves, and goes
- * with it. Private first: as root the tree is still a peer of the host's.
+ * pivot_root(2) takes only an attached mount, so the new root is attached at /proc of the old root
+ * and goes away with it. The tree is made private first: as root it is still a peer of the host's
+ * mounts, and pivot_root(2) refuses a shared parent.
  */
 static int apply_root_new(struct applier *a, const struct op *op)
 {
@@ -291,23 +292,24 @@ static int apply_attach(struct applier *a, const struct op *op)
 static int apply_root_pivot(struct applier *a, const struct op *op)
 {
 	int root = slot_fd(a, op->slot);
-	int r = root < 0 ? root : fchdir(root) < 0 ? -errno : 0;
 
-	/* pivot_root(2): with both the same the old root lies on top of the new one, and goes. */
-	if (r >= 0)
-		r = sys_pivot_root(".", ".");
-	if (r >= 0)
-		r = umount2(".", MNT_DETACH) < 0 ? -errno : 0;
-	if (r >= 0)
-		r = chdir("/") < 0 ? -errno : 0;
-	return r;
+	if (root < 0)
+		return root;
+	if (fchdir(root) < 0)
+		return -errno;
+	/* pivot_root(2), notes: with "." for both, the old root lies on top of the new one, and is
+	 * detached. */
+	int r = sys_pivot_root(".", ".");
+	if (r < 0)
+		return r;
+	return umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -errno : 0;
 }
 
 static int apply_landlock_path(struct applier *a, const struct op *op)
 {
 	int r = confine_landlock(op, op->slot ? slot_fd(a, op->slot) : -1, &a->landlock);
 
-	/* Gone since it was listed, or a link now: then it is not allowed. */
+	/* It was removed since it was listed, or is a symbolic link now: it gets no rule. */
 	return (op->flags & OPF_OPTIONAL) &&
 			(r == -ENOENT || r == -ELOOP || r == -ENOTDIR || r == -EINVAL)
 		? 0
@@ -385,7 +387,7 @@ int box_apply(struct box *box, int *ret_op)
 	for (size_t i = 0; i < plan->op_count; i++) {
 		int r = needs_session(&a, &plan->ops[i]) ? await_session(&a) : 0;
 
-		/* The first of the operations on the process itself. */
+		/* This is the first operation on the process itself; all mounts are done. */
 		if (r >= 0 && plan->ops[i].kind == OP_KEYRING && box->live)
 			r = make_views(&a);
 		if (r >= 0)
@@ -397,7 +399,7 @@ int box_apply(struct box *box, int *ret_op)
 			return r;
 		}
 	}
-	/* The filter is the last operation: a plan that ends otherwise is no plan. */
+	/* The filter must be the last operation: a plan that ends with another one is malformed. */
 	if (!plan->op_count || plan->ops[plan->op_count - 1].kind != OP_FILTER) {
 		*ret_op = (int)plan->op_count;
 		return -EBADMSG;

@@ -2,8 +2,8 @@
  * begin.c - see begin.h.
  *
  * Runs in: init. No heap, no stdio. It ends with the launcher (PR_SET_PDEATHSIG and the end of the
- * channel). What is made in advance is only handed out by the operation of the plan that asks for
- * it, and what could not be made in advance fails there, under that operation's number.
+ * channel). A file system that is made in advance is used only by the operation of the plan that asks for
+ * it; where making it failed, that operation tries again and fails under its own number.
  */
 #include "box/begin.h"
 
@@ -24,7 +24,7 @@
 
 enum { SIGNAL_SET_SIZE = 8 }; /* of the kernel's sigset_t, bytes; sigaction(2) */
 
-/* Every descriptor of the launcher goes, whatever its flags, but the channel. */
+/* Closes every descriptor of the launcher but the channel, whatever its flags. */
 static int keep_channel(int channel)
 {
 	if (channel != BOX_CHANNEL && dup3(channel, BOX_CHANNEL, O_CLOEXEC) < 0)
@@ -33,10 +33,12 @@ static int keep_channel(int channel)
 	return r < 0 ? r : sys_close_range(BOX_CHANNEL + 1, ~0U);
 }
 
-/* All are blocked here and the payload unblocks them; those the caller ignored would stay ignored. */
+/* Init blocks all signals and the payload unblocks them. Their dispositions are reset here,
+ * because execve(2) keeps an ignored signal ignored. */
 static int reset_signals(void)
 {
-	/* The kernel's struct, all zero: SIG_DFL. The C library's call changes the mask for SIGABRT. */
+	/* The kernel's struct, all zero, means SIG_DFL. The C library's sigaction() is not used:
+	 * it changes the signal mask for SIGABRT. */
 	static const unsigned long dfl[8];
 	sigset_t all;
 
@@ -59,14 +61,15 @@ static int set_up(const struct begin *b)
 		r = reset_signals();
 	if (r < 0)
 		return r;
-	/* If the launcher is gone already, the channel's end of file says so. Without a pid namespace
-	 * we stay to end what was started, and all that loses its parents comes to us. */
+	/* Where the launcher has ended already, no death signal comes, but the channel reports its
+	 * end of file. Without a pid namespace init stays alive to end what it started, and as a
+	 * subreaper it adopts all processes that lose their parent (prctl(2)). */
 	r = b->flags ? prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
 		     : prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (r < 0 || setsid() < 0)
 		return -errno;
-	/* The caller's directory would be one below the mounts of the plan, where nothing is hidden: a monitor
-	 * that is asked to open /proc/self/cwd/NAME would stand in it. */
+	/* The caller's working directory lies below the mounts of the plan, where nothing is
+	 * hidden. A monitor that opens /proc/self/cwd/NAME for a client would reach it. */
 	if (chdir("/") < 0)
 		return -errno;
 	(void)umask(0);
@@ -93,7 +96,7 @@ static int make_ahead(struct box_made *ret)
 {
 	fresh_ahead(ret);
 	if (ret->proc == BOX_SKELETON || ret->devpts == BOX_SKELETON)
-		return -EBADF; /* it would be replaced below, and mounted as what it is not */
+		return -EBADF; /* dup3() below would replace it, and the wrong file would be mounted */
 	if (ret->tmpfs < 0 || ret->tmpfs == BOX_SKELETON)
 		return 0;
 	if (dup3(ret->tmpfs, BOX_SKELETON, O_CLOEXEC) < 0 || close(ret->tmpfs) < 0)
@@ -118,25 +121,34 @@ static int wait_for_word(const struct begin *b, struct box *ret)
 	return mprotect(b->arena, b->arena_size, PROT_READ) < 0 ? -errno : 0;
 }
 
+/* 0 with @ret as the launcher filled it in, or -errno: @ret_step failed. */
+static int prepare(const struct begin *begin, struct box *ret, int *ret_step)
+{
+	struct box_made made = { .proc = -1, .devpts = -1, .tmpfs = -1 };
+
+	*ret_step = STEP_SETUP;
+	int r = set_up(begin);
+	if (r < 0)
+		return r;
+	*ret_step = STEP_NAMESPACES;
+	r = make_namespaces(begin);
+	if (r < 0)
+		return r;
+	*ret_step = STEP_SETUP;
+	r = begin->flags ? make_ahead(&made) : 0;
+	if (r < 0)
+		return r;
+	r = wait_for_word(begin, ret);
+	ret->made = made;
+	return r;
+}
+
 _Noreturn void begin_main(const struct begin *begin)
 {
 	struct box box;
-	struct box_made made = { .proc = -1, .devpts = -1, .tmpfs = -1 };
-	int step = STEP_SETUP;
-	int r = set_up(begin);
+	int step, r = prepare(begin, &box, &step);
 
-	if (r >= 0) {
-		step = STEP_NAMESPACES;
-		r = make_namespaces(begin);
-	}
-	if (r >= 0) {
-		step = STEP_SETUP;
-		r = begin->flags ? make_ahead(&made) : 0;
-	}
-	if (r >= 0)
-		r = wait_for_word(begin, &box);
 	if (r < 0)
 		box_fail(step, r);
-	box.made = made;
 	box_init(&box);
 }

@@ -1,16 +1,16 @@
 /*
  * begin.h - init before the plan is known: the namespaces, and what every plan asks for.
  *
- * Runs in: init, on another processor while the launcher works out the plan. A new network namespace
- * alone costs more than the whole rest of the preparation. Nothing of the caller's is used here but
- * the channel, and nothing is started.
+ * Runs in: init, on another processor while the launcher works out the plan. Making a network namespace
+ * alone takes longer than all other preparation. Init uses nothing of the caller's here but the channel,
+ * and starts nothing.
  */
 #pragma once
 
 #include "box/box.h"
 
 struct begin {
-	const struct box *box; /* in the shared arena; filled in before the word is given */
+	const struct box *box; /* in the shared arena; filled in before CHANNEL_GO */
 	void *arena;           /* sealed here as well before the plan is applied */
 	size_t arena_size;
 	int channel; /* init's end */

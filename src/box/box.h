@@ -53,11 +53,12 @@ struct box {
 };
 
 /*
- * box_init - pid 1, from the plan to the end of the session. Applies it, says READY, starts
- * the command when told, reports how it ended. Never returns; any failure is reported as FAILED
+ * box_init - pid 1, from the plan to the end of the session. Applies it, sends READY, starts
+ * the command on EXEC, and reports how it ended. Never returns; any failure is reported as FAILED
  * with the operation number where the channel still works, and ends the session.
  */
 _Noreturn void box_init(const struct box *box);
 
-/* box_fail - tell the supervisor, as far as it still listens, and end: with init the session ends. */
+/* box_fail - report a failure to the supervisor, if it still reads, and end. The session ends with
+ * init. */
 _Noreturn void box_fail(int op, int error);

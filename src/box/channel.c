@@ -84,7 +84,8 @@ static bool is_whole(const struct channel_record *record, size_t n, const struct
 		n == sizeof(*record) + body && !(msg->msg_flags & (MSG_TRUNC | MSG_CTRUNC));
 }
 
-/* There is room for the sender's identity too: without one, more descriptors fit than are taken. */
+/* The buffer also has room for the sender's credentials. Where none come, more descriptors fit
+ * than are accepted. */
 static void take_fds(struct msghdr *msg, const unsigned char *sent, size_t count,
 	int ret_fds[CHANNEL_FDS_MAX])
 {
@@ -148,7 +149,7 @@ int channel_receive_from(int fd, struct channel_record *ret_record,
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	/* No sender of ours sends more than there is room for: the receiver may not have so many. */
+	/* Our own senders never send more than this: the receiver may have no room for more. */
 	int result = msg.msg_flags & MSG_CTRUNC ? -EMFILE : -EPROTO;
 
 	take_control(&msg, ret_fds, ret_sender);

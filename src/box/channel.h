@@ -35,7 +35,8 @@ enum channel_kind {
 	/* init -> supervisor */
 	CHANNEL_FAILED,  /* operation op failed with errnum; nothing was started */
 	CHANNEL_SCRATCH, /* before READY: descriptor: the root of a scratch that is memory */
-	CHANNEL_READY, /* the plan is applied; descriptor: the terminal's master, if one was asked for */
+	CHANNEL_READY, /* the plan is applied; descriptors: with flag = 1 the mount namespace; the
+			* terminal's master, if one was asked for */
 	CHANNEL_STARTED, /* the command was executed; sent only where box.dies_as_one, or EXEC says so:
 			  * the monitor may not live to say it with ENDED; and of a service */
 	CHANNEL_STOPPED, /* the command was stopped by signal `number` */

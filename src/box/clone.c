@@ -18,7 +18,7 @@ int clone_with(
 	if (*two_steps)
 		return -ENOSYS;
 	int tree = sys_open_tree_attr(dirfd, path, flags | OPEN_TREE_CLONE, attr);
-	/* EPERM: also from a container's filter that has never heard of it. */
+	/* The filter of a container that does not know the call answers EPERM. */
 	*two_steps = tree == -ENOSYS || tree == -EPERM;
 	return *two_steps ? -ENOSYS : tree;
 }

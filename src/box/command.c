@@ -89,9 +89,7 @@ void command_of_request(struct command *ret, void *room, const struct plan *plan
 		.envp = env,
 		.path_env = plan->path_env,
 		.cwd = view->cwd[0] ? view->cwd : plan->cwd,
-		.cpu_time_ms = view->head.cpu_time_ms,
-		.file_size = view->head.file_size,
-		.open_files = view->head.open_files,
+		.limits = view->head.limits,
 	};
 	for (; *env; env++)
 		if (!strncmp(*env, "PATH=", 5))

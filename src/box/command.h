@@ -17,8 +17,8 @@ struct command {
 	const char *const *envp;
 	const char *path_env;
 	const char *cwd;
-	/* Tighter limits of this execution; 0: as the session has it. */
-	uint64_t cpu_time_ms, file_size, open_files;
+	const uint64_t
+		*limits; /* by enum execution_limit; 0: as the session has it. NULL: none */
 };
 
 /* command_of_plan - the one command of a `run`. */

@@ -45,7 +45,7 @@ int confine_keyring(void)
 {
 	long r = sys_result(syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL));
 
-	/* A kernel without keyrings has no key to leak. */
+	/* A kernel without keyrings has no keys that could leak. */
 	return r == -ENOSYS ? 0 : r < 0 ? (int)r : 0;
 }
 
@@ -73,7 +73,8 @@ int confine_identity(const struct facts *facts)
 	gid_t rg, eg, sg;
 
 	if (facts->privileged) {
-		/* Not the C library's: it is made for threads, and blocks and restores signals. */
+		/* The system call itself: the C library's setuid() is made for threads and blocks
+		 * signals to reach them all. */
 		if (syscall(SYS_setgroups, 0, NULL) < 0)
 			return -errno;
 		if (syscall(SYS_setresgid, facts->gid, facts->gid, facts->gid) < 0)
@@ -81,7 +82,8 @@ int confine_identity(const struct facts *facts)
 		if (syscall(SYS_setresuid, facts->uid, facts->uid, facts->uid) < 0)
 			return -errno;
 	}
-	/* Where the maps were not written as planned, the ids read as the overflow ids. */
+	/* Where the id maps were not written as planned, the ids read as the overflow ids
+	 * (user_namespaces(7)). */
 	if (getresuid(&r, &e, &s) < 0 || getresgid(&rg, &eg, &sg) < 0)
 		return -errno;
 	if (r != facts->uid || e != facts->uid || s != facts->uid)
@@ -119,7 +121,7 @@ int confine_tasks(uint64_t count)
 		return r;
 	if (syscall(SYS_prlimit64, 0, RLIMIT_NPROC, NULL, &old) < 0)
 		return -errno;
-	/* This process is one already: with a limit of one no other can be. */
+	/* This process counts as one: under a limit of one the kernel must refuse another. */
 	limit = old;
 	limit.rlim_cur = 1;
 	if (syscall(SYS_prlimit64, 0, RLIMIT_NPROC, &limit, NULL) < 0)
@@ -142,10 +144,8 @@ static int drop_bounding_set(void)
 	return 0;
 }
 
-/*
- * Both take CAP_SETPCAP. Without it, and with no_new_privs, neither means anything: no execve can
- * give back what is not permitted now (capabilities(7)), root's included.
- */
+/* Both need CAP_SETPCAP. Without it, and with no_new_privs, neither has an effect: no execve can
+ * give a capability that is not permitted now, not even root's (capabilities(7)). */
 static int lock_capabilities(void)
 {
 	const unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
@@ -253,7 +253,7 @@ int confine_hide_self(char *caller_args, size_t size, bool die_with_parent)
 	}
 	if (prctl(PR_SET_NAME, title, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
-	/* Becoming another uid has cleared it: prctl(2), PR_SET_PDEATHSIG. */
+	/* The kernel clears the death signal when the uid changes (prctl(2), PR_SET_PDEATHSIG). */
 	if (!die_with_parent)
 		return 0;
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : 0;
@@ -261,8 +261,9 @@ int confine_hide_self(char *caller_args, size_t size, bool die_with_parent)
 
 int confine_sockets(void)
 {
-	/* The main filter, loaded after this, kills what is no native call: the number is enough.
-	 * The low half of the family is compared: the kernel takes an int. */
+	/* The main filter, which is loaded after this one, kills calls of foreign ABIs, so
+	 * comparing the number is enough. Only the low half of the family is compared: the kernel
+	 * takes an int. */
 	static const struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),

@@ -1,8 +1,8 @@
 /*
  * descendants.c - see descendants.h.
  *
- * Runs in: a monitor. No heap, no stdio. The processes run meanwhile, so that a scan is never more than
- * a guess; only wait(2) saying ECHILD is proof, and the loop goes on until then.
+ * Runs in: a monitor. No heap, no stdio. The processes run during a scan, so its result may be
+ * out of date. Only ECHILD from wait(2) proves that none is left, and the loop goes on until then.
  */
 #include "box/descendants.h"
 
@@ -59,7 +59,7 @@ static int read_number(const char *text)
 	return *text && *text != ' ' ? -1 : number;
 }
 
-/* The parent of a process; 0 where it is over: a zombie, or gone. */
+/* Returns the parent of a process; 0 where the process has ended (a zombie, or no longer listed). */
 static int parent_of(int proc, const char *name)
 {
 	char path[32], text[512];
@@ -74,7 +74,8 @@ static int parent_of(int proc, const char *name)
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
-	/* "pid (name) state parent ...": the name may hold anything, and is the last in parentheses. */
+	/* The line is "pid (name) state parent ...". The name may hold any bytes and ends at the
+	 * last parenthesis (proc(5)). */
 	const char *at = strrchr(text, ')');
 	if (!at || n - (at - text) < 5 || at[2] == 'Z' || at[2] == 'X')
 		return 0;
@@ -82,9 +83,12 @@ static int parent_of(int proc, const char *name)
 	return parent > 0 && parent < PID_LIMIT ? parent : 0;
 }
 
+/*
+ * Not host/tree's walker: nothing inside is linked with what runs outside. As getdents64(2) writes an entry: ino, off,
+ * length, type, name.
+ */
 static void add_entries(struct scan *s, int proc, size_t size)
 {
-	/* As getdents64(2) writes it: ino, off, length, type, name. */
 	for (size_t at = 0; at + 19 < size;) {
 		const char *name = s->buffer + at + 19;
 		uint16_t length;
@@ -103,7 +107,7 @@ static void add_entries(struct scan *s, int proc, size_t size)
 	}
 }
 
-/* Children of @self that are to live, with all that stems from them. */
+/* Marks the children of @self that are to live, with all that stems from them. */
 struct kept {
 	const pid_t *pids;
 	size_t count;
@@ -117,7 +121,7 @@ static bool is_kept(const struct kept *kept, int pid)
 	return false;
 }
 
-/* Children of children are found by going round until nothing is added. */
+/* Passes over the table are repeated until one adds nothing: that finds children of children. */
 static void mark_ours(struct scan *s, int self, const struct kept *kept)
 {
 	bool more = true;
@@ -156,7 +160,7 @@ static int scan_proc(struct scan *s, pid_t root, const struct kept *kept)
 	return (int)n;
 }
 
-/* How many were sent @signal that had not been sent one before. */
+/* Returns how many processes got @signal for the first time. */
 static int send_to_new(struct scan *s, int signal)
 {
 	int sent = 0;
@@ -195,7 +199,8 @@ int descendants_signal(pid_t root, int signal)
 	return r;
 }
 
-/* Stopped, all of them, then killed: a process that forks as fast as it can is never outrun otherwise. */
+/* All are stopped before any is killed. Otherwise a process that forks faster than they are killed
+ * would stay ahead. */
 static int stop_and_kill(struct scan *s, const struct kept *kept)
 {
 	int r;
@@ -221,7 +226,7 @@ int descendants_end_strays(const pid_t *kept, size_t count)
 	return r;
 }
 
-/* Whether a child is left; those that have ended are reaped. */
+/* Reaps the children that have ended. Returns whether one is left. */
 static bool has_children(void)
 {
 	pid_t pid;

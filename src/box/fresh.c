@@ -36,7 +36,8 @@ static int make_tmpfs(const char *const *options)
 	return make("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
-/* A part of the machine's memory, and few inodes: each is memory that nobody counts. */
+/* A fraction of the machine's memory, and few inodes: no limit counts the memory that an inode
+ * takes. */
 static int make_skeleton(void)
 {
 	const char *const options[] = { "mode", "0755", "size", "10%", "nr_inodes", "65536",
@@ -66,7 +67,7 @@ void fresh_ahead(struct box_made *ret)
 	ret->tmpfs = make_skeleton();
 }
 
-/* What was made ahead, once; else what @make makes now. */
+/* Returns what was made ahead, the first time; otherwise what @make_now makes. */
 static int take_made(int *made, int (*make_now)(void))
 {
 	int fd = *made;
@@ -110,7 +111,8 @@ int fresh_tmpfs(uint64_t size, const uint32_t *uid, const uint32_t *gid)
 	return make_tmpfs(options);
 }
 
-/* Layers by descriptor: no character of a path can be taken for overlayfs's own syntax. */
+/* The layers are given as descriptors, so that no character of a path can be read as overlayfs's
+ * own syntax. */
 int fresh_overlay(int lower_fd, int store_fd)
 {
 	char lower[64], upper[64], work[64];

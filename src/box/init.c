@@ -10,6 +10,7 @@
 #include "box/box.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -28,9 +29,8 @@
 _Noreturn void box_fail(int op, int error)
 {
 	struct channel_record record = { .kind = CHANNEL_FAILED, .op = op, .errnum = -error };
-	int r = channel_send(BOX_CHANNEL, &record, NULL, 0);
-
-	(void)r; /* there is no other way to say it */
+	/* There is no other way to say it. */
+	(void)!channel_send(BOX_CHANNEL, &record, NULL, 0);
 	_exit(1);
 }
 
@@ -39,25 +39,35 @@ static bool has_pid_ns(const struct box *box)
 	return box->plan->clone_flags != 0;
 }
 
-static int send_ready(struct monitor *k, int master)
+static int send_ready(struct monitor *m, int master)
 {
 	struct channel_record record = { .kind = CHANNEL_READY };
-	int r = 0;
+	int fds[2], r = 0;
+	unsigned count = 0;
 
-	if (k->box->want_pty && master < 0)
-		r = monitor_open_pty(k, &master);
+	if (m->box->want_pty && master < 0)
+		r = monitor_open_pty(m, &master);
 	if (r < 0)
 		return r;
-	r = channel_send(BOX_CHANNEL, &record, &master, master >= 0 ? 1 : 0);
+	/* From outside nobody may open it any more: init is not dumpable (namespaces(7), ptrace(2)). */
+	int view = has_pid_ns(m->box) ? open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC) : -1;
+	if (view >= 0) {
+		record.flag = 1;
+		fds[count++] = view;
+	}
 	if (master >= 0)
-		(void)close(master);
+		fds[count++] = master;
+	r = channel_send(BOX_CHANNEL, &record, fds, count);
+	for (unsigned i = 0; i < count; i++)
+		(void)close(fds[i]);
 	return r;
 }
 
-/* STOPS_MAX: how often within that time a monitor that was stopped is set going again; then it is killed. */
+/* STOPS_MAX: how often within STOPS_SECONDS init continues a monitor that was stopped; after that
+ * init kills it. */
 enum { MONITORS_MAX = 768, STOPS_MAX = 64, STOPS_SECONDS = 60 };
 
-/* The monitors that live. What else is a child of init was left by one that was killed. */
+/* The live monitors. Any other child of init was left behind by a monitor that was killed. */
 struct monitors {
 	pid_t pids[MONITORS_MAX];
 	size_t count;
@@ -84,7 +94,8 @@ static bool has_monitor(const struct monitors *all, pid_t pid)
 	return false;
 }
 
-/* Nothing of ours stops a monitor; a tool can, and with the spare one it would hold up who comes next. */
+/* Carrel never stops a monitor, but a tool can. A stopped spare monitor would delay the next
+ * execution. */
 static void continue_monitor(struct monitors *all, pid_t pid)
 {
 	struct timespec now = { 0 };
@@ -96,12 +107,14 @@ static void continue_monitor(struct monitors *all, pid_t pid)
 		all->since = now.tv_sec;
 		all->stops = 0;
 	}
-	/* Landlock lets nobody signal the init of another view; stopped it would hold up the supervisor, too. */
+	/* Under Landlock no process can signal the init of another view (landlock(7), scopes). A
+	 * stopped one would block the supervisor as well. */
 	if (kill(pid, ++all->stops > STOPS_MAX ? SIGKILL : SIGCONT) < 0 && errno == EPERM)
 		box_fail(STEP_LOOP, -EPERM);
 }
 
-/* A monitor clears up before it ends well. A tool can kill its own, but gains no time by that. */
+/* A monitor that ends by itself has cleared up. A tool can kill its own monitor, but init then
+ * kills what it left. */
 static void reap_all(struct monitors *all)
 {
 	struct signalfd_siginfo info;
@@ -122,7 +135,7 @@ static void reap_all(struct monitors *all)
 		box_fail(STEP_LOOP, r);
 }
 
-static void handle_record(struct monitor *k, struct monitors *all)
+static void handle_record(struct monitor *m, struct monitors *all)
 {
 	struct channel_record record;
 	int fds[CHANNEL_FDS_MAX];
@@ -133,7 +146,7 @@ static void handle_record(struct monitor *k, struct monitors *all)
 	if (r < 0)
 		box_fail(STEP_LOOP, r);
 	if (record.kind == CHANNEL_DISMISS && record.number > 1) {
-		/* Its end may be on its way to the supervisor, and its number somebody else's. */
+		/* It may have ended, and another process may have its pid by now. */
 		if (!has_monitor(all, record.number))
 			return;
 		/* What is below it first. */
@@ -145,8 +158,8 @@ static void handle_record(struct monitor *k, struct monitors *all)
 	}
 	if (record.kind != CHANNEL_MONITOR || fds[0] < 0)
 		box_fail(STEP_LOOP, -EPROTO);
-	/* One that cannot be forked: the other end sees its channel closed. */
-	pid_t monitor = all->count < MONITORS_MAX ? monitor_fork(k, fds[0]) : -EAGAIN;
+	/* Where the fork fails, the supervisor sees that the channel is closed. */
+	pid_t monitor = all->count < MONITORS_MAX ? monitor_fork(m, fds[0]) : -EAGAIN;
 	if (monitor > 0) {
 		all->pids[all->count++] = monitor;
 		all->stops = 0;
@@ -154,7 +167,7 @@ static void handle_record(struct monitor *k, struct monitors *all)
 	(void)close(fds[0]);
 }
 
-static _Noreturn void serve_monitors(struct monitor *k)
+static _Noreturn void serve_monitors(struct monitor *m)
 {
 	struct monitors all = { .count = 0 };
 	struct pollfd events[] = {
@@ -162,61 +175,64 @@ static _Noreturn void serve_monitors(struct monitor *k)
 		{ .fd = BOX_CHILDREN, .events = POLLIN },
 	};
 
-	/* The other views are no strays: where Landlock does not scope signals, one of ours would end them. */
+	/* The other views are not strays. Where Landlock does not scope signals, one view would
+	 * end the others. */
 	for (unsigned view = 0; view < VIEW_COUNT; view++)
-		if (k->box->view_inits[view] > 0)
-			all.pids[all.count++] = k->box->view_inits[view];
+		if (m->box->view_inits[view] > 0)
+			all.pids[all.count++] = m->box->view_inits[view];
 	for (;;) {
-		int r = rest_poll(k->box, events, 2);
+		int r = rest_poll(m->box, events, 2);
 
 		if (r < 0)
 			box_fail(STEP_LOOP, r);
 		if (events[1].revents)
 			reap_all(&all);
 		if (events[0].revents)
-			handle_record(k, &all);
+			handle_record(m, &all);
 	}
 }
 
-/* Without a devpts of our own: the machine's terminals are out of reach once Landlock is on. */
-static int open_early(struct monitor *k, int *ret_master)
+/* Without a devpts of its own, init opens the terminal now: once Landlock is on, it cannot reach
+ * the machine's terminals. */
+static int open_early(struct monitor *m, int *ret_master)
 {
 	int r = sys_close_range(0, BOX_CHANNEL - 1);
 
 	if (r >= 0)
 		r = sys_close_range(BOX_SKELETON + 1, ~0U);
-	return r < 0 || !k->box->want_pty ? r : monitor_open_pty(k, ret_master);
+	return r < 0 || !m->box->want_pty ? r : monitor_open_pty(m, ret_master);
 }
 
 _Noreturn void box_init(const struct box *box)
 {
 	struct box own = *box;
 	pid_t view_inits[VIEW_COUNT] = { 0 };
-	struct monitor k;
+	struct monitor m;
 	int op = STEP_SETUP, master = -1;
-	/* Without a pid namespace init is a monitor like others: what stems from it is all there is. */
-	int r = monitor_prepare(&k, &own, !own.live && has_pid_ns(&own));
+	/* Without a pid namespace init clears up like a monitor: its own descendants are all there
+	 * is. */
+	int r = monitor_prepare(&m, &own, !own.live && has_pid_ns(&own));
 
 	own.view_inits = view_inits;
 	if (r >= 0 && !has_pid_ns(&own)) {
 		op = STEP_PTY;
-		r = open_early(&k, &master);
+		r = open_early(&m, &master);
 	}
 	if (r >= 0)
 		r = box_apply(&own, &op);
 	if (r < 0)
 		box_fail(op, r);
-	/* Slots, namespaces: nothing of the host's stays open. */
+	/* Closes slots and namespaces: no descriptor of the host stays open. */
 	if (has_pid_ns(&own))
 		r = sys_close_range(0, BOX_CHANNEL - 1);
 	if (r >= 0 && has_pid_ns(&own))
 		r = sys_close_range(own.live ? BOX_SKELETON : BOX_SKELETON + 1, ~0U);
 	if (r < 0)
 		box_fail(STEP_SETUP, r);
-	r = send_ready(&k, master);
+	r = send_ready(&m, master);
 	if (r < 0)
 		box_fail(STEP_PTY, r);
 	if (own.live)
-		serve_monitors(&k);
-	monitor_loop(&k);
+		serve_monitors(&m);
+	monitor_loop(&m);
 }

@@ -36,34 +36,39 @@ static int try_move(int tmpfs)
 	return sys_move_mount(tmpfs, root);
 }
 
+/* Each step in turn; ret->step: the one that failed, if any. */
+static int try_all(struct machine_probe *ret, unsigned long flags)
+{
+	struct box_made made = { .proc = -1, .devpts = -1, .tmpfs = -1 };
+
+	if (unshare((int)flags) < 0)
+		return -errno;
+	ret->step = MACHINE_PROBE_TREE;
+	int r = try_tree();
+	if (r < 0)
+		return r;
+	ret->step = MACHINE_PROBE_TMPFS;
+	fresh_ahead(&made);
+	ret->proc = made.proc < 0 ? made.proc : 0;
+	if (made.tmpfs < 0)
+		return made.tmpfs;
+	ret->step = MACHINE_PROBE_MOVE;
+	return try_move(made.tmpfs);
+}
+
 _Noreturn void machine_probe_main(
 	struct machine_probe *ret, unsigned long flags, const int go[2])
 {
-	struct box_made made = { .proc = -1, .devpts = -1, .tmpfs = -1 };
 	char byte;
 	int r = prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 
-	/* The ids are mapped meanwhile: that of a process that has ended cannot be. */
+	/* The launcher maps the ids meanwhile, which it cannot do for a process that has ended. */
 	(void)close(go[1]);
 	while (read(go[0], &byte, 1) < 0 && errno == EINTR)
 		;
 	ret->step = MACHINE_PROBE_NAMESPACES;
 	if (r >= 0)
-		r = unshare((int)flags) < 0 ? -errno : 0;
-	if (r >= 0) {
-		ret->step = MACHINE_PROBE_TREE;
-		r = try_tree();
-	}
-	if (r >= 0) {
-		ret->step = MACHINE_PROBE_TMPFS;
-		fresh_ahead(&made);
-		ret->proc = made.proc < 0 ? made.proc : 0;
-		r = made.tmpfs;
-	}
-	if (r >= 0) {
-		ret->step = MACHINE_PROBE_MOVE;
-		r = try_move(made.tmpfs);
-	}
+		r = try_all(ret, flags);
 	ret->error = r < 0 ? r : 0;
 	if (r >= 0)
 		ret->step = MACHINE_PROBE_DONE;

@@ -1,5 +1,5 @@
 /*
- * machine_probe.h - trying what a session needs of the machine, in a process that ends with it.
+ * machine_probe.h - tries what a session needs of the machine, in a process that ends afterwards.
  *
  * Runs in: a child of the launcher, in new namespaces, before any session. Nothing outside changes.
  */

@@ -28,14 +28,14 @@
 
 enum { STACK_SIZE = 64 * 1024, PATH_SIZE = 4095 };
 
-static char *body_room(const struct monitor *k)
+static char *body_room(const struct monitor *m)
 {
-	return (char *)k->stack + STACK_SIZE;
+	return (char *)m->stack + STACK_SIZE;
 }
 
-static void *words_room(const struct monitor *k)
+static void *words_room(const struct monitor *m)
 {
-	return body_room(k) + CHANNEL_BODY_MAX;
+	return body_room(m) + CHANNEL_BODY_MAX;
 }
 
 int monitor_prepare(struct monitor *ret, const struct box *box, bool is_init)
@@ -50,7 +50,8 @@ int monitor_prepare(struct monitor *ret, const struct box *box, bool is_init)
 	return 0;
 }
 
-/* Where monitor_loop() and the payload put nothing. Takes @fd; returns the new one or -errno. */
+/* Moves @fd to a number that neither monitor_loop() nor the payload uses. Takes @fd; returns the
+ * new one or -errno. */
 static int above_streams(int fd)
 {
 	int up = fcntl(fd, F_DUPFD_CLOEXEC, BOX_CHILDREN + 1);
@@ -61,10 +62,10 @@ static int above_streams(int fd)
 }
 
 /* The terminal of the execution, from the session's devpts. See: ioctl_tty(2). */
-int monitor_open_pty(struct monitor *k, int *ret_master)
+int monitor_open_pty(struct monitor *m, int *ret_master)
 {
 	int unlock = 0;
-	bool own = k->box->plan->clone_flags != 0;
+	bool own = m->box->plan->clone_flags != 0;
 	int master = open(own ? "/dev/pts/ptmx" : "/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
 	if (master < 0)
@@ -79,15 +80,15 @@ int monitor_open_pty(struct monitor *k, int *ret_master)
 		(void)close(master);
 		return r;
 	}
-	k->tty = r;
+	m->tty = r;
 	*ret_master = master;
 	return 0;
 }
 
-/* Everything that the execution left. With init it is everything there is. */
-static void clear_up(struct monitor *k)
+/* Ends everything that the execution left. For init that is every process there is. */
+static void clear_up(struct monitor *m)
 {
-	if (!k->is_init) {
+	if (!m->is_init) {
 		int r = descendants_end(BOX_CHILDREN);
 
 		if (r < 0)
@@ -99,67 +100,72 @@ static void clear_up(struct monitor *k)
 		;
 }
 
-/* Another execution finds what it would find in a new monitor. */
-static void forget_execution(struct monitor *k)
+/* Resets the monitor, so that the next execution finds it as if it were new. */
+static void forget_execution(struct monitor *m)
 {
-	k->payload = 0;
-	k->ended = false;
+	m->payload = 0;
+	m->ended = false;
 }
 
 /*
- * A monitor waits for the next execution; not one that has something of this one about it: a terminal, a
- * service's processes, a group. With a terminal everything else is killed and reaped first and the monitor
- * stays until the supervisor has read what the terminal still holds: as the leader of the session its end is
- * a hangup. The end of init is the end of everything, so without a terminal it leaves the clearing up to
- * the kernel.
+ * Ends an execution. The monitor then waits for the next one, unless it still has something of
+ * this one: a terminal, a service's processes, or a group.
+ * With a terminal it kills and reaps everything else first and stays until the supervisor has read
+ * what the terminal still holds: it is the session leader, and its end hangs the terminal up
+ * (termios(3), credentials(7)).
+ * Init without a terminal just ends: the kernel then kills everything in the pid namespace
+ * (pid_namespaces(7)).
  */
-static void end_execution(struct monitor *k)
+static void end_execution(struct monitor *m)
 {
-	bool stays = !k->is_init && !k->once && k->tty < 0;
+	bool stays = !m->is_init && !m->once && m->tty < 0;
 	char byte;
 
-	k->last.kind = CHANNEL_ENDED;
-	if (k->tty >= 0 || !k->is_init)
-		clear_up(k);
-	if (k->tty >= 0)
-		(void)close(k->tty);
-	/* All that lost its parent is init's, zombies too: without a child nothing at all is left, and the
-	 * supervisor need not wait for more. (kill(2) would look at every process of the machine.) */
+	m->last.kind = CHANNEL_ENDED;
+	if (m->tty >= 0 || !m->is_init)
+		clear_up(m);
+	if (m->tty >= 0)
+		(void)close(m->tty);
+	/* Every process that loses its parent becomes init's child, zombies included. So where
+	 * wait finds no child, nothing is left at all, and the supervisor need not wait for more.
+	 * (kill(-1, 0) would look at every process of the machine.) */
 	siginfo_t child;
-	k->last.flag = k->is_init
+	m->last.flag = m->is_init
 		? waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 &&
 			errno == ECHILD
 		: stays;
-	int r = channel_send(BOX_CHANNEL, &k->last, NULL, 0);
+	int r = channel_send(BOX_CHANNEL, &m->last, NULL, 0);
 	if (r < 0)
 		_exit(1); /* the supervisor takes a missing record for an unknown outcome */
 	if (stays) {
-		forget_execution(k);
+		forget_execution(m);
 		return;
 	}
-	while (k->tty >= 0 && (read(BOX_CHANNEL, &byte, 1) > 0 || errno == EINTR))
+	while (m->tty >= 0 && (read(BOX_CHANNEL, &byte, 1) > 0 || errno == EINTR))
 		errno = 0;
 	_exit(0);
 }
 
-/* @end: as waitid(2) tells it; not reaped yet, since a reaped process has no /proc entry. */
-static void payload_ended(struct monitor *k, const siginfo_t *end)
+/* @end: from waitid(2) with WNOWAIT: the payload is not reaped yet, since a reaped process has no
+ * /proc entry. */
+static void payload_ended(struct monitor *m, const siginfo_t *end)
 {
 	struct channel_record record = { .op = -1 };
 	struct rusage usage;
 	int status;
 
-	if (end->si_code != CLD_EXITED && k->box->plan->facts->refused_proc)
+	if (end->si_code != CLD_EXITED && m->box->plan->facts->refused_proc)
 		/* The numbers there are not ours. */
-		record.started = k->start.ret_at_exec ? STARTED_YES : STARTED_NO;
+		record.started = m->start.ret_at_exec ? STARTED_YES : STARTED_NO;
 	else if (end->si_code != CLD_EXITED)
-		record.started = payload_started(k->payload);
+		record.started = payload_started(m->payload);
 	else
 		record.started = STARTED_YES;
-	/* While the command still counts: whether it ends with its limit reached. */
-	if (k->box->tasks_by_rlimit)
+	/* The command still counts against the limit here: this tells whether it ended because the
+	 * limit was reached. */
+	if (m->box->tasks_by_rlimit)
 		record.number = -payload_probe();
-	if (wait4(k->payload, &status, 0, &usage) != k->payload)
+	if (wait4(m->payload, &status, 0, &usage) != m->payload)
 		box_fail(STEP_LOOP, -errno);
 	record.wait_status = status;
 	record.user_us =
@@ -167,13 +173,13 @@ static void payload_ended(struct monitor *k, const siginfo_t *end)
 	record.system_us =
 		(uint64_t)usage.ru_stime.tv_sec * 1000000 + (uint64_t)usage.ru_stime.tv_usec;
 	record.max_rss_kib = (uint64_t)usage.ru_maxrss;
-	if (k->start.ret_step) {
+	if (m->start.ret_step) {
 		record.started = STARTED_NO;
-		record.op = k->start.ret_step;
-		record.errnum = k->start.ret_errno;
+		record.op = m->start.ret_step;
+		record.errnum = m->start.ret_errno;
 	}
-	k->last = record;
-	k->ended = true;
+	m->last = record;
+	m->ended = true;
 }
 
 static void payload_stopped(int signal)
@@ -185,8 +191,9 @@ static void payload_stopped(int signal)
 		box_fail(STEP_LOOP, r);
 }
 
-/* Reap what has ended; orphans come to init and to a monitor. False: there is no child any more. */
-static bool reap_children(struct monitor *k)
+/* Reaps what has ended; orphaned processes become children of init or of a monitor. Returns false
+ * where there is no child any more. */
+static bool reap_children(struct monitor *m)
 {
 	for (;;) {
 		siginfo_t child = { 0 };
@@ -199,46 +206,47 @@ static bool reap_children(struct monitor *k)
 		if (child.si_pid == 0)
 			return true;
 		bool stopped = child.si_code == CLD_STOPPED || child.si_code == CLD_TRAPPED;
-		if (child.si_pid == k->payload && !stopped && !k->ended) {
-			payload_ended(k, &child);
-			if (!k->stays)
+		if (child.si_pid == m->payload && !stopped && !m->ended) {
+			payload_ended(m, &child);
+			if (!m->stays)
 				return true;
 			continue;
 		}
 		if (waitid(P_PID, (id_t)child.si_pid, &child, WEXITED | WSTOPPED | WNOHANG) < 0)
 			box_fail(STEP_LOOP, -errno);
-		if (stopped && child.si_pid == k->payload)
+		if (stopped && child.si_pid == m->payload)
 			payload_stopped(child.si_status);
 	}
 }
 
-static void reap(struct monitor *k)
+static void reap(struct monitor *m)
 {
 	struct signalfd_siginfo info;
 
 	if (read(BOX_CHILDREN, &info, sizeof(info)) != (ssize_t)sizeof(info))
 		box_fail(STEP_LOOP, -EIO);
-	bool more = reap_children(k);
-	if (k->ended && (!k->stays || !more))
-		end_execution(k);
+	bool more = reap_children(m);
+	if (m->ended && (!m->stays || !more))
+		end_execution(m);
 }
 
-static int take_front(struct monitor *k, pid_t group)
+static int take_front(struct monitor *m, pid_t group)
 {
-	return ioctl(k->tty, TIOCSPGRP, &group) < 0 ? -errno : 0;
+	return ioctl(m->tty, TIOCSPGRP, &group) < 0 ? -errno : 0;
 }
 
-/* What is to be run: the plan's command, or a request in the record's body or a sealed file. */
-static int find_command(struct monitor *k, const struct channel_record *record, int body_fd)
+/* Finds what is to be run: the plan's command, or a request in the record's body or in a sealed
+ * file. */
+static int find_command(struct monitor *m, const struct channel_record *record, int body_fd)
 {
-	const struct plan *plan = k->box->plan;
+	const struct plan *plan = m->box->plan;
 	struct request_view view;
-	const char *data = body_room(k);
+	const char *data = body_room(m);
 	size_t size = record->body;
 
 	if (!record->body) {
-		command_of_plan(&k->command, plan);
-		k->start.umask = k->box->umask;
+		command_of_plan(&m->command, plan);
+		m->start.umask = m->box->umask;
 		return 0;
 	}
 	if (record->body == CHANNEL_BODY_FD) {
@@ -258,14 +266,14 @@ static int find_command(struct monitor *k, const struct channel_record *record, 
 	int r = request_read(data, size, &view);
 	if (r < 0)
 		return r;
-	k->stays = (view.head.flags & REQUEST_DETACH) != 0;
-	k->start.umask = (mode_t)view.head.umask;
-	command_of_request(&k->command, words_room(k), plan, &view);
+	m->stays = (view.head.flags & REQUEST_DETACH) != 0;
+	m->start.umask = (mode_t)view.head.umask;
+	command_of_request(&m->command, words_room(m), plan, &view);
 	return 0;
 }
 
-/* The kernel may kill this process with the command, and then nobody else could say so; and who asked for a
- * service is told that it runs, not how it ends. */
+/* The kernel may kill this process together with the command, and then nobody else could report
+ * that the command ran. The client of a service learns that it runs, not how it ends. */
 static void send_started(void)
 {
 	struct channel_record record = { .kind = CHANNEL_STARTED };
@@ -276,68 +284,69 @@ static void send_started(void)
 }
 
 static void start_payload(
-	struct monitor *k, const struct channel_record *record, int fds[CHANNEL_FDS_MAX])
+	struct monitor *m, const struct channel_record *record, int fds[CHANNEL_FDS_MAX])
 {
 	int next = 0;
 
-	if (k->payload > 0)
+	if (m->payload > 0)
 		box_fail(STEP_LOOP, -EPROTO);
-	k->start = (struct payload){
-		.command = &k->command, .tty = k->tty, .in_front = record->flag != 0
+	m->start = (struct payload){
+		.command = &m->command, .tty = m->tty, .in_front = record->flag != 0
 	};
 	/* A stream that comes without a descriptor is the terminal. None of them is below 3: monitor_loop(). */
 	for (int f = 0; f < CHANNEL_STREAMS; f++)
-		k->start.stdio[f] = record->streams & (1u << f) ? fds[next++] : k->tty;
-	int r = find_command(k, record, fds[next]);
+		m->start.stdio[f] = record->streams & (1u << f) ? fds[next++] : m->tty;
+	int r = find_command(m, record, fds[next]);
 	if (r < 0)
 		box_fail(STEP_EXEC, r);
-	k->once = k->stays || record->number || record->body == CHANNEL_BODY_FD;
-	k->payload = payload_start(&k->start, (char *)k->stack + STACK_SIZE);
-	if (k->payload < 0)
-		box_fail(STEP_EXEC, k->payload);
-	if ((k->box->dies_as_one || record->number || k->stays) && !k->start.ret_step)
+	m->once = m->stays || record->number || record->body == CHANNEL_BODY_FD;
+	m->payload = payload_start(&m->start, (char *)m->stack + STACK_SIZE);
+	if (m->payload < 0)
+		box_fail(STEP_EXEC, m->payload);
+	if ((m->box->dies_as_one || record->number || m->stays) && !m->start.ret_step)
 		send_started();
 	for (int f = 0; f < CHANNEL_FDS_MAX; f++)
 		if (fds[f] >= 0)
 			(void)close(fds[f]);
-	/* Only now: the end of a detached mount waits for a grace period of RCU, here while the command
-	 * runs already. It never was among the command's descriptors. */
-	if (k->is_init)
+	/* It is closed only now: closing the last descriptor of a detached mount waits for a grace
+	 * period of RCU, here while the command runs already. The command never had this
+	 * descriptor. */
+	if (m->is_init)
 		(void)close(BOX_SKELETON);
 }
 
-static void send_signal(struct monitor *k, const struct channel_record *record)
+static void send_signal(struct monitor *m, const struct channel_record *record)
 {
 	/* ESRCH: it has just ended; the record about that is on its way. */
-	if (record->flag && k->is_init)
+	if (record->flag && m->is_init)
 		(void)kill(-1, record->number);
 	else if (record->flag) {
 		int r = descendants_signal(getpid(), record->number);
 
 		if (r < 0)
 			box_fail(STEP_LOOP, r);
-	} else if (k->payload > 0 && !k->ended)
-		(void)kill(-k->payload, record->number);
+	} else if (m->payload > 0 && !m->ended)
+		(void)kill(-m->payload, record->number);
 }
 
-static void continue_payload(struct monitor *k, const struct channel_record *record)
+static void continue_payload(struct monitor *m, const struct channel_record *record)
 {
-	if (k->payload <= 0 || k->ended)
+	if (m->payload <= 0 || m->ended)
 		return;
-	if (k->tty >= 0) {
-		int r = take_front(k, record->flag ? k->payload : getpid());
+	if (m->tty >= 0) {
+		int r = take_front(m, record->flag ? m->payload : getpid());
 
 		if (r < 0 && r != -ESRCH && r != -EPERM)
 			box_fail(STEP_LOOP, r);
 	}
-	(void)kill(-k->payload, SIGCONT);
+	(void)kill(-m->payload, SIGCONT);
 }
 
-static void make_pty(struct monitor *k)
+static void make_pty(struct monitor *m)
 {
 	struct channel_record record = { .kind = CHANNEL_READY };
 	int master = -1;
-	int r = k->tty >= 0 ? -EPROTO : monitor_open_pty(k, &master);
+	int r = m->tty >= 0 ? -EPROTO : monitor_open_pty(m, &master);
 
 	if (r >= 0)
 		r = channel_send(BOX_CHANNEL, &record, &master, 1);
@@ -346,14 +355,12 @@ static void make_pty(struct monitor *k)
 	(void)close(master);
 }
 
-/*
- * A file as the command would get it: all walls hold for this process too. The answer brings the path
- * that the descriptor really has, for the one who asks what a name means in here.
- */
-static void open_file(struct monitor *k, const struct channel_record *record)
+/* Opens a file as the command would: all walls hold for this process too. The answer has the path
+ * that the descriptor really leads to, for a client that asks what a name means in the session. */
+static void open_file(struct monitor *m, const struct channel_record *record)
 {
 	struct channel_record answer = { .kind = CHANNEL_OPENED };
-	char *path = body_room(k), link[64];
+	char *path = body_room(m), link[64];
 	ssize_t length = 0;
 
 	if (!record->body || path[record->body - 1] != '\0')
@@ -373,36 +380,37 @@ static void open_file(struct monitor *k, const struct channel_record *record)
 		(void)close(fd);
 }
 
-static void handle_record(struct monitor *k)
+static void handle_record(struct monitor *m)
 {
 	struct channel_record record;
 	int fds[CHANNEL_FDS_MAX];
 	int r = channel_receive_body(
-		BOX_CHANNEL, &record, fds, body_room(k), k->is_init ? 0 : CHANNEL_BODY_MAX);
+		BOX_CHANNEL, &record, fds, body_room(m), m->is_init ? 0 : CHANNEL_BODY_MAX);
 
 	if (r == 0) {
-		/* The supervisor is gone, and the session with it; or it has no use for this monitor. */
-		if (!k->is_init && k->payload > 0)
-			clear_up(k);
-		_exit(k->payload > 0);
+		/* The supervisor is gone and the session ends, or the supervisor has dismissed
+		 * this monitor. */
+		if (!m->is_init && m->payload > 0)
+			clear_up(m);
+		_exit(m->payload > 0);
 	}
 	if (r < 0)
 		box_fail(STEP_LOOP, r);
 	switch ((enum channel_kind)record.kind) {
 	case CHANNEL_EXEC:
-		start_payload(k, &record, fds);
+		start_payload(m, &record, fds);
 		return;
 	case CHANNEL_SIGNAL:
-		send_signal(k, &record);
+		send_signal(m, &record);
 		return;
 	case CHANNEL_CONTINUE:
-		continue_payload(k, &record);
+		continue_payload(m, &record);
 		return;
 	case CHANNEL_PTY:
-		make_pty(k);
+		make_pty(m);
 		return;
 	case CHANNEL_OPEN:
-		open_file(k, &record);
+		open_file(m, &record);
 		return;
 	case CHANNEL_GO:
 	case CHANNEL_SESSION:
@@ -420,26 +428,27 @@ static void handle_record(struct monitor *k)
 	box_fail(STEP_LOOP, -EPROTO);
 }
 
-_Noreturn void monitor_loop(struct monitor *k)
+_Noreturn void monitor_loop(struct monitor *m)
 {
 	struct pollfd events[] = {
 		{ .fd = BOX_CHANNEL, .events = POLLIN },
 		{ .fd = BOX_CHILDREN, .events = POLLIN },
 	};
 
-	/* The payload puts its streams there: what arrives must lie elsewhere. */
+	/* The payload puts its streams at 0 to 2, so no received descriptor may have these
+	 * numbers. */
 	for (int fd = 0; fd < CHANNEL_STREAMS; fd++)
 		if (dup3(BOX_CHANNEL, fd, O_CLOEXEC) < 0)
 			box_fail(STEP_STDIO, -errno);
 	for (;;) {
-		int r = rest_poll(k->box, events, 2);
+		int r = rest_poll(m->box, events, 2);
 
 		if (r < 0)
 			box_fail(STEP_LOOP, r);
 		if (events[1].revents)
-			reap(k);
+			reap(m);
 		if (events[0].revents)
-			handle_record(k);
+			handle_record(m);
 	}
 }
 
@@ -464,20 +473,21 @@ static int set_up(int channel)
 	return 0;
 }
 
-pid_t monitor_fork(struct monitor *k, int channel)
+pid_t monitor_fork(struct monitor *m, int channel)
 {
 	long pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 
 	if (pid != 0)
 		return pid < 0 ? -errno : (pid_t)pid;
-	/* Its pid, for the case that it must be ended from outside. */
+	/* Reports its pid, so that the supervisor can have it killed from outside. */
 	struct channel_record ready = { .kind = CHANNEL_READY, .number = getpid() };
 	int r = set_up(channel);
 	if (r >= 0)
 		r = channel_send(BOX_CHANNEL, &ready, NULL, 0);
-	/* Without a word: the channel may still be init's, in whose name it would end the session. That the
-	 * monitor is gone its own channel says. */
+	/* It reports nothing here: the channel may still be init's, and a record on it would end
+	 * the session. The supervisor learns that the monitor is gone from the monitor's own
+	 * channel. */
 	if (r < 0)
 		_exit(1);
-	monitor_loop(k);
+	monitor_loop(m);
 }

@@ -1,8 +1,8 @@
 /*
- * monitor.h - one execution: starts its command, passes signals on, says how it ended, clears up.
+ * monitor.h - one execution: starts its command, passes signals on, reports how it ended, clears up.
  *
  * Runs in: init, for the one command of a `run`; in a live session a process of its own for each
- * execution that runs, a child of init, under all walls since before it was forked. It speaks with the
+ * execution that runs, a child of init, under all walls since before it was forked. It talks to the
  * supervisor on a channel of its own, so that init has no part in an execution. When it has cleared up
  * it waits for the next one.
  */
@@ -33,13 +33,13 @@ __attribute__((warn_unused_result)) int monitor_prepare(
 	struct monitor *ret, const struct box *box, bool is_init);
 
 /* monitor_open_pty - make the execution's terminal; the caller leads a session. 0 or -errno. */
-__attribute__((warn_unused_result)) int monitor_open_pty(struct monitor *k, int *ret_master);
+__attribute__((warn_unused_result)) int monitor_open_pty(struct monitor *m, int *ret_master);
 
 /* monitor_loop - records on BOX_CHANNEL, children on BOX_CHILDREN, until the execution is over. */
-_Noreturn void monitor_loop(struct monitor *k);
+_Noreturn void monitor_loop(struct monitor *m);
 
 /*
- * monitor_fork - a monitor as a child of init. @channel: its end; @k: from monitor_prepare().
+ * monitor_fork - a monitor as a child of init. @channel: its end; @m: from monitor_prepare().
  * Returns its pid or -errno.
  */
-__attribute__((warn_unused_result)) pid_t monitor_fork(struct monitor *k, int channel);
+__attribute__((warn_unused_result)) pid_t monitor_fork(struct monitor *m, int channel);

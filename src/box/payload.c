@@ -23,6 +23,7 @@
 #include "box/confine.h"
 #include "box/number.h"
 #include "box/sys.h"
+#include "plan/settings.h"
 
 enum { EXEC_PATH_MAX = 3072 }; /* the stack is small */
 
@@ -35,10 +36,11 @@ static int place_stdio(struct payload *p)
 }
 
 /*
- * With a terminal init leads its session: the command gets a process group of its own in front, so
- * that its parent is in the session but not in the group and a stop (Ctrl-Z) takes effect. Without
- * one it is the same, so that a SIGTSTP that is passed on stops it: the kernel drops one for an
- * orphaned group. Init's session has no controlling terminal then.
+ * With a terminal init leads the session and the command gets a process group of its own in the
+ * foreground. Its parent is then in the session but not in the group, so that a stop (Ctrl-Z)
+ * takes effect: the kernel drops stop signals for an orphaned process group (setpgid(2),
+ * credentials(7)). Without a terminal the command gets its own group too, so that a SIGTSTP that
+ * is passed on stops it; init's session has no controlling terminal then.
  */
 static int become_group(struct payload *p)
 {
@@ -50,7 +52,7 @@ static int become_group(struct payload *p)
 	return ioctl(p->tty, TIOCSPGRP, &self) < 0 ? -errno : 0;
 }
 
-/* Where the kernel does not know the format, a shell does: as execvp(3). */
+/* Where the kernel does not know the format, a shell runs the file, as in execvp(3). */
 static int exec_path(struct payload *p, const char *path)
 {
 	const struct command *c = p->command;
@@ -60,7 +62,8 @@ static int exec_path(struct payload *p, const char *path)
 	int error = errno;
 	if (error == ENOEXEC && c->shell_argv)
 		(void)execve("/bin/sh", (char *const *)c->shell_argv, (char *const *)c->envp);
-	/* It is there: what is missing is what its first line, or its ELF header, names. */
+	/* The file exists: what is missing is the interpreter that its first line or its ELF
+	 * header names. */
 	if (error == ENOENT) {
 		int fd = open(path, O_PATH | O_CLOEXEC);
 
@@ -87,7 +90,8 @@ static int exec_searched(struct payload *p)
 		const char *end = strchr(dir, ':');
 		size_t n = end ? (size_t)(end - dir) : strlen(dir);
 
-		/* An empty element would be the working directory: untrusted, so passed over. */
+		/* An empty element of PATH means the working directory, which is untrusted: it is
+		 * skipped. */
 		if (n && n + length + 2 <= sizeof(path)) {
 			memcpy(path, dir, n);
 			path[n] = '/';
@@ -104,44 +108,54 @@ static int exec_searched(struct payload *p)
 	}
 }
 
-/* Only downwards: confine_rlimit() never goes above the session's own. */
+/* This can only lower limits: confine_rlimit() never goes above the session's own. */
 static int tighten(const struct command *c)
 {
 	int r = 0;
 
-	if (c->cpu_time_ms)
-		r = confine_rlimit(RLIMIT_CPU, (c->cpu_time_ms + 999) / 1000);
-	if (r >= 0 && c->file_size)
-		r = confine_rlimit(RLIMIT_FSIZE, c->file_size);
-	if (r >= 0 && c->open_files)
-		r = confine_rlimit(RLIMIT_NOFILE, c->open_files);
+	for (size_t i = 0; c->limits && i < SETTING_COUNT && r >= 0; i++) {
+		const struct setting *s = &settings_table[i];
+		uint64_t value = s->limit ? c->limits[s->limit - 1] : 0;
+
+		if (s->rlimit && value)
+			r = confine_rlimit(s->rlimit - 1, settings_rlimit(s, value));
+	}
+	return r;
+}
+
+/* Returns only where a step failed: @ret_step. */
+static int become_command(struct payload *p, int *ret_step)
+{
+	sigset_t none;
+
+	*ret_step = STEP_STDIO;
+	int r = become_group(p);
+	if (r < 0)
+		return r;
+	r = place_stdio(p);
+	if (r < 0)
+		return r;
+	/* Init has reset the dispositions when it started. */
+	if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+		return -errno;
+	*ret_step = STEP_LIMITS;
+	r = tighten(p->command);
+	if (r < 0)
+		return r;
+	(void)umask(p->umask);
+	*ret_step = STEP_CWD;
+	if (chdir(p->command->cwd) < 0)
+		return -errno;
+	r = exec_searched(p);
+	*ret_step = r == -ENOENT && p->uninterpreted ? STEP_INTERPRETER : STEP_EXEC;
 	return r;
 }
 
 static int payload_main(void *arg)
 {
 	struct payload *p = arg;
-	sigset_t none;
-	int step = STEP_STDIO, r = become_group(p);
+	int step, r = become_command(p, &step);
 
-	if (r >= 0)
-		r = place_stdio(p);
-	/* Dispositions are the default ones since init began. */
-	if (sigemptyset(&none) < 0 || (r >= 0 && sigprocmask(SIG_SETMASK, &none, NULL) < 0))
-		r = -errno;
-	if (r >= 0) {
-		step = STEP_LIMITS;
-		r = tighten(p->command);
-	}
-	if (r >= 0) {
-		(void)umask(p->umask);
-		step = STEP_CWD;
-		r = chdir(p->command->cwd) < 0 ? -errno : 0;
-	}
-	if (r >= 0) {
-		r = exec_searched(p);
-		step = r == -ENOENT && p->uninterpreted ? STEP_INTERPRETER : STEP_EXEC;
-	}
 	p->ret_errno = -r;
 	p->ret_step = step;
 	_exit(127);

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "plan/settings.h"
+
 #define REQUEST_SIZE_MAX (4u << 20) /* bytes, texts included */
 #define REQUEST_WORDS_MAX 65536u    /* arguments and variables */
 
@@ -28,15 +30,8 @@ struct request {
 	uint32_t flags; /* enum request_flag */
 	uint32_t argc;  /* 1 and more */
 	uint32_t envc;
-	uint32_t umask; /* 0 to 0777 */
-	uint64_t timeout_ms;
-	uint64_t grace_ms;
-	uint64_t cpu_time_ms;
-	uint64_t file_size; /* bytes */
-	uint64_t open_files;
-	uint64_t memory; /* bytes */
-	uint64_t pids;
-	uint64_t cpus_milli; /* thousandths of a processor */
+	uint32_t umask;                         /* 0 to 0777 */
+	uint64_t limits[EXECUTION_LIMIT_COUNT]; /* in the units of their settings */
 };
 
 /* A request that was found whole. Everything points into it. */

@@ -1,6 +1,6 @@
 /*
- * rest.h - what a process of a live session does while nothing happens: it has no memory that it does not
- * need then.
+ * rest.h - how a process of a live session waits while nothing happens: it gives back the memory that it
+ * does not need then.
  *
  * Runs in: init, monitors and the supervisor of a live session.
  */
@@ -28,7 +28,7 @@ static inline void rest_give_back(const struct box *box, const void *here)
 {
 	uintptr_t kept = (uintptr_t)here & ~(box->code.page - 1);
 
-	/* Not a wall, and no loss where it is refused. */
+	/* This is not a wall, and nothing is lost where the kernel refuses it. */
 	for (unsigned i = 0; i < box->code.count; i++) {
 		uintptr_t start = (uintptr_t)box->code.start[i];
 		uintptr_t end = start + box->code.size[i];

@@ -29,7 +29,8 @@ static int find_slot(const struct scaffold *s, uint16_t slot)
 	return -ENOENT;
 }
 
-/* Private first: as root the namespace's mounts are still peers of the host's. */
+/* The mounts are made private first: as root they are still peers of the host's
+ * (mount_namespaces(7)). */
 static int attach_to_root(int mount)
 {
 	struct mount_attr attr = { .propagation = MS_PRIVATE };

@@ -46,13 +46,13 @@ static bool is_below(const char *dir, const char *path)
 	return !strncmp(path, dir, length) && path[length] == '/';
 }
 
-/* What was made writable for the workspace's git lies outside of it, and is part of it. */
+/* What is writable for the workspace's git lies outside the workspace, but counts as part of it. */
 static int close_workspace(const struct plan *plan)
 {
 	const struct facts *f = plan->facts;
 	int r = set_read_only(f->workspace, AT_RECURSIVE, true);
 
-	for (size_t i = 0; i < f->path_count && r >= 0; i++) {
+	for (size_t i = 0; r >= 0 && i < f->path_count; i++) {
 		const struct path_rule *rule = f->paths[i].rule;
 
 		if (rule->kind == PATH_WRITE && rule->source.layer == LAYER_DEFAULT &&
@@ -71,7 +71,8 @@ static int become_view(const struct box *box, unsigned view, int channel)
 
 	if (dup3(channel, BOX_CHANNEL, O_CLOEXEC) < 0 || close(channel) < 0)
 		return -errno;
-	/* What a monitor leaves that was killed comes to this init: Landlock lets the other one not signal it. */
+	/* Processes of a killed monitor become children of this init: Landlock does not let the
+	 * session's init signal them. */
 	if (unshare(flags) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return -errno;
 	int r = view & VIEW_NET_NONE ? confine_loopback() : 0;

@@ -2,8 +2,8 @@
  * view.h - tighter views of a live session: a second init for executions that may do less.
  *
  * Runs in: init, when the tree stands and no right is given up yet. A namespace cannot be tightened
- * for one execution later on: by then nothing inside may mount any more. So the views that can be
- * asked for are made at the beginning, each a child of init in a mount (and network) namespace of its own,
+ * for one execution later on: by then nothing inside may mount any more. So the views that clients can
+ * request are made at the beginning, each a child of init in a mount (and network) namespace of its own,
  * and each goes through the rest of the plan as init does.
  */
 #pragma once

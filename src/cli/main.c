@@ -11,7 +11,6 @@
 #include "base/error_report.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "client/classify.h"
 #include "client/exec.h"
 #include "client/promote.h"
 #include "client/prompt.h"
@@ -43,16 +42,17 @@ static const struct verb verbs[] = {
 	{ "exec", NULL, exec_command, "run a command in a live session" },
 	{ "shell", NULL, shell_command,
 		"an interactive shell, in a new session or a live one" },
-	{ "classify", NULL, classify_command, "say what paths are to a live session" },
 	{ "read", NULL, read_command, "print a part of a file, as a live session sees it" },
 	{ "scratch", NULL, scratch_command, "the scratch of a live session, from outside" },
 	{ "promote", NULL, promote_command, "move artifacts out of a scratch, to keep them" },
-	{ "prompt", NULL, prompt_command, "what a model has to know about its session" },
+	{ "prompt", NULL, prompt_command, "show what a model has to know about its session" },
 	{ "gc", NULL, sweep_command, "remove what killed sessions left behind" },
+	{ "why", "carrel-policy", NULL,
+		"show what a command finds at a path, host or system call" },
 	{ "plan", "carrel-policy", NULL, "show what `run` would do, operation by operation" },
 	{ "policy", "carrel-policy", NULL, "show or check policies" },
 	{ "doctor", "carrel-inspect", NULL,
-		"say what this machine allows, and what to change" },
+		"show what this machine allows, and what to change" },
 	{ "attest", "carrel-inspect", NULL, "compare a session's mounts with its plan" },
 	{ "mcp", "carrel-agent", NULL, "serve an agent: the Model Context Protocol on stdio" },
 	{ "pad", "carrel-agent", NULL, "the scratchpad of a session" },
@@ -76,12 +76,11 @@ static int unknown_verb(const char *word)
 	for (size_t i = 0; i < VERB_COUNT; i++)
 		names[i] = verbs[i].name;
 	const char *nearest = text_nearest(word, names, VERB_COUNT);
-	int r = error_set(&e, ERROR_USAGE, "options", 0, word, "there is no such verb");
+	(void)error_set(&e, ERROR_USAGE, "options", 0, word, "there is no such verb");
 	if (nearest)
 		error_hint(&e, "did you mean `carrel %s`?", nearest);
 	else
 		error_hint(&e, "`carrel help` lists them");
-	(void)r; /* said here */
 	return error_report(&e);
 }
 

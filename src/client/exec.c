@@ -22,30 +22,16 @@
 #include "host/facts/facts.h"
 #include "host/promote/promote_guard.h"
 #include "host/report/output.h"
+#include "host/report/verbose.h"
 #include "plan/policy.h"
+#include "plan/settings.h"
 
 enum { GUARD_ARENA_SIZE = 128 << 20 }; /* address space, as a note may need it */
 
+/* Beside the settings that one execution can have: each of these is an option, too. */
 enum option {
 	OPTION_SESSION,
-	OPTION_CWD,
-	OPTION_ENV,
-	OPTION_TTY,
-	OPTION_TIMEOUT,
-	OPTION_GRACE,
-	OPTION_CPU_TIME,
-	OPTION_FILE_SIZE,
-	OPTION_OPEN_FILES,
-	OPTION_MEMORY,
-	OPTION_PIDS,
-	OPTION_CPUS,
-	OPTION_OUTPUT_BUDGET,
-	OPTION_OUTPUT_MAX,
-	OPTION_MERGE_OUTPUT,
-	OPTION_REPORT,
-	OPTION_QUIET,
-	OPTION_WORKSPACE_MODE,
-	OPTION_NET,
+	OPTION_COMMAND,
 	OPTION_DETACH,
 	OPTION_NAME,
 	OPTION_STOP,
@@ -56,86 +42,87 @@ static const char usage[] = "carrel exec [-s ID] [OPTIONS] -- COMMAND [ARGUMENT 
 
 static const char help[] =
 	"usage: carrel exec [-s ID] [OPTIONS] -- COMMAND [ARGUMENT ...]\n"
+	"       carrel exec [-s ID] [OPTIONS] -c LINE [WORD ...]\n"
 	"       carrel exec [-s ID] --stop NAME\n\n"
 	"Runs COMMAND in a live session, with the caller's own standard descriptors.\n\n"
 	"  -s, --session ID        the session, or the beginning of its id; default: $CARREL_SESSION\n"
-	"      --cwd DIR           where the command starts\n"
-	"      --env NAME[=VALUE]  a variable for the command; without a value the caller's\n"
-	"      --tty auto|yes|no   a terminal of its own; auto: when standard input is one\n"
-	"      --timeout DURATION  end the command after that long, with status 124\n"
-	"      --grace DURATION    between asking it to end and killing it\n"
-	"      --cpu-time DURATION processor time of each process\n"
-	"      --file-size SIZE    largest file a process can write\n"
-	"      --open-files N      open descriptors of each process\n"
-	"      --memory SIZE       memory of the command and what it starts\n"
-	"      --pids N            processes and threads of it\n"
-	"      --cpus N            processors that it may keep busy, such as 0.5\n"
-	"      --output-budget CHARS  show head and tail of longer output; all of it is saved\n"
-	"      --output-max SIZE   end the command when stdout or stderr is longer\n"
-	"      --merge-output      standard error goes where standard output goes\n"
-	"      --report FILE|fd:N  where the JSON report goes\n"
-	"      --quiet             no messages but errors\n"
-	"      --workspace-mode ro the workspace cannot be written by this command\n"
-	"      --net none          no network for this command\n"
-	"      --detach            leave it running in the session, as a service\n"
-	"      --name NAME         the service's name\n"
-	"      --stop NAME         end that service\n";
+	"  -c, --command LINE      the command is /bin/sh -c LINE\n"
+	"  --detach                leave it running in the session, as a service\n"
+	"  --name NAME             the service's name\n"
+	"  --stop NAME             end that service\n\n"
+	"For this command alone, and never looser than the session has it:\n";
 
 struct exec {
 	struct client_session session;
-	struct client_option options[OPTION_COUNT];
+	struct client_option options[OPTION_COUNT + SETTING_COUNT];
+	size_t option_count;
+	const struct client_option
+		*given[SETTING_COUNT];  /* among the options; NULL: not of an execution */
+	uint64_t values[SETTING_COUNT]; /* numbers, and words by their index */
 	struct execution_request request;
 	struct execution_end end;
 	struct report_file report;
-	uint64_t output_budget, output_max; /* where they are given */
 	struct error error;
 	char *cwd;
 	struct execution running;
 	const char *env[]; /* NAME=VALUE; room for as many as there are arguments, and a NULL */
 };
 
-static void init_options(struct exec *x, const char **env)
+static void init_options(struct exec *x)
 {
-	const struct client_option table[OPTION_COUNT] = {
+	const struct client_option own[OPTION_COUNT] = {
 		[OPTION_SESSION] = { .name = "session", .letter = 's', .placeholder = "ID" },
-		[OPTION_CWD] = { .name = "cwd", .placeholder = "DIR" },
-		[OPTION_ENV] = { .name = "env", .placeholder = "NAME[=VALUE]", .values = env },
-		[OPTION_TTY] = { .name = "tty", .placeholder = "auto|yes|no" },
-		[OPTION_TIMEOUT] = { .name = "timeout", .placeholder = "DURATION" },
-		[OPTION_GRACE] = { .name = "grace", .placeholder = "DURATION" },
-		[OPTION_CPU_TIME] = { .name = "cpu-time", .placeholder = "DURATION" },
-		[OPTION_FILE_SIZE] = { .name = "file-size", .placeholder = "SIZE" },
-		[OPTION_OPEN_FILES] = { .name = "open-files", .placeholder = "N" },
-		[OPTION_MEMORY] = { .name = "memory", .placeholder = "SIZE" },
-		[OPTION_PIDS] = { .name = "pids", .placeholder = "N" },
-		[OPTION_CPUS] = { .name = "cpus", .placeholder = "N" },
-		[OPTION_OUTPUT_BUDGET] = { .name = "output-budget", .placeholder = "CHARS" },
-		[OPTION_OUTPUT_MAX] = { .name = "output-max", .placeholder = "SIZE" },
-		[OPTION_MERGE_OUTPUT] = { .name = "merge-output" },
-		[OPTION_REPORT] = { .name = "report", .placeholder = "FILE|fd:N" },
-		[OPTION_QUIET] = { .name = "quiet" },
-		[OPTION_WORKSPACE_MODE] = { .name = "workspace-mode", .placeholder = "ro" },
-		[OPTION_NET] = { .name = "net", .placeholder = "none" },
+		[OPTION_COMMAND] = { .name = "command", .letter = 'c', .placeholder = "LINE" },
 		[OPTION_DETACH] = { .name = "detach" },
 		[OPTION_NAME] = { .name = "name", .placeholder = "NAME" },
 		[OPTION_STOP] = { .name = "stop", .placeholder = "NAME" },
 	};
 
-	memcpy(x->options, table, sizeof(table));
+	memcpy(x->options, own, sizeof(own));
+	x->option_count = OPTION_COUNT;
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings_table[i];
+		struct client_option *o = &x->options[x->option_count];
+
+		if (!s->per_execution)
+			continue;
+		*o = (struct client_option){ .name = s->name,
+			.placeholder = s->placeholder,
+			.values = i == SETTING_ENV ? x->env : NULL };
+		x->given[i] = o;
+		x->option_count++;
+	}
 }
 
-static int read_tty(struct exec *x)
+static bool is_given(const struct exec *x, enum setting_id id)
 {
-	const char *word = x->options[OPTION_TTY].value;
+	return x->given[id]->count > 0;
+}
 
-	x->request.tty = TTY_AUTO;
-	if (!word || !strcmp(word, "auto"))
-		return 0;
-	if (strcmp(word, "yes") != 0 && strcmp(word, "no") != 0)
-		return error_set(
-			&x->error, ERROR_USAGE, "options", 0, word, "--tty is auto, yes or no");
-	x->request.tty = word[0] == 'y' ? TTY_YES : TTY_NO;
-	return 0;
+/* Whoever passes all of an environment on names these, too: the session's own words, where they say no other. */
+static bool is_set_anyway(
+	const struct exec *x, const char *variable, const char *const *environment)
+{
+	const char *session = x->options[OPTION_SESSION].value;
+
+	if (!session)
+		session = facts_env(environment, "CARREL_SESSION");
+	if (!strncmp(variable, "PWD=", 4))
+		return x->cwd && !strcmp(variable + 4, x->cwd);
+	if (!strncmp(variable, "CARREL_SESSION=", 15))
+		return session && !strcmp(variable + 15, session);
+	return policy_own_variable(variable, strlen(variable));
+}
+
+/* Of one variable the last value: what is in front of it is overridden. */
+static unsigned find_variable(const char *const *env, unsigned count, const char *entry)
+{
+	size_t length = strcspn(entry, "=") + 1;
+
+	for (unsigned i = 0; i < count; i++)
+		if (!strncmp(env[i], entry, length))
+			return i;
+	return count;
 }
 
 /* A name alone takes the caller's value; one that the caller has not is passed over. */
@@ -143,17 +130,25 @@ static int read_env(struct exec *x, const char *const *environment)
 {
 	unsigned kept = 0;
 
-	for (unsigned i = 0; i < x->options[OPTION_ENV].count; i++) {
+	for (unsigned i = 0; i < x->given[SETTING_ENV]->count; i++) {
 		const char *word = x->env[i];
 		const char *value = strchr(word, '=') ? NULL : facts_env(environment, word);
 
-		int r = policy_check_variable(x->options[OPTION_ENV].name, word, &x->error);
+		if (is_set_anyway(x, word, environment)) {
+			if (!is_given(x, SETTING_QUIET))
+				verbose_passed_over(word);
+			continue;
+		}
+		int r = policy_check_variable(x->given[SETTING_ENV]->name, word, &x->error);
 		if (r < 0)
 			return r;
 		if (!strchr(word, '=') && !value)
 			continue;
 		/* The caller's own entry, whole: the name stands in front of the value. */
-		x->env[kept++] = value ? value - strlen(word) - 1 : word;
+		const char *entry = value ? value - strlen(word) - 1 : word;
+		unsigned at = find_variable(x->env, kept, entry);
+		x->env[at] = entry;
+		kept += at == kept;
 	}
 	x->env[kept] = NULL;
 	x->request.envp = x->env;
@@ -163,62 +158,52 @@ static int read_env(struct exec *x, const char *const *environment)
 /* Relative to the caller's own directory, as everywhere on a command line. */
 static int read_cwd(struct exec *x)
 {
-	const char *word = x->options[OPTION_CWD].value;
+	const char *word = x->given[SETTING_CWD]->value;
 
 	x->cwd = word ? client_absolute(word, &x->error) : NULL;
 	x->request.cwd = x->cwd;
 	return word && !x->cwd ? -EINVAL : 0;
 }
 
-static int read_numbers(struct exec *x)
+/* A number, or one of the setting's words: of a ranked one the tightest, which no session loosens. */
+static int read_setting(struct exec *x, const struct setting *s)
 {
-	struct request *h = &x->request.head;
-	const struct {
-		enum option option;
-		uint64_t *value;
-	} numbers[] = {
-		{ OPTION_TIMEOUT, &h->timeout_ms },
-		{ OPTION_GRACE, &h->grace_ms },
-		{ OPTION_CPU_TIME, &h->cpu_time_ms },
-		{ OPTION_FILE_SIZE, &h->file_size },
-		{ OPTION_OPEN_FILES, &h->open_files },
-		{ OPTION_MEMORY, &h->memory },
-		{ OPTION_PIDS, &h->pids },
-		{ OPTION_CPUS, &h->cpus_milli },
-		{ OPTION_OUTPUT_BUDGET, &x->output_budget },
-		{ OPTION_OUTPUT_MAX, &x->output_max },
-	};
-	int r = 0;
+	const char *word = x->given[s->id]->value, *tightest = settings_tightest(s);
+	int r = policy_read_value(s, word, &x->values[s->id], &x->error);
 
-	for (size_t i = 0; r >= 0 && i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		r = options_number(&x->options[numbers[i].option], numbers[i].value, &x->error);
+	if (r >= 0 && tightest && strcmp(word, tightest) != 0)
+		r = error_set(&x->error, ERROR_LOOSENS, "options", 0, word,
+			"an execution may only be tighter than its session: --%s %s", s->name,
+			tightest);
+	if (r >= 0 && s->limit)
+		x->request.head.limits[s->limit - 1] = x->values[s->id];
 	return r;
 }
 
-/* The words of the settings; only the tighter ones can be asked for. */
-static int read_view(struct exec *x)
+static int read_settings(struct exec *x)
 {
-	const char *mode = x->options[OPTION_WORKSPACE_MODE].value;
-	const char *net = x->options[OPTION_NET].value;
+	static const enum tty_mode ttys[] = { TTY_AUTO, TTY_YES, TTY_NO };
+	int r = 0;
 
-	if ((mode && strcmp(mode, "ro") != 0) || (net && strcmp(net, "none") != 0))
-		return error_set(&x->error, ERROR_LOOSENS, "options", 0,
-			mode && strcmp(mode, "ro") != 0 ? mode : net,
-			"an execution may only be tighter than its session: "
-			"--workspace-mode ro, --net none");
-	if (mode)
+	for (size_t i = 0; i < SETTING_COUNT && r >= 0; i++) {
+		const struct setting *s = &settings_table[i];
+
+		if (x->given[i] && x->given[i]->count && settings_is_value(s))
+			r = read_setting(x, s);
+	}
+	x->request.tty = ttys[x->values[SETTING_TTY]];
+	if (is_given(x, SETTING_WORKSPACE_MODE))
 		x->request.head.flags |= REQUEST_WORKSPACE_RO;
-	if (net)
+	if (is_given(x, SETTING_NET))
 		x->request.head.flags |= REQUEST_NET_NONE;
-	return 0;
+	return r;
 }
 
 /* An execution may ask for less than the session's policy has. A service has no output. */
 static int read_output(struct exec *x)
 {
-	const struct client_option *given[] = { &x->options[OPTION_OUTPUT_BUDGET],
-		&x->options[OPTION_OUTPUT_MAX] };
-	const uint64_t requested[] = { x->output_budget, x->output_max };
+	static const enum setting_id bounded[] = { SETTING_OUTPUT_BUDGET, SETTING_OUTPUT_MAX };
+	const struct client_option *merge = x->given[SETTING_MERGE_OUTPUT];
 	struct stdio_output *out = &x->request.output;
 	uint64_t *const bounds[] = { &out->budget, &out->max_bytes };
 
@@ -227,31 +212,34 @@ static int read_output(struct exec *x)
 		return 0;
 	int r = client_output(&x->session, out, &x->error);
 	for (unsigned i = 0; r >= 0 && i < 2; i++) {
-		if (given[i]->count && requested[i] > *bounds[i])
-			r = error_set(&x->error, ERROR_LOOSENS, "session", 0, given[i]->name,
+		uint64_t requested = x->values[bounded[i]];
+
+		if (is_given(x, bounded[i]) && requested > *bounds[i])
+			r = error_set(&x->error, ERROR_LOOSENS, "session", 0,
+				settings_table[bounded[i]].name,
 				"an execution may tighten the session's policy and not loosen it");
-		else if (given[i]->count)
-			*bounds[i] = requested[i];
+		else if (is_given(x, bounded[i]))
+			*bounds[i] = requested;
 	}
-	out->merge |= x->options[OPTION_MERGE_OUTPUT].count > 0;
+	out->merge = !merge->off && (out->merge || merge->count > 0);
 	return r < 0 ? r : 0;
 }
 
 /* A service: its standard descriptors are /dev/null. */
 static int read_detach(struct exec *x)
 {
-	static const unsigned char of_outputs[] = { OPTION_OUTPUT_BUDGET, OPTION_OUTPUT_MAX,
-		OPTION_MERGE_OUTPUT };
+	static const enum setting_id of_outputs[] = { SETTING_OUTPUT_BUDGET, SETTING_OUTPUT_MAX,
+		SETTING_MERGE_OUTPUT };
 
 	if (!x->options[OPTION_DETACH].count)
 		return x->request.name
 			? error_set(&x->error, ERROR_USAGE, "options", 0, "--name",
 				  "only a service has a name: --detach is missing")
 			: 0;
-	for (unsigned i = 0; i < sizeof(of_outputs); i++)
-		if (x->options[of_outputs[i]].count)
+	for (unsigned i = 0; i < sizeof(of_outputs) / sizeof(of_outputs[0]); i++)
+		if (is_given(x, of_outputs[i]))
 			return error_set(&x->error, ERROR_USAGE, "options", 0,
-				x->options[of_outputs[i]].name,
+				settings_table[of_outputs[i]].name,
 				"a service (--detach) has no output of its own");
 	if (x->request.tty == TTY_YES)
 		return error_set(&x->error, ERROR_USAGE, "options", 0, "tty",
@@ -261,27 +249,46 @@ static int read_detach(struct exec *x)
 	return 0;
 }
 
+/* With -c LINE a shell and the line are in front of what follows. Not given back: the program ends with it. */
+static int choose_words(struct exec *x, const char *const *words)
+{
+	const char *line = x->options[OPTION_COMMAND].value;
+	size_t count = 0;
+
+	while (words[count])
+		count++;
+	const char **all = line ? calloc(count + 4, sizeof(*all)) : NULL;
+	x->request.argv = words;
+	if (!line)
+		return 0;
+	if (!all)
+		return error_no_memory(&x->error, "options");
+	all[0] = "/bin/sh";
+	all[1] = "-c";
+	all[2] = line;
+	memcpy(all + 3, words, count * sizeof(*all));
+	x->request.argv = all;
+	return 0;
+}
+
 static int read_request(
 	struct exec *x, const char *const *words, const char *const *environment)
 {
 	mode_t mask = umask(0);
-	int r = read_tty(x);
 
 	(void)umask(mask);
 	x->request.head.umask = mask & 0777;
-	x->request.argv = words;
 	x->request.name = x->options[OPTION_NAME].value;
+	int r = choose_words(x, words);
 	if (r >= 0)
-		r = read_env(x, environment);
+		r = read_settings(x);
 	if (r >= 0)
 		r = read_cwd(x);
 	if (r >= 0)
-		r = read_numbers(x);
-	if (r >= 0)
-		r = read_view(x);
+		r = read_env(x, environment);
 	if (r >= 0)
 		r = read_detach(x);
-	if (r < 0 || words[0])
+	if (r < 0 || x->request.argv[0])
 		return r;
 	r = error_set(&x->error, ERROR_USAGE, "options", 0, NULL, "there is no command to run");
 	error_hint(&x->error, "%s", usage);
@@ -293,9 +300,9 @@ static int read_stop(struct exec *x, const char *word)
 {
 	int r = 0;
 
-	for (unsigned i = 0; i < OPTION_COUNT && !word; i++)
-		if (i != OPTION_SESSION && i != OPTION_STOP && i != OPTION_QUIET &&
-			x->options[i].count)
+	for (size_t i = 0; i < x->option_count && !word; i++)
+		if (i != OPTION_SESSION && i != OPTION_STOP &&
+			&x->options[i] != x->given[SETTING_QUIET] && x->options[i].count)
 			word = x->options[i].name;
 	if (word)
 		r = error_set(&x->error, ERROR_USAGE, "options", 0, word,
@@ -336,9 +343,8 @@ static int write_report(struct exec *x, int status)
 static int no_memory(void)
 {
 	struct error e = { 0 };
-	int r = error_no_memory(&e, "session");
+	(void)error_no_memory(&e, "session");
 
-	(void)r; /* told here */
 	(void)error_report(&e);
 	return STATUS_CARREL;
 }
@@ -346,7 +352,7 @@ static int no_memory(void)
 /* Tools can write the workspace; what else they can the client is not told. */
 static int open_report(struct exec *x)
 {
-	const char *target = x->options[OPTION_REPORT].value;
+	const char *target = x->given[SETTING_REPORT]->value;
 	struct promote_guard guard;
 	struct arena arena;
 
@@ -382,8 +388,7 @@ static int run_execution(struct exec *x)
 		status = STATUS_CARREL;
 	/* What was saved stays as long as the session does. */
 	if (x->end.number)
-		output_report_faults(
-			&x->running.stdio, x->options[OPTION_QUIET].count > 0, true);
+		output_report_faults(&x->running.stdio, is_given(x, SETTING_QUIET), true);
 	return write_report(x, status);
 }
 
@@ -391,9 +396,23 @@ static void print_service(const struct exec *x)
 {
 	char text[64];
 	int n = snprintf(text, sizeof(text), "%u\n", (unsigned)x->end.number);
-	int r = fd_write_all(STDOUT_FILENO, text, (size_t)n);
+	/* It runs, whether somebody reads its number or not. */
+	(void)!fd_write_all(STDOUT_FILENO, text, (size_t)n);
+}
 
-	(void)r; /* it runs, whether somebody reads its number or not */
+static int put(void *context, const void *data, size_t size)
+{
+	(void)context;
+	return fd_write_all(STDOUT_FILENO, data, size);
+}
+
+static int show_help(void)
+{
+	int r = put(NULL, help, sizeof(help) - 1);
+
+	if (r >= 0)
+		r = settings_print_execution_help(put, NULL);
+	return r < 0 ? STATUS_CARREL : 0;
 }
 
 static int exec_with(struct exec *x, int argc, const char *const *argv, int first,
@@ -401,11 +420,10 @@ static int exec_with(struct exec *x, int argc, const char *const *argv, int firs
 {
 	int next = argc;
 	int r = options_read(
-		argc, argv, first, x->options, OPTION_COUNT, usage, &next, &x->error);
+		argc, argv, first, x->options, x->option_count, usage, &next, &x->error);
 
 	if (r > 0)
-		return fd_write_all(STDOUT_FILENO, help, sizeof(help) - 1) < 0 ? STATUS_CARREL
-									       : 0;
+		return show_help();
 	bool stop = x->options[OPTION_STOP].count > 0;
 	if (r >= 0)
 		r = stop ? read_stop(x, argv[next]) : read_request(x, argv + next, environment);
@@ -434,7 +452,7 @@ int exec_command(int argc, const char *const *argv, int first, const char *const
 	if (!x)
 		return no_memory();
 	x->session = CLIENT_NO_SESSION;
-	init_options(x, x->env);
+	init_options(x);
 	int status = exec_with(x, argc, argv, first, environment);
 	(void)error_report(&x->error);
 	client_close(&x->session);

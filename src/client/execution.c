@@ -56,7 +56,8 @@ static int send_control(struct execution *x, enum control_kind kind, int number,
 
 static int start_grace(struct execution *x)
 {
-	uint64_t ms = x->request->head.grace_ms ? x->request->head.grace_ms : GRACE_DEFAULT_MS;
+	uint64_t asked_ms = x->request->head.limits[EXECUTION_GRACE];
+	uint64_t ms = asked_ms ? asked_ms : GRACE_DEFAULT_MS;
 	struct itimerspec t = { .it_value = { .tv_sec = (time_t)(ms / 1000),
 					.tv_nsec = (long)(ms % 1000) * 1000000 } };
 
@@ -397,7 +398,6 @@ int execution_status(const struct execution_end *end, const struct client_sessio
 	const struct control_record *how = &end->how;
 	const char *name = request->argv[0];
 	bool full = how->limit == CONTROL_LIMIT_MEMORY;
-	int r;
 
 	if (!end->ended)
 		return end->number ? 0 : STATUS_CARREL;
@@ -406,17 +406,15 @@ int execution_status(const struct execution_end *end, const struct client_sessio
 	if (how->started == STARTED_NO && how->number)
 		return explain_unstarted(how, session, request, e);
 	if (how->started == STARTED_NO) {
-		r = error_set(e, ERROR_PROTOCOL, "session", 0, name,
-			"the command was killed before it began");
-		(void)r; /* the status says it */
+		(void)error_set(e, ERROR_PROTOCOL, "session", 0, name,
+			"the command was killed before it started");
 		return STATUS_CARREL;
 	}
 	if (how->started == STARTED_UNKNOWN && (full || !how->wait_status)) {
-		r = error_set(e, full ? ERROR_LIMIT : ERROR_PROTOCOL, "session",
-			full ? ENOMEM : 0, name, "%s",
-			full ? "the memory limit was reached as the command began"
-			     : "what became of the command is not known");
-		(void)r;
+		(void)error_set(e, full ? ERROR_LIMIT : ERROR_PROTOCOL, "session",
+			full ? ERROR_OWN(ENOMEM) : 0, name, "%s",
+			full ? "the memory limit was reached while the command was started"
+			     : "it is not known how the command ended");
 		if (full)
 			error_hint(e,
 				"it needs some hundred KiB, a shell a few MiB, beside what is left in "

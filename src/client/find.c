@@ -30,7 +30,7 @@ static int no_session(struct error *e)
 	int r = error_set(e, ERROR_SESSION, "session", 0, NULL, "no session is named");
 
 	error_hint(
-		e, "name it with -s ID, or in CARREL_SESSION; carrel session list shows all");
+		e, "name it with -s ID, or in CARREL_SESSION; `carrel session list` shows all");
 	return r;
 }
 
@@ -46,7 +46,8 @@ static int open_record(struct client_session *s, const char *path, struct error 
 	struct stat st;
 
 	if (path[0] != '/' || strcmp(name + 1, s->id) != 0)
-		return not_trusted(path, 0, "the state directory names no record", e);
+		return not_trusted(
+			path, 0, "the state directory has no record of the session", e);
 	s->record = fd_open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (s->record < 0)
 		return not_trusted(path, -s->record, "cannot open the session's record", e);
@@ -109,7 +110,7 @@ int client_connect(struct client_session *ret, const char *id, const char *const
 				       "the session's supervisor does not answer")
 			     : 0;
 		if (r < 0)
-			error_hint(e, "it was killed; carrel gc removes what it left");
+			error_hint(e, "it was killed; `carrel gc` removes what it left");
 	}
 	state_close(&state);
 	if (r < 0)
@@ -158,7 +159,7 @@ int client_output(const struct client_session *s, struct stdio_output *ret, stru
 		sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &bounds[0], &bounds[1],
 			&bounds[2]) != 3)
 		return not_trusted(s->path, n < 0 ? (int)-n : 0,
-			"the session does not say what its outputs may be", e);
+			"the session's record does not say how outputs are limited", e);
 	*ret = (struct stdio_output){
 		.budget = bounds[0], .max_bytes = bounds[1], .merge = bounds[2] != 0
 	};

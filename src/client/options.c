@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "plan/policy.h"
 #include "plan/settings.h"
 
 struct reader {
@@ -55,7 +54,7 @@ static int of_session(struct reader *r, const char *word)
 			used += (size_t)n;
 	}
 	own[used] = '\0';
-	error_hint(r->e, "it belongs to carrel session start%s", own);
+	error_hint(r->e, "give it to `carrel session start`%s", own);
 	return option_error(r, word, "this is a setting of the whole session");
 }
 
@@ -79,8 +78,13 @@ static int unknown(struct reader *r, const char *word)
 static int take_option(
 	struct reader *r, struct client_option *o, const char *word, const char *value)
 {
-	if (o->count && !o->values)
-		return option_error(r, word, "given twice");
+	const char *mistaken = o->placeholder || value
+		? NULL
+		: settings_mistaken_word(r->argc, r->argv, r->next);
+
+	if (mistaken && settings_find(o->name, strlen(o->name)))
+		return option_error(r, mistaken,
+			"this would be the command, and a flag takes no value: it stands behind --");
 	if (!o->placeholder && value)
 		return option_error(r, word, "a flag takes no value");
 	if (o->placeholder && !value) {
@@ -91,6 +95,7 @@ static int take_option(
 	if (o->values)
 		o->values[o->count] = value;
 	o->value = value;
+	o->off = false;
 	o->count++;
 	return 0;
 }
@@ -107,6 +112,16 @@ static int read_word(struct reader *r, const char *word)
 	size_t length = equals ? (size_t)(equals - word) - 2 : strlen(word) - 2;
 	struct client_option *o = find_option(r, word + 2, length);
 
+	if (!o && length > 3 && !strncmp(word, "--no-", 5) && !equals) {
+		o = find_option(r, word + 5, length - 3);
+		/* As everywhere a flag that is a setting is turned off. */
+		if (o && !o->placeholder && settings_find(o->name, strlen(o->name))) {
+			o->off = true;
+			o->count = 0;
+			return 0;
+		}
+		o = NULL;
+	}
 	return o ? take_option(r, o, word, equals ? equals + 1 : NULL) : unknown(r, word);
 }
 
@@ -134,10 +149,4 @@ int options_read(int argc, const char *const *argv, int first, struct client_opt
 	}
 	*ret_next = r.next;
 	return 0;
-}
-
-int options_number(const struct client_option *o, uint64_t *ret, struct error *e)
-{
-	*ret = 0;
-	return o->count ? policy_read_number(o->name, o->value, ret, e) : 0;
 }

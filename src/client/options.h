@@ -1,8 +1,8 @@
 /*
  * options.h - the options of the verbs that talk to a live session.
  *
- * Runs in: the client. Options have two dashes and are written in full; -s and -h are the only short
- * ones. A value is the next argument or stands behind '='. The first word without a dash, or what
+ * Runs in: the client. Options have two dashes and are written in full; -s, -h and -c are the only
+ * short ones. A value is the next argument or stands behind '='. Of one that is given twice the later counts. The first word without a dash, or what
  * follows "--", is where options end.
  */
 #pragma once
@@ -21,6 +21,7 @@ struct client_option {
 	/* set by options_read() */
 	unsigned count;
 	const char *value; /* the last one */
+	bool off; /* --no-NAME was said last, of a flag that is a setting; the count is 0 */
 };
 
 /*
@@ -31,6 +32,3 @@ struct client_option {
 MUST_CHECK int options_read(int argc, const char *const *argv, int first,
 	struct client_option *options, size_t count, const char *usage, int *ret_next,
 	struct error *e);
-
-/* options_number - the value of an option that is a setting, read as everywhere; 0 where it was not given. */
-MUST_CHECK int options_number(const struct client_option *o, uint64_t *ret, struct error *e);

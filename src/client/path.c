@@ -24,7 +24,7 @@ static int find_here(const char *path, char *ret, struct error *e)
 			: errno == ERANGE ? ENAMETOOLONG
 					  : errno,
 		path, "the working directory %s, and the path is relative to it",
-		gone ? "is gone" : "cannot be named");
+		gone ? "no longer exists" : "cannot be named");
 }
 
 char *client_absolute(const char *path, struct error *e)

@@ -69,7 +69,7 @@ int place_open(struct place *ret, const char *requested, const char *const *envi
 	int r = arena_init(&p.arena, ARENA_SIZE);
 
 	if (r < 0)
-		return place_error(r, NULL, "no memory", e);
+		return place_error(r, NULL, "out of memory", e);
 	r = open_dirs(&p, requested, environment, e);
 	if (r < 0) {
 		place_close(&p);

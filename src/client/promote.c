@@ -70,7 +70,8 @@ static int open_dest(struct job *j, const char *dest, bool many)
 	int r = promote_dest_open(&j->dest, &j->place->arena, &j->place->guard, whole,
 		many ? PROMOTE_DEST_DIR : PROMOTE_DEST_EITHER, j->e);
 	if ((r == -ENOTDIR || r == -ENOENT) && many)
-		error_hint(j->e, "several artifacts need a directory that is there");
+		error_hint(j->e,
+			"for several artifacts the destination is a directory that exists");
 	return r;
 }
 
@@ -82,8 +83,8 @@ static int move_one(struct job *j, struct item *item, struct error *e)
 		return error_set(e, ERROR_PROMOTE, "promote", 0, item->source,
 			"this is not in the scratch");
 	if (place_is_mount_point(j->place, below) && !j->options.copy)
-		return error_set(e, ERROR_PROMOTE, "promote", EBUSY, below,
-			"the session itself stands on this");
+		return error_set(e, ERROR_PROMOTE, "promote", ERROR_OWN(EBUSY), below,
+			"the session's own mounts need this");
 	item->source = below;
 	int r = promote_into(&j->dest, &j->place->arena, &j->place->guard, j->place->scratch,
 		below, &j->options, true, &item->result, &item->path, e);
@@ -188,7 +189,7 @@ static int promote_all(struct job *j, const char *const *words, size_t count, bo
 	int told = json ? print_json(j) : print_lines(j);
 	if (told < 0)
 		return error_set(j->e, ERROR_INTERNAL, "report", -told, NULL,
-			"cannot say what was promoted");
+			"cannot print what was promoted");
 	return r;
 }
 

@@ -22,7 +22,7 @@ enum { TEMPLATE_MAX = 64 << 10, NAME_COUNT = 6 };
 enum { OPTION_SESSION, OPTION_TEMPLATE, OPTION_COUNT };
 
 static const struct verb_help help = { "carrel prompt [-s ID] [--template FILE]",
-	"Prints what a model has to know about its session, for its system prompt: where the\n"
+	"Prints show what a model has to know about its session, for its system prompt: where the\n"
 	"scratch and the workspace are, what may be written, what is kept, and how a long\n"
 	"output is read. `carrel session start` makes a session.\n"
 	"\n"
@@ -39,7 +39,7 @@ static const char *access_text(const struct place *p)
 {
 	switch (p->guard.mode) {
 	case WORKSPACE_RO:
-		return "You may read it, and not write to it.";
+		return "You may read it, but not write to it.";
 	case WORKSPACE_OVERLAY:
 		return "You may edit it; your edits are kept apart, and the user's files stay as they are.";
 	case WORKSPACE_DIRECT:
@@ -139,8 +139,8 @@ static int read_template(struct place *p, const char *file, const char **ret, st
 					embedded_texts[i].size);
 				return *ret ? 0 : -ENOMEM;
 			}
-		return error_set(
-			e, ERROR_INTERNAL, "options", ENOENT, NULL, "there is no text");
+		return error_set(e, ERROR_INTERNAL, "options", ERROR_OWN(ENOENT), NULL,
+			"the template is missing");
 	}
 	char *text = arena_alloc(&p->arena, TEMPLATE_MAX + 1);
 	const struct toolplace tools = { &p->guard.roots[0].path, 1 };

@@ -1,5 +1,5 @@
 /*
- * prompt.h - `carrel prompt`: what a model has to know about its session, for its system prompt.
+ * prompt.h - `carrel prompt`: show what a model has to know about its session, for its system prompt.
  *
  * Runs in: the client.
  */

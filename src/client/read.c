@@ -41,14 +41,14 @@ static int choose_slice(const struct client_option *o, struct slice *ret, struct
 			continue;
 		if (chosen >= 0)
 			return error_set(e, ERROR_USAGE, "options", 0, o[i].name,
-				"only one of lines, chars and bytes");
+				"only one of --lines, --chars and --bytes can be given");
 		chosen = i;
 	}
 	if (chosen < 0)
 		return slice_parse(SLICE_BYTES, ":", ret);
 	int r = slice_parse(units[chosen - OPTION_LINES], o[chosen].value, ret);
 	return r < 0 ? error_set(e, ERROR_USAGE, "options", 0, o[chosen].value,
-			       "this is no range: A:B, A:, :B or N")
+			       "this is not a range: A:B, A:, :B or N")
 		     : 0;
 }
 
@@ -107,7 +107,8 @@ static int print_slice(const struct client_session *s, const char *path,
 	if (r >= 0)
 		r = slice_copy(fd, &found, STDOUT_FILENO, &bytes);
 	if (r == -ESPIPE || r == -EISDIR)
-		return error_set(e, ERROR_PATH, "session", 0, path, "this is no regular file");
+		return error_set(
+			e, ERROR_PATH, "session", 0, path, "this is not a regular file");
 	return r < 0 ? error_set(e, ERROR_PATH, "session", -r, path, "cannot read the file")
 		     : 0;
 }
@@ -136,7 +137,8 @@ int read_command(int argc, const char *const *argv, int first, const char *const
 		return fd_write_all(STDOUT_FILENO, help, sizeof(help) - 1) < 0 ? STATUS_CARREL
 									       : 0;
 	if (r >= 0 && (!path || next < argc)) {
-		r = error_set(&e, ERROR_USAGE, "options", 0, NULL, "read takes one path");
+		r = error_set(
+			&e, ERROR_USAGE, "options", 0, NULL, "`carrel read` takes one path");
 		error_hint(&e, "%s", usage);
 	}
 	if (r >= 0)

@@ -109,8 +109,8 @@ static int remove_one(const struct call *c, const char *name, struct error *e)
 	if (!below)
 		return fail_outside(name, e);
 	if (place_is_mount_point(c->place, below))
-		return error_set(e, ERROR_SCRATCH, "session", EBUSY, below,
-			"the session itself stands on this");
+		return error_set(e, ERROR_SCRATCH, "session", ERROR_OWN(EBUSY), below,
+			"the session's own mounts need this");
 	return scratch_remove(c->place->scratch, below, &c->place->arena, e);
 }
 
@@ -203,8 +203,7 @@ static int fail_subverb(const char *word, struct error *e)
 		names[i] = subverbs[i].name;
 	const char *nearest = word ? text_nearest(word, names, SUBVERB_COUNT) : NULL;
 	int r = error_set(e, ERROR_USAGE, "options", 0, word,
-		word ? "`carrel scratch` does not know this"
-		     : "`carrel scratch` needs one word more");
+		word ? "`carrel scratch` has no such verb" : "`carrel scratch` needs a verb");
 	if (nearest)
 		error_hint(e, "did you mean `carrel scratch %s`?", nearest);
 	else

@@ -22,11 +22,11 @@
 
 enum { CHUNK = 256 << 10 };
 
-static int put_error(int r, const char *on, const char *what, struct error *e)
+static int file_error(int errnum, const char *on, const char *what, struct error *e)
 {
-	int result = error_set(e, ERROR_SCRATCH, "session", -r, on, "%s", what);
+	int result = error_set(e, ERROR_SCRATCH, "session", errnum, on, "%s", what);
 
-	if (r == -ENOSPC || r == -EDQUOT)
+	if (errnum == ENOSPC || errnum == EDQUOT)
 		error_hint(e, "the scratch is full; `carrel scratch list` shows by what");
 	return result;
 }
@@ -88,9 +88,10 @@ static int check_taken(int scratch, const char *name, bool force, struct error *
 	if (fstatat(scratch, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (S_ISDIR(st.st_mode))
-		return put_error(-EISDIR, name, "a directory has this name", e);
+		return file_error(ERROR_OWN(EISDIR), name, "a directory has this name", e);
 	if (!force) {
-		int r = put_error(-EEXIST, name, "a file in the scratch has this name", e);
+		int r = file_error(
+			ERROR_OWN(EEXIST), name, "a file in the scratch has this name", e);
 
 		error_hint(e, "--force replaces it");
 		return r;
@@ -106,16 +107,16 @@ int scratch_put(int scratch, const char *name, int from, bool force, struct aren
 	const char *last = last_component(a, name);
 
 	if (!last)
-		return put_error(-EINVAL, name, "this is no name for a file", e);
+		return file_error(ERROR_OWN(EINVAL), name, "this is not a file name", e);
 	if (fstat(from, &st) == 0 && S_ISDIR(st.st_mode))
-		return put_error(-EISDIR, last, "what is to be put there is no file", e);
+		return file_error(ERROR_OWN(EISDIR), last, "the source is not a file", e);
 	int r = check_taken(scratch, last, force, e);
 	if (r < 0)
 		return r;
 	promote_temp_sweep(scratch);
 	r = promote_temp_make(scratch, false, &temp);
 	if (r < 0)
-		return put_error(r, last, "cannot write to the scratch", e);
+		return file_error(-r, last, "cannot write to the scratch", e);
 	r = pour(from, temp.fd, INT64_MAX);
 	if (r == 0)
 		r = set_owner(scratch, temp.fd);
@@ -123,10 +124,9 @@ int scratch_put(int scratch, const char *name, int from, bool force, struct aren
 		r = promote_temp_place(&temp, last, force);
 	promote_temp_drop(&temp, 0);
 	if (r < 0)
-		return put_error(r, last,
-			r == -EBUSY ? "replaced while it was written"
-				    : "cannot write to the scratch",
-			e);
+		return r == -EBUSY ? file_error(ERROR_OWN(EBUSY), last,
+					     "the file was replaced while it was written", e)
+				   : file_error(-r, last, "cannot write to the scratch", e);
 	*ret_name = last;
 	return 0;
 }
@@ -141,14 +141,15 @@ int scratch_get(int scratch, const char *below, int to, struct error *e)
 	autofd int fd = place < 0 ? place : plainfile_reopen(place);
 
 	if (fd == -ELOOP)
-		return put_error(fd, below, "a symbolic link is not followed", e);
+		return file_error(
+			ERROR_OWN(ELOOP), below, "a symbolic link is not followed", e);
 	if (fd == -EINVAL)
-		return put_error(fd, below, "this is no file", e);
+		return file_error(ERROR_OWN(EINVAL), below, "this is not a file", e);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return put_error(
-			fd < 0 ? fd : -errno, below, "cannot read from the scratch", e);
+		return file_error(
+			fd < 0 ? -fd : errno, below, "cannot read from the scratch", e);
 	int r = pour(fd, to, st.st_size);
-	return r < 0 ? put_error(r, below, "cannot pass the file on", e) : 0;
+	return r < 0 ? file_error(-r, below, "cannot write the file to standard output", e) : 0;
 }
 
 /* --- remove ------------------------------------------------------------------------------------ */
@@ -166,7 +167,7 @@ static int remove_from(int dir, const char *name, struct error *e)
 		int back = beneath_chmod(dir, st.st_mode & 0777);
 		(void)back; /* what was asked for is done, or its failure is told */
 	}
-	return r < 0 ? put_error(r, gone.first, "cannot remove from the scratch", e) : 0;
+	return r < 0 ? file_error(-r, gone.first, "cannot remove from the scratch", e) : 0;
 }
 
 int scratch_remove(int scratch, const char *below, struct arena *a, struct error *e)
@@ -180,8 +181,8 @@ int scratch_remove(int scratch, const char *below, struct arena *a, struct error
 			       : -ENOMEM;
 
 	if (dir < 0)
-		return put_error(dir, below, "there is nothing to remove", e);
+		return file_error(-dir, below, "cannot remove from the scratch", e);
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return put_error(-errno, below, "there is nothing to remove", e);
+		return file_error(errno, below, "cannot remove from the scratch", e);
 	return remove_from(dir, name, e);
 }

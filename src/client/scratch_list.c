@@ -72,23 +72,18 @@ static int visit_entry(struct walk *w, const struct level *at, const char *name)
 static int read_dir(struct walk *w, const struct level *at)
 {
 	_Alignas(struct beneath_entry) char buffer[2048];
-	ssize_t n;
+	struct beneath_list list = { .fd = at->fd, .buffer = buffer, .size = sizeof(buffer) };
+	struct beneath_entry *entry;
+	int n;
 
-	while ((n = beneath_read(at->fd, buffer, sizeof(buffer))) > 0) {
-		for (ssize_t i = 0; i < n;) {
-			const struct beneath_entry *entry = (void *)(buffer + i);
-
-			i += entry->length;
-			if (beneath_is_dots(entry->name))
-				continue;
-			if (w->list->count == SCRATCH_LIST_MAX) {
-				w->list->truncated = true;
-				return 0;
-			}
-			int r = visit_entry(w, at, entry->name);
-			if (r < 0)
-				return r;
+	while ((n = beneath_next(&list, &entry)) > 0) {
+		if (w->list->count == SCRATCH_LIST_MAX) {
+			w->list->truncated = true;
+			return 0;
 		}
+		int r = visit_entry(w, at, entry->name);
+		if (r < 0)
+			return r;
 	}
 	w->list->truncated |= n < 0 && n != -ENOENT;
 	return 0;

@@ -141,7 +141,7 @@ static int put_end(const char *id, const char *text, size_t size)
 	char buffer[1024];
 	struct json j;
 
-	json_init(&j, buffer, sizeof(buffer), json_write_fd, (void *)&out);
+	json_init(&j, buffer, sizeof(buffer), fd_write_to, (void *)&out);
 	json_object_begin(&j);
 	json_key(&j, "session");
 	json_string(&j, id);
@@ -185,8 +185,7 @@ static int wrong_word(const char *word, struct error *e)
 	static const char *const words[] = { "start", "list", "show", "end" };
 	const char *nearest = word ? text_nearest(word, words, 4) : NULL;
 	int r = error_set(e, ERROR_USAGE, "options", 0, word, "%s",
-		word ? "`carrel session` does not know this"
-		     : "`carrel session` needs one word more");
+		word ? "`carrel session` has no such verb" : "`carrel session` needs a verb");
 
 	if (nearest)
 		error_hint(e, "did you mean `carrel session %s`?", nearest);

@@ -34,7 +34,7 @@ static const char *find_command(int argc, const char *const *argv, int first)
 	for (int i = first; i < argc; i++) {
 		const char *word = argv[i];
 
-		if (word[0] != '-' || !word[1] || !strcmp(word, "--"))
+		if (word[0] != '-' || !word[1] || !strcmp(word, "--") || !strcmp(word, "-c"))
 			return word;
 		if (!strcmp(word, "-s") || !strcmp(word, "--session")) {
 			i++;
@@ -46,7 +46,7 @@ static const char *find_command(int argc, const char *const *argv, int first)
 			word[1] == '-' ? settings_find(word + 2, strlen(word + 2)) : NULL;
 		if (!s)
 			return NULL; /* an option of `exec`, or none: who reads it says so */
-		i += s->kind != KIND_FLAG;
+		i += settings_arguments(s, i + 1 < argc ? argv[i + 1] : "");
 	}
 	return NULL;
 }
@@ -73,9 +73,10 @@ int shell_command(int argc, const char *const *argv, int first, const char *cons
 	if (!words)
 		r = error_no_memory(&e, "options");
 	else if (command)
-		r = error_set(&e, ERROR_USAGE, "options", 0, command, "shell takes no command");
+		r = error_set(&e, ERROR_USAGE, "options", 0, command,
+			"`carrel shell` takes no command");
 	if (command)
-		error_hint(&e, "carrel run and carrel exec run one");
+		error_hint(&e, "`carrel run` and `carrel exec` run one");
 	if (r < 0) {
 		(void)error_report(&e);
 		free(words);

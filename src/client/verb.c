@@ -49,7 +49,7 @@ int verb_read(const struct verb_help *h, int argc, const char *const *argv, int 
 	if (words >= least && words <= most)
 		return 0;
 	int r = error_set(e, ERROR_USAGE, "options", 0, words > most ? ret_words[most] : NULL,
-		words > most ? "this is one word too many" : "something is missing");
+		words > most ? "there is one argument too many" : "an argument is missing");
 	error_hint(e, "%s", h->usage);
 	return r;
 }

@@ -117,7 +117,7 @@ static int find_name(struct attest *a, struct error *e)
 			a->name = arena_format(&a->arena, "carrel-%s", at + strlen(key));
 	if (!a->name || strlen(a->name) != strlen(a->p.facts.session_name))
 		return error_set(e, ERROR_PROTOCOL, "supervise", 0, NULL,
-			"the payload does not know its session's name");
+			"the payload's environment does not name its session");
 	return 0;
 }
 
@@ -181,10 +181,10 @@ static void judge_end(struct attest *a, int status)
 			"the launcher's wait status is %#x, not 0", (unsigned)status);
 	if (!dir || (lstat(dir, &st) == 0) != kept)
 		findings_add(&a->findings, VERDICT_FAIL, "end", dir,
-			kept ? "was to be kept, and is gone" : "is left behind");
+			kept ? "was to be kept, but does not exist" : "is left behind");
 	else
 		findings_add(&a->findings, VERDICT_OK, "end", dir, "%s",
-			kept ? "kept, as planned" : "the session directory is gone");
+			kept ? "kept, as planned" : "the session directory does not exist");
 }
 
 static bool is_over(struct attest *a)
@@ -243,6 +243,9 @@ static int attest_with(struct attest *a, int argc, const char *const *argv,
 		r = prepare(&a->p, PREPARE_PLAN, argc, argv, 2, a->environ, &json, 1, e);
 	if (r < 0 || a->p.help)
 		return r;
+	if (a->p.policy.from_stdin)
+		return error_set(e, ERROR_USAGE, "options", 0, "--policy -",
+			"attest reads the settings twice, standard input only once: name a file");
 	a->json = json.given;
 	r = make_arguments(a, argc, argv, e);
 	return r < 0 ? r : inspect_session(a, e);

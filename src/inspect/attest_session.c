@@ -223,11 +223,11 @@ int attest_session_ended(const char *command, int status, struct error *e)
 {
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	int r = error_set(e, ERROR_PROTOCOL, "launch", 0, command,
-		"the session ended (status %d) before it could be looked at", code);
+		"the session ended (status %d) before it could be examined", code);
 
 	/* From 125 to 127 the launcher has said why itself. */
 	if (code < 125 || code > 127)
-		error_hint(e, "name a command that goes on until it is ended");
+		error_hint(e, "name a command that runs until it is ended");
 	return r;
 }
 

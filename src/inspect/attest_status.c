@@ -27,7 +27,7 @@ static bool status_field(const struct status *s, const char *name, char *ret_val
 	if (attest_field(s->text, name, ret_value, size))
 		return true;
 	findings_add(
-		s->f, VERDICT_FAIL, "status", s->x->who, "the kernel does not tell %s", name);
+		s->f, VERDICT_FAIL, "status", s->x->who, "the kernel does not show %s", name);
 	return false;
 }
 

@@ -129,8 +129,8 @@ static void report_plan(struct doctor *d)
 			"the policy can be planned here: %zu operations", d->p.plan.op_count);
 	else
 		findings_add(&d->findings, VERDICT_FAIL, "plan", e->on[0] ? e->on : NULL,
-			"%s%s%s", e->what, e->errnum ? ": " : "",
-			e->errnum ? strerror(e->errnum) : "");
+			"%s%s%s", e->what, error_why(e) ? ": " : "",
+			error_why(e) ? error_why(e) : "");
 	if (!d->planned && e->hint[0])
 		findings_remedy(&d->findings, "%s", e->hint);
 }
@@ -288,7 +288,7 @@ static int read_options(int argc, const char *const *argv, bool *ret_json, struc
 			return 1;
 		if (strcmp(argv[i], "--json") != 0 || *ret_json) {
 			int r = error_set(e, ERROR_USAGE, "options", 0, argv[i],
-				*ret_json ? "there is one option, once"
+				*ret_json ? "--json is the only option, and is given once"
 					  : "there is no such option");
 			error_hint(e, "carrel doctor [--json]");
 			return r;

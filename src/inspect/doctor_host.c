@@ -63,12 +63,13 @@ static void check_identity(struct doctor *d)
 
 	if (geteuid() != 0) {
 		findings_add(&d->findings, VERDICT_OK, "unprivileged-uid", NULL,
-			"the caller is no root: the command runs with its uid %u", geteuid());
+			"the caller is not root: the command runs with the caller's uid %u",
+			geteuid());
 		return;
 	}
 	if (d->probe.privileged) {
 		findings_add(&d->findings, VERDICT_OK, "unprivileged-uid", NULL,
-			"root with all that is needed: the command gets a kernel uid of its own "
+			"root with all capabilities that are needed: the command gets a kernel uid of its own "
 			"(%u this time)",
 			d->probe.kernel_uid);
 		return;

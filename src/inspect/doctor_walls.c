@@ -119,7 +119,7 @@ static void check_landlock(struct doctor *d)
 
 	if (r < 0) {
 		findings_add(&d->findings, VERDICT_WARN, "landlock", NULL,
-			"cannot be had (%s): the file rules hold by the mounts alone, and unix "
+			"not available (%s): the mounts alone hold the file rules, and unix "
 			"sockets outside the hidden places can be reached by path",
 			strerror(-r));
 		findings_remedy(&d->findings,

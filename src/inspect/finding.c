@@ -114,7 +114,7 @@ int findings_print_json(const struct findings *f, int fd)
 	char buffer[2048];
 	struct json j;
 
-	json_init(&j, buffer, sizeof(buffer), json_write_fd, &fd);
+	json_init(&j, buffer, sizeof(buffer), fd_write_to, &fd);
 	json_object_begin(&j);
 	json_key(&j, "format");
 	json_number(&j, 1);

@@ -55,6 +55,11 @@ static enum meaning meaning(const struct node *n)
 	return MEANS_CLOSED;
 }
 
+bool bare_closes(const struct node *n)
+{
+	return meaning(n) == MEANS_CLOSED;
+}
+
 /* --- what only a mount could do --------------------------------------------------------------- */
 
 static int refuse_node(struct builder *b, const struct node *n, const char *what)
@@ -67,21 +72,20 @@ static int refuse_node(struct builder *b, const struct node *n, const char *what
 			n->line, policy_source_setting(policy, n->line), place, sizeof(place));
 	(void)snprintf(on, sizeof(on), "%s%s%s%s", n->path, n->line ? " (" : "",
 		n->line ? place : "", n->line ? ")" : "");
-	int r = error_set(b->e, ERROR_PATH, "plan", ENOTSUP, on, "%s", what);
+	int r = error_set(b->e, ERROR_PATH, "plan", ERROR_OWN(ENOTSUP), on, "%s", what);
 
 	error_hint(b->e,
-		"there are no mounts here, and Landlock cannot do this; the report "
-		"and `carrel plan` say why there are none");
+		"this machine refuses mounts, and Landlock cannot do this; the report "
+		"and `carrel plan` say why they are refused");
 	return r;
 }
 
 static int refuse_setting(struct builder *b, const char *what, const char *setting)
 {
-	int r = error_set(b->e, ERROR_LAYER, "plan", ENOTSUP,
-		b->plan->facts->refused_namespaces, "%s cannot be had without namespaces",
-		what);
+	int r = error_set(b->e, ERROR_LAYER, "plan", ERROR_OWN(ENOTSUP),
+		b->plan->facts->refused_namespaces, "%s needs namespaces", what);
 
-	error_hint(b->e, "leave out `%s`, or have the machine allow namespaces", setting);
+	error_hint(b->e, "leave out `%s`, or let the machine allow namespaces", setting);
 	return r;
 }
 
@@ -91,11 +95,13 @@ static int check_settings(struct builder *b)
 	const struct facts *facts = b->plan->facts;
 
 	if (!policy->degraded.on)
-		return error_set(b->e, ERROR_LAYER, "plan", ENOTSUP, facts->refused_namespaces,
-			"the walls of a session cannot be built here");
+		return error_set(b->e, ERROR_LAYER, "plan", ERROR_OWN(ENOTSUP),
+			facts->refused_namespaces,
+			"this machine cannot build the walls of a session");
 	if (facts->landlock_abi == 0) {
-		int r = error_set(b->e, ERROR_LAYER, "plan", ENOTSUP, facts->refused_namespaces,
-			"no mounts and no Landlock: nothing would stand before the files");
+		int r = error_set(b->e, ERROR_LAYER, "plan", ERROR_OWN(ENOTSUP),
+			facts->refused_namespaces,
+			"this machine has neither mounts nor Landlock: nothing would protect the files");
 
 		error_hint(b->e, "`degraded` accepts weaker walls, not none");
 		return r;
@@ -188,8 +194,8 @@ static int allow(struct allower *a, struct op op)
 	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
 
 	if (!ops)
-		return error_set(
-			a->e, ERROR_LIMIT, "plan", ENOMEM, NULL, "the plan does not fit");
+		return error_set(a->e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), NULL,
+			"the plan needs more memory than is set aside");
 	op.kind = OP_LANDLOCK_PATH;
 	p->ops = ops;
 	p->ops[p->op_count++] = op;
@@ -254,8 +260,8 @@ static int allow_entries(
 			continue;
 		if (path && has_closed(a, path, false))
 			continue;
-		r = !path ? error_set(a->e, ERROR_LIMIT, "plan", ENOMEM, NULL,
-				    "the plan does not fit")
+		r = !path ? error_set(a->e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), NULL,
+				    "the plan needs more memory than is set aside")
 			  : allow(a,
 				    (struct op){ .path = path,
 					    .flags = OPF_OPTIONAL,

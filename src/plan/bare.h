@@ -20,6 +20,9 @@
  */
 MUST_CHECK int bare_files(struct builder *b);
 
+/* bare_closes - whether without mounts nothing at the place of @n may be opened. */
+bool bare_closes(const struct node *n);
+
 /* bare_landlock - OP_LANDLOCK_PATH for everything that may be read or written. 0 or -errno with @e. */
 MUST_CHECK int bare_landlock(
 	struct plan *plan, const struct tree *tree, uint64_t handled, struct error *e);

@@ -13,7 +13,7 @@
 #elif defined(__aarch64__)
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
 #else
-#error "no system-call filter is shipped for this architecture"
+#error "carrel ships no system-call filter for this architecture"
 #endif
 
 const struct embedded_text *embedded_find(const char *name)

@@ -31,7 +31,7 @@ int emit_op(struct builder *b, struct op op)
 
 /*
  * Where nobody but us has put a link on the way, a place is named by the mount it is on: what lies
- * right in that mount's root, or in directories that are skeleton.
+ * right in that mount's root, or in directories of the skeleton.
  */
 static const char *name_on_mount(const struct node *on, const struct node *up, const char *path)
 {
@@ -85,8 +85,8 @@ static int find_idmap(struct builder *b, uid_t uid, gid_t gid, uint16_t *ret_ind
 		(p->idmaps[i].disk_uid != uid || p->idmaps[i].disk_gid != gid))
 		i++;
 	if (i == PLAN_IDMAP_MAX) {
-		int r = error_set(b->e, ERROR_LIMIT, "plan", E2BIG, NULL,
-			"paths of more than %d different owners are to be writable",
+		int r = error_set(b->e, ERROR_LIMIT, "plan", ERROR_OWN(E2BIG), NULL,
+			"the writable paths have more than %d different owners",
 			PLAN_IDMAP_MAX);
 		error_hint(b->e, "run carrel as the owner of the files instead of root");
 		return r;
@@ -166,7 +166,7 @@ int emit_entry(struct builder *b, const char *path, bool is_file)
 	return 0;
 }
 
-/* One directory, file or link in a furnished place; a directory that is there already is fine. */
+/* One directory, file or link in a place that carrel fills; a directory that is there already is fine. */
 int emit_make(struct builder *b, const struct node *place, enum op_kind kind,
 	const char *relative, const char *target, const struct node *n)
 {
@@ -195,7 +195,7 @@ int emit_make(struct builder *b, const struct node *place, enum op_kind kind,
 			.source = n->line });
 }
 
-/* The directories on the way to node @n in a furnished place, and at their end the @kind. */
+/* The directories on the way to node @n in a place that carrel fills, and at their end the @kind. */
 int emit_way(struct builder *b, const struct node *n, const struct node *up, enum op_kind kind)
 {
 	const char *rest = path_below(up->path, n->path);
@@ -239,8 +239,8 @@ static int fail_unseated(struct builder *b, const struct node *n, const struct n
 		up->line, policy_source_setting(policy, up->line), place, sizeof(place));
 	(void)snprintf(
 		on, sizeof(on), "%s (%s)", scratch ? facts->scratch_base : n->path, place);
-	int r = error_set(b->e, ERROR_PATH, "plan", ENOENT, on,
-		"what is bound here or above has nothing to mount this on");
+	int r = error_set(b->e, ERROR_PATH, "plan", ERROR_OWN(ENOENT), on,
+		"the source of the bind here or above has nothing to mount this on");
 	if (scratch)
 		error_hint(b->e,
 			"the scratch is made here: choose another destination, or another base with "
@@ -257,16 +257,15 @@ int emit_mount_point(struct builder *b, const struct node *n, const struct node 
 	if (up->shows_host) {
 		if (n->exists)
 			return is_unseated(b, n, up) ? fail_unseated(b, n, up) : 0;
-		int r = error_set(b->e, ERROR_PATH, "plan", ENOENT, n->path,
-			"there is nothing to mount on, and no placeholder is made on the host");
-		error_hint(
-			b->e, "choose a destination that exists, or one below a `tmpfs` line");
+		int r = error_set(b->e, ERROR_PATH, "plan", ERROR_OWN(ENOENT), n->path,
+			"the destination does not exist, and no placeholder is made on the host");
+		error_hint(b->e, "name a destination that exists, or one below a `tmpfs` line");
 		return r;
 	}
 	return emit_way(b, n, up, n->is_dir ? OP_MKDIR : OP_MKFILE);
 }
 
-/* Show a directory or file of a furnished slot at the node's place. */
+/* Show a directory or file of a slot that carrel filled at the node's place. */
 int emit_pick(struct builder *b, struct node *n, uint16_t from, const char *path)
 {
 	uint16_t slot = PLAN_NO_SLOT;

@@ -19,7 +19,7 @@ struct builder {
 	struct tree tree;
 	struct op *attaches; /* appended once all sources are taken */
 	size_t attach_count;
-	unsigned shells; /* furnished directories so far: their names in the skeleton */
+	unsigned shells; /* directories made for nodes so far: their names in the skeleton */
 	uint16_t proc_slot, root_slot, scratch_slot;
 	struct error *e;
 };
@@ -55,7 +55,7 @@ MUST_CHECK int emit_clone(
 MUST_CHECK int emit_entry(struct builder *b, const char *path, bool is_file);
 
 /*
- * emit_make - one directory, file or link in a furnished place; what is there already is fine.
+ * emit_make - one directory, file or link in a place that carrel fills; what is there already is fine.
  * @relative: below @place. @target: of a link. @n: on whose behalf.
  */
 MUST_CHECK int emit_make(struct builder *b, const struct node *place, enum op_kind kind,
@@ -68,5 +68,5 @@ MUST_CHECK int emit_way(
 /* emit_mount_point - the place where @n stands: nothing on the host's tree, directories in ours. */
 MUST_CHECK int emit_mount_point(struct builder *b, const struct node *n, const struct node *up);
 
-/* emit_pick - show a directory or file of a furnished slot at the node's place. */
+/* emit_pick - show a directory or file of a slot that carrel filled at the node's place. */
 MUST_CHECK int emit_pick(struct builder *b, struct node *n, uint16_t from, const char *path);

@@ -69,8 +69,8 @@ static bool glob_matches(const struct env_glob *glob, const struct env_entry *en
 
 static int env_full(struct env_list *l, const char *name)
 {
-	return error_set(
-		l->e, ERROR_LIMIT, "plan", ENOMEM, name, "the environment does not fit");
+	return error_set(l->e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), name,
+		"the environment needs more memory than is set aside");
 }
 
 static int list_put(struct env_list *l, const char *entry, size_t length)
@@ -255,12 +255,8 @@ const char *plan_find_env(const struct plan *plan, const char *name)
 /* What apply_own() set, which stands over every line of the policy. */
 static bool is_own(const struct plan *plan, const char *entry, size_t length)
 {
-	static const char *const own[] = { "CARREL_SESSION", "CARREL_WORKSPACE",
-		"CARREL_SCRATCH", "CARREL_TOOL_RESULTS", "PWD" };
-
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (strlen(own[i]) == length && same_name(entry, own[i], length))
-			return true;
+	if (policy_own_variable(entry, length))
+		return true;
 	for (size_t i = 0; i < plan->policy->scratch_env_count; i++) {
 		const char *name = plan->policy->scratch_envs[i].word;
 

@@ -161,7 +161,7 @@ static int place_scratch(struct builder *b, struct node *n)
 	}
 	int r = place_bind(b, n, 0);
 
-	/* What stands below it is furnished by the host, not found there. */
+	/* The launcher makes what is mounted on below it, in the session directory. */
 	n->in_session = true;
 	n->prefix = "scratch";
 	n->shows_host = false;
@@ -282,7 +282,7 @@ static int place_node(struct builder *b, struct node *n)
 {
 	switch (n->kind) {
 	case NODE_LINK:
-		return 0; /* furnished by its caller */
+		return 0; /* filled by its caller */
 	case NODE_HOST_ROOT:
 		n->shows_host = true;
 		return 0;

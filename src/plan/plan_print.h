@@ -20,23 +20,20 @@ struct plan_view {
 	 * kernel uid of privileged mode; NULL: both as they are.
 	 */
 	const char *session;
-	int (*write)(void *context, const void *data, size_t size); /* 0 or -errno */
+	writer_fn write;
 	void *context;
 };
 
 /*
- * plan_print - as text: the session, its walls, the numbered operations, one on a line, what is made
+ * plan_print - @json: as one JSON document, docs/plan.md, docs/plan.schema.json. Else as text: the session, its walls, the numbered operations, one on a line, what is made
  * in the session directory, the protected paths that are absent, the environment, the command.
  * Control characters, backslashes and bytes that are no UTF-8 are written as \xNN and \\.
  * Returns 0, -ENOMEM (the plan's arena, which takes texts with the id replaced, is full) or what
  * @write returned.
  */
-MUST_CHECK int plan_print(const struct plan_view *view);
+MUST_CHECK int plan_print(const struct plan_view *view, bool json);
 
-/* plan_print_json - the same as one JSON document: docs/plan.md, docs/plan.schema.json. */
-MUST_CHECK int plan_print_json(const struct plan_view *view);
-
-/* --- for both of them ------------------------------------------------------------------------- */
+/* --- for the files that it is made of ------------------------------------------------------------------------- */
 
 /* plan_view_text - @text with the id replaced, in the plan's arena where it must be. NULL: full. */
 const char *plan_view_text(const struct plan_view *view, const char *text);
@@ -46,6 +43,9 @@ const char *plan_word_source(const struct source *source);
 
 /* plan_word_rlimit - the setting's word for an RLIMIT_*, "core" for the one that has none. */
 const char *plan_word_rlimit(unsigned resource);
+
+/* plan_rlimit_setting - the setting that an RLIMIT_* holds alone; NULL: none. */
+const struct setting *plan_rlimit_setting(unsigned resource);
 
 /* plan_word_right - the word for right number @bit of Landlock, e.g. "read-file"; NULL: unknown. */
 const char *plan_word_right(unsigned bit);

@@ -1,10 +1,13 @@
 /*
- * plan_print_session.c - the first part of a plan as text: the session; see plan_print.h.
+ * plan_print_session.c - the first part of a plan: the session; see plan_print.h.
  *
  * Runs in: carrel-policy. PURE.
  */
-#include "base/text.h"
+#include <stdio.h>
+#include <string.h>
+
 #include "plan/plan_printer.h"
+#include "plan/settings.h"
 
 enum { COLUMN_VALUE = 14 };
 
@@ -15,197 +18,235 @@ static void put_field(struct printer *o, const char *name)
 	printer_pad(o, COLUMN_VALUE);
 }
 
+static void end_field(struct printer *o, const struct source *source)
+{
+	printer_place(o, source);
+	printer_own(o, "\n");
+}
+
 static void put_identity(struct printer *o)
 {
 	const struct facts *f = o->plan->facts;
+	bool known = !f->privileged || !o->view->session;
 
+	printer_object(o, "identity");
+	printer_string(o, "mode", NULL, f->privileged ? "privileged" : "user");
+	printer_number(o, "uid", NULL, f->uid);
+	printer_number(o, "gid", NULL, f->gid);
+	printer_known(o, "kernel_uid", NULL, known, f->kernel_uid);
+	printer_known(o, "kernel_gid", NULL, known, f->kernel_gid);
+	printer_array(o, "idmaps");
+	for (size_t i = 0; i < o->plan->idmap_count; i++) {
+		printer_object(o, NULL);
+		printer_number(o, "disk_uid", NULL, o->plan->idmaps[i].disk_uid);
+		printer_number(o, "disk_gid", NULL, o->plan->idmaps[i].disk_gid);
+		printer_end_object(o);
+	}
+	printer_end_array(o);
+	printer_end_object(o);
 	put_field(o, "identity");
-	if (f->privileged && o->view->session)
-		printer_format(o,
-			"privileged: uid %u and gid %u inside, to the host a uid and gid that "
-			"nobody else has",
-			f->uid, f->gid);
-	else if (f->privileged)
-		printer_format(o,
-			"privileged: uid %u and gid %u inside, to the host uid %u and gid %u",
-			f->uid, f->gid, f->kernel_uid, f->kernel_gid);
-	else
+	if (!f->privileged)
 		printer_format(o, "user: uid %u and gid %u, inside as outside", f->uid, f->gid);
-	printer_char(o, '\n');
+	else
+		printer_format(o, "privileged: uid %u and gid %u inside, to the host ", f->uid,
+			f->gid);
+	if (f->privileged && known)
+		printer_format(o, "uid %u and gid %u", f->kernel_uid, f->kernel_gid);
+	else if (f->privileged)
+		printer_own(o, "a uid and gid that nobody else has");
+	end_field(o, NULL);
+}
+
+static void put_profile(struct printer *o)
+{
+	const struct policy *p = o->plan->policy;
+
+	put_field(o, "profile");
+	printer_string(o, "profile", "", p->profile.value);
+	printer_source(o, &p->profile.source);
+	end_field(o, NULL);
+}
+
+static void put_network(struct printer *o)
+{
+	const struct policy *p = o->plan->policy;
+
+	printer_string(o, "net", NULL, p->net == NET_HOST ? "host" : "none");
+	put_field(o, "network");
+	printer_own(o,
+		p->net == NET_HOST             ? "the host's"
+			: o->plan->clone_flags ? "none but the loopback"
+					       : "none, and no socket for one");
+	end_field(o, &p->net_source);
+}
+
+static void put_workspace(struct printer *o)
+{
+	const struct policy *p = o->plan->policy;
+
+	printer_object(o, "workspace");
+	put_field(o, "workspace");
+	printer_string(o, "path", "", o->plan->facts->workspace);
+	printer_string(o, "mode", " (", plan_workspace_modes[p->workspace_mode]);
+	printer_own(o, ")");
+	printer_source(o, &p->workspace.source);
+	end_field(o, NULL);
+	printer_end_object(o);
+}
+
+/* A number that nobody gave, and that has no default, is null. */
+static void put_part(
+	struct printer *o, enum setting_id id, const char *key, const char *before, bool told)
+{
+	const struct setting *s = &settings_table[id];
+	const struct number_value *n = policy_number(o->plan->policy, s);
+
+	printer_value(o, key, told && n->set ? before : NULL, n->set || n->value, s, n->value);
+	printer_place(o, told && n->set ? &n->source : NULL);
 }
 
 static void put_scratch(struct printer *o)
 {
 	const struct policy *p = o->plan->policy;
 
+	printer_object(o, "scratch");
 	put_field(o, "scratch");
-	printer_text(o, o->plan->facts->scratch_dir);
-	if (p->scratch_size.set) {
-		printer_own(o, ", in memory, at most ");
-		printer_size(o, p->scratch_size.value);
-		printer_source(o, &p->scratch_size.source);
-	}
-	if (p->keep.on) {
+	printer_string(o, "path", "", o->plan->facts->scratch_dir);
+	printer_string(o, "base", NULL, o->plan->facts->scratch_base);
+	put_part(o, SETTING_SCRATCH_SIZE, "size", ", in memory, at most ", true);
+	printer_bool(o, "keep", p->keep.on);
+	put_part(o, SETTING_KEEP_FOR, "keep_for_ms", ", kept for ", !p->keep.on);
+	if (p->keep.on)
 		printer_own(o, ", kept at the end");
-		printer_source(o, &p->keep.source);
-	} else if (p->keep_for_ms.set) {
-		printer_own(o, ", kept for ");
-		printer_duration(o, p->keep_for_ms.value);
-		printer_source(o, &p->keep_for_ms.source);
-	} else {
+	else if (!p->keep_for_ms.set)
 		printer_own(o, ", removed at the end");
-	}
-	printer_char(o, '\n');
-}
-
-static void put_time_limit(
-	struct printer *o, const char *name, const struct number_value *limit)
-{
-	if (!limit->set && !limit->value)
-		return;
-	put_field(o, name);
-	printer_duration(o, limit->value);
-	printer_source(o, &limit->source);
-	printer_char(o, '\n');
-}
-
-/* Where the limits that are no operations are held: docs/limits.md. */
-static void put_limits(struct printer *o)
-{
-	const struct policy *p = o->plan->policy;
-	char text[32];
-
-	if (p->memory.set) {
-		put_field(o, "memory");
-		printer_size(o, p->memory.value);
-		printer_source(o, &p->memory.source);
-		printer_char(o, '\n');
-	}
-	if (p->pids.set) {
-		put_field(o, "pids");
-		printer_format(o, "%llu", (unsigned long long)p->pids.value);
-		printer_source(o, &p->pids.source);
-		printer_char(o, '\n');
-	}
-	if (p->cpus_milli.set) {
-		put_field(o, "cpus");
-		text_format_thousandths(p->cpus_milli.value, text, sizeof(text));
-		printer_own(o, text);
-		printer_source(o, &p->cpus_milli.source);
-		printer_char(o, '\n');
-	}
-	/* Of a live session; `run` has no use for them. */
-	if (p->lifetime_ms.source.file)
-		put_time_limit(o, "lifetime", &p->lifetime_ms);
-	if (p->idle_timeout_ms.source.file)
-		put_time_limit(o, "idle-timeout", &p->idle_timeout_ms);
-}
-
-static void put_output(struct printer *o)
-{
-	const struct policy *p = o->plan->policy;
-
-	if (p->output_budget.set) {
-		put_field(o, "output");
-		printer_format(o, "%llu characters of each stream are shown",
-			(unsigned long long)p->output_budget.value);
-		printer_source(o, &p->output_budget.source);
-		printer_char(o, '\n');
-	}
-	if (p->output_max.set) {
-		put_field(o, "output-max");
-		printer_size(o, p->output_max.value);
-		printer_source(o, &p->output_max.source);
-		printer_char(o, '\n');
-	}
-	if (p->merge_output.on) {
-		put_field(o, "stderr");
-		printer_own(o, "goes where stdout goes");
-		printer_source(o, &p->merge_output.source);
-		printer_char(o, '\n');
-	}
+	end_field(o, p->keep.on ? &p->keep.source : NULL);
+	printer_end_object(o);
 }
 
 static void put_filter(struct printer *o)
 {
 	const struct policy *p = o->plan->policy;
 
+	printer_object(o, "filter");
 	put_field(o, "syscalls");
-	printer_text(o, p->syscalls.value ? p->syscalls.value : "default");
-	if (p->syscall_rule_count)
-		printer_format(o, " and %zu `syscall` lines", p->syscall_rule_count);
-	if (p->nested.on)
-		printer_own(o, ", nested");
-	printer_format(o, ", %u instructions", o->plan->filter_count);
+	printer_string(o, "name", "", p->syscalls.value ? p->syscalls.value : "default");
+	printer_number(
+		o, "lines", p->syscall_rule_count ? " and " : NULL, p->syscall_rule_count);
+	printer_own(o, p->syscall_rule_count ? " `syscall` lines" : "");
+	printer_own(o, p->nested.on ? ", nested" : "");
+	printer_number(o, "instructions", ", ", o->plan->filter_count);
+	printer_own(o, " instructions");
 	printer_source(o, &p->syscalls.source);
-	printer_char(o, '\n');
+	end_field(o, NULL);
+	printer_end_object(o);
+}
+
+/* The member of a setting that is a number: its name, and its unit where that is not one. */
+static void key_of(const struct setting *s, char *ret, size_t size)
+{
+	const char *unit = s->kind == KIND_DURATION ? "_ms"
+		: s->kind == KIND_CPUS              ? "_milli"
+						    : "";
+
+	(void)snprintf(ret, size, "%s%s", s->name, unit);
+	for (char *c = ret; *c; c++)
+		*c = (char)(*c == '-' ? '_' : *c);
+}
+
+/*
+ * Limits that are no operations: docs/limits.md says who holds them. Those of a live session are told where they
+ * were given; `run` has no use for them.
+ */
+static void put_limits(struct printer *o)
+{
+	static const enum setting_id limits[] = { SETTING_TIMEOUT, SETTING_GRACE,
+		SETTING_MEMORY, SETTING_PIDS, SETTING_CPUS, SETTING_LIFETIME,
+		SETTING_IDLE_TIMEOUT, SETTING_OUTPUT_BUDGET, SETTING_OUTPUT_MAX };
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		const struct setting *s = &settings_table[limits[i]];
+		const struct number_value *n = policy_number(o->plan->policy, s);
+		bool live = s->id == SETTING_LIFETIME || s->id == SETTING_IDLE_TIMEOUT;
+		bool budget = s->id == SETTING_OUTPUT_BUDGET;
+		char key[64];
+
+		key_of(s, key, sizeof(key));
+		printer_value(o, key, NULL, n->set || n->value, s, n->value);
+		if (live ? !n->source.file : !n->set && !n->value)
+			continue;
+		put_field(o, budget ? "output" : s->name);
+		printer_value(o, NULL, "", true, s, n->value);
+		printer_own(o, budget ? " characters of each stream are shown" : "");
+		end_field(o, &n->source);
+	}
 }
 
 static void put_switches(struct printer *o)
 {
 	const struct policy *p = o->plan->policy;
 	const struct {
-		const char *name;
+		const char *key, *name, *text;
 		const struct flag_value *flag;
 	} flags[] = {
-		{ "nested", &p->nested },
-		{ "degraded", &p->degraded },
-		{ "dies", &p->die_with_parent },
+		{ "merge_output", "stderr", "goes where stdout goes", &p->merge_output },
+		{ "nested", "nested", "namespaces can be made inside", &p->nested },
+		{ "degraded", "degraded", "accepted: walls may be missing", &p->degraded },
+		{ "die_with_parent", "dies", "with the process that started it",
+			&p->die_with_parent },
 	};
-	static const char *const text[] = { "namespaces can be made inside",
-		"accepted: walls may be missing", "with the process that started it" };
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		printer_bool(o, flags[i].key, flags[i].flag->on);
 		if (!flags[i].flag->on)
 			continue;
 		put_field(o, flags[i].name);
-		printer_own(o, text[i]);
-		printer_source(o, &flags[i].flag->source);
-		printer_char(o, '\n');
+		printer_own(o, flags[i].text);
+		end_field(o, &flags[i].flag->source);
 	}
 }
 
+static void put_policy(struct printer *o)
+{
+	const struct policy *p = o->plan->policy;
+
+	put_field(o, "terminal");
+	printer_string(o, "tty", "", plan_tty_modes[p->tty]);
+	end_field(o, &p->tty_source);
+	put_limits(o);
+	put_switches(o);
+	if (p->report.value)
+		put_field(o, "report");
+	printer_string(o, "report", "", p->report.value);
+	if (p->report.value)
+		end_field(o, &p->report.source);
+}
+
+/* Two lines stand further up for people than the object does that they belong to. */
 void plan_print_session(struct printer *o)
 {
 	const struct plan *plan = o->plan;
-	const struct policy *p = plan->policy;
 
 	printer_own(o, "session\n");
+	printer_number(o, "schema", NULL, 1);
+	printer_string(o, "carrel", NULL, CARREL_VERSION);
+	printer_string(o, "session", NULL, plan->facts->session_name + strlen("carrel-"));
 	put_identity(o);
-	put_field(o, "profile");
-	printer_text(o, p->profile.value);
-	printer_source(o, &p->profile.source);
-	printer_own(o, "\n");
-	put_field(o, "workspace");
-	printer_text(o, plan->facts->workspace);
-	printer_format(o, " (%s)", plan_workspace_modes[p->workspace_mode]);
-	printer_source(o, &p->workspace.source);
-	printer_own(o, "\n");
+	if (!o->as_json)
+		put_profile(o);
+	put_workspace(o);
 	put_scratch(o);
 	put_field(o, "cwd");
-	printer_text(o, plan->cwd);
-	printer_own(o, "\n");
-	put_field(o, "network");
-	printer_own(o,
-		p->net == NET_HOST          ? "the host's"
-			: plan->clone_flags ? "none but the loopback"
-					    : "none, and no socket for one");
-	printer_source(o, &p->net_source);
-	printer_char(o, '\n');
+	printer_string(o, "cwd", "", plan->cwd);
+	end_field(o, NULL);
+	if (!o->as_json)
+		put_network(o);
 	put_filter(o);
-	put_field(o, "terminal");
-	printer_own(o, plan_tty_modes[p->tty]);
-	printer_source(o, &p->tty_source);
-	printer_char(o, '\n');
-	put_time_limit(o, "timeout", &p->timeout_ms);
-	put_time_limit(o, "grace", &p->grace_ms);
-	put_limits(o);
-	put_output(o);
-	put_switches(o);
-	if (p->report.value) {
-		put_field(o, "report");
-		printer_text(o, p->report.value);
-		printer_source(o, &p->report.source);
-		printer_char(o, '\n');
+	printer_object(o, "policy");
+	if (o->as_json) {
+		put_profile(o);
+		put_network(o);
 	}
+	put_policy(o);
+	printer_end_object(o);
 }

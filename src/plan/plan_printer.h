@@ -1,29 +1,33 @@
 /*
- * plan_printer.h - writing lines of text in columns. For plan_print*.c only.
+ * plan_printer.h - what a plan is written to: lines of text in columns, or a JSON document. For plan_print*.c only.
  *
  * Runs in: carrel-policy. PURE. Calls need not be checked: the first failure is kept, and everything
  * after it is passed over.
+ *
+ * The plan is walked once for both. A value has the key of a member and the text in front of it: where one of them is
+ * NULL, it is not in that form. What joins values in a line is of the text alone, objects and arrays are of the
+ * document alone.
  */
 #pragma once
 
 #include <stddef.h>
 
+#include "base/json.h"
 #include "plan/plan_print.h"
+
+struct setting;
 
 struct printer {
 	const struct plan_view *view;
 	const struct plan *plan;
-	int error;     /* first failure, -errno */
-	size_t column; /* characters since the newline */
-	size_t used;
-	char buffer[1024];
+	bool as_json;
+	struct json json; /* the text is written to the writer of it, too */
+	char buffer[2048];
 };
 
-/* printer_flush - hand on what is in the buffer. */
-void printer_flush(struct printer *o);
+/* --- of the text alone ------------------------------------------------------------------------ */
 
-/* printer_char, printer_own, printer_format - carrel's own text, as it is; the last one at most 255 bytes. */
-void printer_char(struct printer *o, char c);
+/* printer_own, printer_format - carrel's own text, as it is; the last one at most 255 bytes. */
 void printer_own(struct printer *o, const char *text);
 void printer_format(struct printer *o, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -31,24 +35,46 @@ void printer_format(struct printer *o, const char *format, ...)
 /* printer_pad - blanks up to @column, at least one. */
 void printer_pad(struct printer *o, size_t column);
 
+/* printer_place - " [profile:agent:12]" and the like; nothing for NULL. */
+void printer_place(struct printer *o, const struct source *source);
+
+/* --- of the document alone -------------------------------------------------------------------- */
+
+/* printer_object, printer_array - begin one; @key is NULL for an element of an array. */
+void printer_object(struct printer *o, const char *key);
+void printer_end_object(struct printer *o);
+void printer_array(struct printer *o, const char *key);
+void printer_end_array(struct printer *o);
+
+/* printer_bool - yes or no: in words the text says it otherwise. */
+void printer_bool(struct printer *o, const char *key, bool value);
+
+/* --- of both ---------------------------------------------------------------------------------- */
+
 /*
- * printer_bytes - text from outside: what is no printable character as \xNN, and a backslash in front of
- * each byte of @special.
+ * printer_string - a text from outside, with the session's id replaced. NULL is null in the document, and nothing in
+ * the text. What is no printable character is written as \xNN there, backslashes are doubled.
  */
-void printer_bytes(struct printer *o, const char *text, size_t size, const char *special);
+void printer_string(struct printer *o, const char *key, const char *before, const char *text);
 
-/* printer_text - the same with the session's id replaced; backslashes are doubled. */
-void printer_text(struct printer *o, const char *text);
+/* printer_name - the same for the first @size bytes, as they are. */
+void printer_name(
+	struct printer *o, const char *key, const char *before, const char *text, size_t size);
 
-/* printer_word - one word of a command line, so that a shell reads the same word. */
-void printer_word(struct printer *o, const char *word);
+/* printer_number - a number; where it is not @known null, and nothing in the text. */
+void printer_number(struct printer *o, const char *key, const char *before, uint64_t value);
+void printer_known(
+	struct printer *o, const char *key, const char *before, bool known, uint64_t value);
 
-/* printer_source - " [profile:agent:12]" and the like; nothing for NULL. */
+/* printer_value - the same for the value of a setting: in the text as a policy says it. */
+void printer_value(struct printer *o, const char *key, const char *before, bool known,
+	const struct setting *s, uint64_t value);
+
+/* printer_word - an element: one word of a command line; in the text so that a shell reads the same word. */
+void printer_word(struct printer *o, const char *before, const char *word);
+
+/* printer_source - printer_place(), and the member "source". */
 void printer_source(struct printer *o, const struct source *source);
 
-/* plan_print_session - the section "session" of plan_print(). */
+/* plan_print_session - the section "session". */
 void plan_print_session(struct printer *o);
-
-/* printer_size, printer_duration - as a policy says them. */
-void printer_size(struct printer *o, uint64_t bytes);
-void printer_duration(struct printer *o, uint64_t ms);

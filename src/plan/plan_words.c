@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "plan/plan_print.h"
+#include "plan/settings.h"
 
 const struct plan_flag_word plan_flag_words[] = {
 	{ OPF_RDONLY, "read-only" },
@@ -48,20 +49,19 @@ const char *plan_word_source(const struct source *source)
 
 const char *plan_word_rlimit(unsigned resource)
 {
-	switch (resource) {
-	case RLIMIT_CORE:
-		return "core";
-	case RLIMIT_CPU:
-		return "cpu-time";
-	case RLIMIT_FSIZE:
-		return "file-size";
-	case RLIMIT_NPROC:
-		return "pids";
-	case RLIMIT_NOFILE:
-		return "open-files";
-	default:
-		return "unknown";
-	}
+	const struct setting *s = plan_rlimit_setting(resource);
+
+	if (s)
+		return s->name;
+	return resource == RLIMIT_CORE ? "core" : resource == RLIMIT_NPROC ? "pids" : "unknown";
+}
+
+const struct setting *plan_rlimit_setting(unsigned resource)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (settings_table[i].rlimit == resource + 1)
+			return &settings_table[i];
+	return NULL;
 }
 
 const char *plan_word_right(unsigned bit)

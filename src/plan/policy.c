@@ -92,7 +92,8 @@ static int add_profile(
 	const struct embedded_text *text = policy_find_text(r, name);
 
 	if (!text)
-		return error_set(e, ERROR_POLICY, "policy", ENOENT, name, "no such profile");
+		return error_set(
+			e, ERROR_POLICY, "policy", ERROR_OWN(ENOENT), name, "no such profile");
 	if (take_shipped(p, name, r))
 		return 0;
 	const char *shown = arena_format(p->arena, "profile:%s", name);
@@ -167,7 +168,7 @@ static int check_keep(struct policy *p, struct error *e)
 		if (keep->source.layer == keep_for->source.layer &&
 			keep->source.file == keep_for->source.file)
 			return fail_pair(&keep_for->source, "keep-for", &keep->source, "keep",
-				"for a time, or until it is removed?", e);
+				"one is for a time, the other until it is removed", e);
 		keep->on = false;
 	}
 	return 0;
@@ -182,7 +183,8 @@ static int check_output(const struct policy *p, struct error *e)
 	if (p->tty != TTY_YES || !n->set)
 		return 0;
 	return fail_pair(&n->source, p->output_budget.set ? "output-budget" : "output-max",
-		&p->tty_source, "tty", "a terminal is one stream, which is not cut", e);
+		&p->tty_source, "tty",
+		"the output of a terminal is one stream and cannot be cut", e);
 }
 
 /* The later layer wins; both at one place are an error. */
@@ -194,7 +196,7 @@ static int check_words(struct policy *p, struct error *e)
 		return 0;
 	if (quiet->source.layer == verbose->source.layer)
 		return fail_pair(&quiet->source, "quiet", &verbose->source, "verbose",
-			"nothing but errors, or more than that?", e);
+			"one prints errors alone, the other more than that", e);
 	if (quiet->source.layer > verbose->source.layer)
 		verbose->on = false;
 	else

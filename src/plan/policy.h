@@ -26,6 +26,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/writer.h"
 
 /* Layers, weakest first; each over the last. The number orders them. */
 enum layer {
@@ -181,6 +182,9 @@ struct policy {
 	struct flag_value quiet;
 	struct flag_value verbose;
 
+	const char *passed_over; /* --env NAME of what carrel sets itself anyway; NULL: none */
+	bool from_stdin;         /* `--policy -` was read */
+
 	struct arena *arena; /* owns every text above */
 
 	struct policy_line *lines; /* what was read, in reading order; see policy_line.h */
@@ -214,6 +218,7 @@ struct policy_file {
 	const char *path; /* canonical: relative paths in it start from its directory */
 };
 
+struct setting;
 struct embedded_text;
 struct embedded_profile;
 struct embedded_filter;
@@ -221,6 +226,7 @@ struct embedded_filter;
 /* What reading a policy needs from outside. Borrowed until policy_finish(). */
 struct policy_resolver {
 	const char *cwd; /* for relative paths on the command line; NULL: they are refused */
+	const char *pwd; /* what the caller's own PWD is; NULL: it has none */
 	const struct policy_names
 		*names; /* home and xdg_*: for workspace, scratch-base, report, policy */
 	const struct embedded_text *texts; /* shipped profiles and lists */
@@ -234,13 +240,14 @@ struct policy_resolver {
 	/*
 	 * load - read the policy file @path (absolute, at most POLICY_SIZE_MAX bytes), and refuse it
 	 * where it lies in the workspace. 0, or -errno with @e (or without: then a plain "cannot read"
-	 * is said). NULL: `policy` lines are refused.
+	 * is said). @path may be POLICY_STDIN: standard input. NULL: `policy` lines are refused.
 	 */
 	int (*load)(void *context, const char *path, struct policy_file *ret, struct error *e);
 	void *context;
 };
 
 #define POLICY_COMMAND_LINE "command line"       /* source.file of the command line */
+#define POLICY_STDIN "-"                         /* `--policy -` */
 #define POLICY_SIZE_MAX (1024 * 1024)            /* bytes of one text */
 #define POLICY_LINE_MAX 8192                     /* bytes of one line */
 #define POLICY_SYSCALL_MAX 512                   /* bytes of the text of one `syscall` line */
@@ -251,6 +258,7 @@ struct policy_resolver {
 /* Flags of a verb that are no settings, e.g. --json. */
 struct policy_verb_flag {
 	const char *name;        /* without dashes */
+	char letter;             /* with one dash; 0: none */
 	const char *placeholder; /* of its value; NULL: it takes none */
 	bool given;              /* set by policy_add_arguments */
 	const char *value;       /* set by policy_add_arguments, borrowed from argv */
@@ -314,15 +322,29 @@ struct facts;
 MUST_CHECK int policy_check_facts(
 	const struct policy *p, const struct facts *facts, struct error *e);
 
+/* policy_number - the value in @p of a setting that is a number. */
+const struct number_value *policy_number(const struct policy *p, const struct setting *s);
+
+/* policy_format_number - a number of the setting @s as a policy says it: 4K, 1.5s, 0.5. */
+void policy_format_number(
+	const struct setting *s, uint64_t number, char *ret_text, size_t size);
+
+/* policy_layer_name - "profile", "command-line" and the like. */
+const char *policy_layer_name(enum layer layer);
+
 /* policy_path_setting - the setting a path rule comes from, e.g. "bind". Never NULL. */
 const char *policy_path_setting(enum path_kind kind);
 
 /*
- * policy_read_number - a size, duration or count as the setting @name has it: for an option of a verb that reads no
- * policy. @ret is untouched on failure. 0 or -errno with the error (ERROR_USAGE), which names the option.
+ * policy_read_value - the number that @word is to the setting @s (settings_is_value()), of a word its index: for an
+ * option of a verb that reads no policy. @ret is untouched on failure. 0 or -errno with the error (ERROR_USAGE),
+ * which names the option.
  */
-MUST_CHECK int policy_read_number(
-	const char *name, const char *word, uint64_t *ret, struct error *e);
+MUST_CHECK int policy_read_value(
+	const struct setting *s, const char *word, uint64_t *ret, struct error *e);
+
+/* policy_own_variable - whether carrel sets the variable of that name (@length bytes) itself, in every session. */
+bool policy_own_variable(const char *name, size_t length);
 
 /* policy_check_variable - whether option @name may give a command the variable in @word, NAME[=VALUE], as `env` may. */
 MUST_CHECK int policy_check_variable(const char *name, const char *word, struct error *e);
@@ -344,9 +366,16 @@ const char *policy_source_setting(const struct policy *p, const struct source *s
  * Before policy_expand() the paths are as written ($HOME/...), after it as they are on this machine.
  * Returns 0, or what @write returned.
  */
-MUST_CHECK int policy_print(const struct policy *p, bool sources,
-	int (*write)(void *context, const void *data, size_t size), void *context);
+MUST_CHECK int policy_print(
+	const struct policy *p, bool sources, writer_fn write, void *context);
+
+/*
+ * policy_print_rule - the one line that was read at @source, without its place, as policy_print() has it.
+ * Where several rules stand in that line, the path rule whose own source @source is, else the first.
+ * Returns the length (0: no rule came from there), or -ENOBUFS. Always terminated.
+ */
+MUST_CHECK int policy_print_rule(
+	const struct policy *p, const struct source *source, char *ret, size_t size);
 
 /* policy_print_json - the same as one JSON document (docs: "policy show --json"). 0 or -errno. */
-MUST_CHECK int policy_print_json(const struct policy *p,
-	int (*write)(void *context, const void *data, size_t size), void *context);
+MUST_CHECK int policy_print_json(const struct policy *p, writer_fn write, void *context);

@@ -41,6 +41,15 @@ static const char *argument_special(const struct setting *s, const char *value)
 	}
 }
 
+/* Whoever passes all of an environment on names these, too: what carrel says of them is no other. */
+static bool is_set_anyway(const char *variable, const struct policy_resolver *r)
+{
+	if (strncmp(variable, "PWD=", 4) != 0)
+		return policy_own_variable(variable, strlen(variable));
+	return (r->cwd && !strcmp(variable + 4, r->cwd)) ||
+		(r->pwd && !strcmp(variable + 4, r->pwd));
+}
+
 static int add_argument(struct policy *p, const struct policy_resolver *r,
 	const struct source *source, const struct setting *s, const char *value,
 	struct error *e)
@@ -54,8 +63,12 @@ static int add_argument(struct policy *p, const struct policy_resolver *r,
 		.e = e,
 	};
 	if (s->system_only) {
-		error_hint(e, "locks belong into /etc/carrel/policy");
-		return policy_fail(&at, "'%s' outside the system policy", s->name);
+		error_hint(e, "write it into /etc/carrel/policy");
+		return policy_fail(&at, "only the system policy can have '%s'", s->name);
+	}
+	if (s->id == SETTING_ENV && is_set_anyway(value, r)) {
+		p->passed_over = value;
+		return 0;
 	}
 	const char *word = word_from_argument(p, value, argument_special(s, value));
 	if (!word)
@@ -108,10 +121,47 @@ static const char *take_value(struct arguments *a, struct policy_place *at, cons
 		return equals + 1;
 	if (a->next < a->argc && strncmp(a->argv[a->next], "--", 2) != 0)
 		return a->argv[a->next++];
-	(void)policy_fail(at, "'--%s' needs %s", name, placeholder);
+	(void)policy_fail(at, "a value is missing");
 	if (a->next < a->argc && strcmp(a->argv[a->next], "--") != 0)
 		error_hint(a->e, "a value that starts with dashes is written --%s=VALUE", name);
+	else
+		error_hint(a->e, "--%s %s", name, placeholder);
 	return NULL;
+}
+
+/*
+ * The rest of `--syscall allow NAME`, as it is said in a file. A condition has many words: which of them are no
+ * longer its own, only quotes tell.
+ */
+static const char *take_second(struct arguments *a, struct policy_place *at,
+	const struct setting *s, const char *first)
+{
+	const char *next = a->next < a->argc ? a->argv[a->next] : "--";
+
+	if (!strncmp(next, "--", 2)) {
+		(void)policy_fail(at, "'--%s' needs %s", s->name, s->placeholder);
+		return NULL;
+	}
+	if (++a->next < a->argc && !strcmp(a->argv[a->next], "if")) {
+		(void)policy_fail(at, "a condition is a part of one argument");
+		error_hint(a->e, "--%s '%s %s if EXPR'", s->name, first, next);
+		return NULL;
+	}
+	const char *value = arena_join(a->p->arena, first, ' ', next);
+	if (!value)
+		(void)policy_full(a->e);
+	return value;
+}
+
+static int check_word_behind(struct arguments *a, struct policy_place *at, const char *name)
+{
+	const char *word = settings_mistaken_word(a->argc, a->argv, a->next);
+
+	if (!word)
+		return 0;
+	error_hint(a->e, "write --%s or --no-%s; a command of that name stands behind --", name,
+		name);
+	return policy_fail(at, "a flag takes no value, and '%s' would be the command", word);
 }
 
 static int fail_argument(
@@ -131,6 +181,17 @@ static int fail_argument(
 	return r;
 }
 
+static int take_flag(struct arguments *a, struct policy_verb_flag *flag, const char *equals)
+{
+	struct policy_place at = policy_option_place(flag->name, a->e);
+
+	flag->given = true;
+	if (!flag->placeholder)
+		return equals ? policy_fail(&at, "a flag takes no value") : 0;
+	flag->value = take_value(a, &at, flag->name, flag->placeholder, equals);
+	return flag->value ? 0 : -EINVAL;
+}
+
 /* One option; @name is behind the dashes. */
 static int read_option(struct arguments *a, const char *name, const struct source *source)
 {
@@ -141,16 +202,8 @@ static int read_option(struct arguments *a, const char *name, const struct sourc
 	struct policy_verb_flag *flag = s ? NULL : find_flag(a, name, length);
 	bool off = false;
 
-	if (flag) {
-		at.setting = flag->name;
-		if (flag->given)
-			return policy_fail(&at, "given twice");
-		flag->given = true;
-		if (!flag->placeholder)
-			return equals ? policy_fail(&at, "a flag takes no value") : 0;
-		flag->value = take_value(a, &at, flag->name, flag->placeholder, equals);
-		return flag->value ? 0 : -EINVAL;
-	}
+	if (flag)
+		return take_flag(a, flag, equals);
 	if (!s && length > 3 && !strncmp(name, "no-", 3)) {
 		s = settings_find(name + 3, length - 3);
 		off = s && s->kind == KIND_FLAG;
@@ -159,13 +212,26 @@ static int read_option(struct arguments *a, const char *name, const struct sourc
 		return fail_argument(a, &at, name, length);
 	at.setting = s->name;
 	if (s->kind == KIND_FLAG) {
+		int r = equals ? -EINVAL : check_word_behind(a, &at, s->name);
 		if (!equals)
-			return policy_add_flag(&at, s, !off);
+			return r < 0 ? r : policy_add_flag(&at, s, !off);
 		error_hint(a->e, "write --%s or --no-%s", s->name, s->name);
 		return policy_fail(&at, "a flag takes no value");
 	}
 	const char *value = take_value(a, &at, s->name, s->placeholder, equals);
+	if (value && !equals && settings_arguments(s, value) == 2)
+		value = take_second(a, &at, s, value);
 	return value ? add_argument(a->p, a->r, source, s, value, a->e) : -EINVAL;
+}
+
+/* -X, of a verb that has it. */
+static int read_letter(struct arguments *a, const char *word)
+{
+	for (size_t i = 0; i < a->flag_count; i++)
+		if (a->flags[i].letter && word[1] == a->flags[i].letter && !word[2])
+			return take_flag(a, &a->flags[i], NULL);
+	error_hint(a->e, "options have two dashes and are written in full");
+	return error_set(a->e, ERROR_USAGE, "options", 0, word, "unknown option");
 }
 
 int policy_add_arguments(struct policy *p, int argc, const char *const *argv, int first,
@@ -193,11 +259,8 @@ int policy_add_arguments(struct policy *p, int argc, const char *const *argv, in
 			break;
 		if (!strcmp(word, "-h") || !strcmp(word, "--help"))
 			return 1;
-		if (strncmp(word, "--", 2) != 0) {
-			error_hint(e, "options have two dashes and are written in full");
-			return error_set(e, ERROR_USAGE, "options", 0, word, "unknown option");
-		}
-		int result = read_option(&a, word + 2, &source);
+		int result = strncmp(word, "--", 2) != 0 ? read_letter(&a, word)
+							 : read_option(&a, word + 2, &source);
 		if (result < 0)
 			return result;
 	}

@@ -8,21 +8,12 @@
 #include "base/json.h"
 #include "plan/policy_line.h"
 
-static const char *const layer_names[] = {
-	[LAYER_DEFAULT] = "default",
-	[LAYER_PROFILE] = "profile",
-	[LAYER_SYSTEM] = "system",
-	[LAYER_USER] = "user",
-	[LAYER_FILE] = "file",
-	[LAYER_COMMAND] = "command-line",
-};
-
 static void json_source(struct json *j, const struct source *source)
 {
 	json_key(j, "source");
 	json_object_begin(j);
 	json_key(j, "layer");
-	json_string(j, layer_names[source->layer]);
+	json_string(j, policy_layer_name(source->layer));
 	if (source->layer != LAYER_DEFAULT && source->file) {
 		json_key(j, "file");
 		json_string(j, source->file);
@@ -106,8 +97,7 @@ static void put_rule(void *context, const struct setting *s, const struct policy
 	json_object_end(j);
 }
 
-int policy_print_json(const struct policy *p,
-	int (*write)(void *context, const void *data, size_t size), void *context)
+int policy_print_json(const struct policy *p, writer_fn write, void *context)
 {
 	char buffer[2048];
 	struct json j;

@@ -39,8 +39,8 @@ int policy_fail(const struct policy_place *at, const char *format, ...)
 
 int policy_full(struct error *e)
 {
-	return error_set(e, ERROR_LIMIT, "policy", ENOMEM, NULL,
-		"the policy does not fit into its memory");
+	return error_set(e, ERROR_LIMIT, "policy", ERROR_OWN(ENOMEM), NULL,
+		"the policy needs more memory than is set aside");
 }
 
 char *policy_work(struct policy *p, int which, size_t size)
@@ -132,8 +132,8 @@ static int fail_both(const struct policy_place *at, const struct policy_line *ol
 	if (!subject)
 		r = policy_fail(at, "'%s%s' is given twice", dashes, name);
 	else if (old->id == l->id)
-		r = policy_fail(
-			at, "'%s%s' says two things about '%.200s'", dashes, name, subject);
+		r = policy_fail(at, "two lines '%s%s' contradict each other about '%.200s'",
+			dashes, name, subject);
 	else
 		r = policy_fail(at, "'%s%s' contradicts '%s%s' about '%.200s'", dashes, name,
 			dashes, other, subject);
@@ -146,12 +146,24 @@ static int fail_both(const struct policy_place *at, const struct policy_line *ol
 	return r;
 }
 
-/* A scalar twice, or one path or variable with two meanings, in one source: @old and @l. */
+/* Of a variable; not scratch-env, which says what it is for. */
+static bool is_value(const struct policy_line *l)
+{
+	return l->id == SETTING_ENV || l->id == SETTING_UNSETENV;
+}
+
+/*
+ * A scalar twice, or one path or variable with two meanings, in one source: @old and @l. On the command line the
+ * later of two values wins, when lines are merged, so that an alias or a wrapper can be overridden; a path with two
+ * meanings is refused there, too: which of them is meant no order tells.
+ */
 static int check_pair(const struct policy_place *at, const struct policy_line *old,
 	const struct policy_line *l)
 {
 	int topic = policy_line_topic(l);
 
+	if (is_command_line(&l->source) && (topic == 0 || (is_value(old) && is_value(l))))
+		return 0;
 	if (topic == 0 && old->id == l->id)
 		return fail_both(at, old, l);
 	if (topic && policy_line_topic(old) == topic &&

@@ -22,7 +22,7 @@ int policy_fail_locked(
 
 	policy_format_source(source, setting, on, sizeof(on));
 	policy_format_source(&j->lock->source, NULL, place, sizeof(place));
-	int r = error_set(j->e, ERROR_LOCKED, "policy", EPERM, on,
+	int r = error_set(j->e, ERROR_LOCKED, "policy", ERROR_OWN(EPERM), on,
 		"'%s' loosens '%s', which the system policy locks", setting, j->lock->word);
 	error_hint(j->e, "locked at %s", place);
 	return r;

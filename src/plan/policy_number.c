@@ -4,6 +4,7 @@
  * Runs in: the launcher and carrel-policy. PURE.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -78,6 +79,23 @@ int policy_line_number(
 	}
 }
 
+void policy_format_number(const struct setting *s, uint64_t number, char *ret_text, size_t size)
+{
+	if (s->kind == KIND_DURATION)
+		text_format_duration(number, ret_text, size);
+	else if (s->kind == KIND_CPUS)
+		text_format_thousandths(number, ret_text, size);
+	else if (s->kind == KIND_SIZE || s->kind == KIND_TMPFS)
+		text_format_size(number, ret_text, size);
+	else
+		(void)snprintf(ret_text, size, "%llu", (unsigned long long)number);
+}
+
+const struct number_value *policy_number(const struct policy *p, const struct setting *s)
+{
+	return (const void *)((const char *)p + s->member);
+}
+
 struct policy_place policy_option_place(const char *name, struct error *e)
 {
 	return (struct policy_place){
@@ -85,18 +103,4 @@ struct policy_place policy_option_place(const char *name, struct error *e)
 		.setting = name,
 		.e = e,
 	};
-}
-
-int policy_read_number(const char *name, const char *word, uint64_t *ret, struct error *e)
-{
-	const struct policy_place at = policy_option_place(name, e);
-	const struct setting *s = settings_find(name, strlen(name));
-	uint64_t number = 0;
-
-	if (!s)
-		return policy_fail(&at, "there is no such setting");
-	int r = policy_line_number(&at, s, word, &number);
-	if (r >= 0)
-		*ret = number;
-	return r;
 }

@@ -296,14 +296,22 @@ static int include_file(struct reader *rd, struct policy_place *at, const char *
 
 	if (at->shipped || !rd->r->load)
 		return policy_fail(at, "no file can be included here");
-	int r = policy_add_value(at, &settings_table[SETTING_POLICY], word);
+	/* In a file it is a name like others. */
+	bool is_stdin = at->source.file && !strcmp(at->source.file, POLICY_COMMAND_LINE) &&
+		!strcmp(word, POLICY_STDIN);
+	struct policy_line own = { .id = SETTING_POLICY, .text = POLICY_STDIN };
+	int r = is_stdin ? policy_keep_line(at, &own)
+			 : policy_add_value(at, &settings_table[SETTING_POLICY], word);
 	if (r < 0)
 		return r;
+	rd->p->from_stdin = rd->p->from_stdin || is_stdin;
 	/* what lies in the workspace or the scratch is never policy: these names are not known here */
 	struct policy_names known = rd->r->names ? *rd->r->names : (struct policy_names){ 0 };
 	known.workspace = known.scratch = NULL;
-	r = template_expand(rd->p, rd->p->lines[rd->p->line_count - 1].text, &known, true,
-		false, &path, &missing);
+	path = POLICY_STDIN;
+	r = is_stdin ? 0
+		     : template_expand(rd->p, rd->p->lines[rd->p->line_count - 1].text, &known,
+			       true, false, &path, &missing);
 	if (r == -ENOENT)
 		return policy_fail(at, "$%s is not known here", missing);
 	if (r < 0)

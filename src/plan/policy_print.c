@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/writer.h"
 #include "plan/policy_line.h"
 
 /* How a text is to be read; see policy_line.h. */
@@ -20,34 +21,9 @@ enum form {
 struct printer {
 	const struct policy *p;
 	bool sources;
-	int (*write)(void *context, const void *data, size_t size);
-	void *context;
-	int error; /* first failure; everything after it is passed over */
-	size_t column;
-	size_t used;
+	struct writer out;
 	char buffer[1024];
 };
-
-static void flush_printer(struct printer *o)
-{
-	if (o->error == 0 && o->used > 0)
-		o->error = o->write(o->context, o->buffer, o->used);
-	o->used = 0;
-}
-
-static void put_char(struct printer *o, char c)
-{
-	if (o->used == sizeof(o->buffer))
-		flush_printer(o);
-	o->buffer[o->used++] = c;
-	o->column = c == '\n' ? 0 : o->column + 1;
-}
-
-static void puts_text(struct printer *o, const char *text)
-{
-	while (*text)
-		put_char(o, *text++);
-}
 
 /* --- quoting ---------------------------------------------------------------------------------- */
 
@@ -82,9 +58,9 @@ static void put_hex(struct printer *o, char c)
 	static const char hex[] = "0123456789abcdef";
 	unsigned char byte = (unsigned char)c;
 
-	puts_text(o, "\\x");
-	put_char(o, hex[byte >> 4]);
-	put_char(o, hex[byte & 15]);
+	writer_text(&o->out, "\\x");
+	writer_char(&o->out, hex[byte >> 4]);
+	writer_char(&o->out, hex[byte & 15]);
 }
 
 static bool is_control(char c)
@@ -104,11 +80,11 @@ static void put_escaped(struct printer *o, char c, bool valid, const char *speci
 	if (!valid || (is_control(c) && c != '\n' && c != '\t')) {
 		put_hex(o, c);
 	} else if (c == '\n' || c == '\t') {
-		puts_text(o, c == '\n' ? "\\n" : "\\t");
+		writer_text(&o->out, c == '\n' ? "\\n" : "\\t");
 	} else {
 		if (strchr(special, c))
-			put_char(o, '\\');
-		put_char(o, c);
+			writer_char(&o->out, '\\');
+		writer_char(&o->out, c);
 	}
 }
 
@@ -130,7 +106,7 @@ static void put_part(struct printer *o, const char *text, enum form form, bool g
 	quotes |= !text_is_utf8(text, strlen(text));
 	c.at = text;
 	if (quotes && !wild)
-		put_char(o, '"');
+		writer_char(&o->out, '"');
 	for (;;) {
 		const char *start = c.at;
 
@@ -144,12 +120,12 @@ static void put_part(struct printer *o, const char *text, enum form form, bool g
 		if ((unsigned char)byte < 0x80)
 			valid = 0;
 		if (active || (!quotes && !wild))
-			put_char(o, byte);
+			writer_char(&o->out, byte);
 		else
 			put_escaped(o, byte, good, wild ? " \"'\\#$*?[~:" : "\"\\$");
 	}
 	if (quotes && !wild)
-		put_char(o, '"');
+		writer_char(&o->out, '"');
 }
 
 /* --- one rule --------------------------------------------------------------------------------- */
@@ -166,7 +142,7 @@ static void put_words(struct printer *o, const char *text)
 		put_part(o, word, FORM_PLAIN, false, false);
 		if (!text[length])
 			return;
-		put_char(o, ' ');
+		writer_char(&o->out, ' ');
 	}
 }
 
@@ -181,15 +157,8 @@ static void put_number(struct printer *o, const struct setting *s, uint64_t numb
 {
 	char text[32];
 
-	if (s->kind == KIND_DURATION)
-		text_format_duration(number, text, sizeof(text));
-	else if (s->kind == KIND_CPUS)
-		text_format_thousandths(number, text, sizeof(text));
-	else if (s->kind == KIND_SIZE || s->kind == KIND_TMPFS)
-		text_format_size(number, text, sizeof(text));
-	else
-		(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-	puts_text(o, text);
+	policy_format_number(s, number, text, sizeof(text));
+	writer_text(&o->out, text);
 }
 
 static void put_argument(
@@ -199,7 +168,7 @@ static void put_argument(
 
 	switch (s->kind) {
 	case KIND_FLAG:
-		puts_text(o, l->number ? "yes" : "no");
+		writer_text(&o->out, l->number ? "yes" : "no");
 		return;
 	case KIND_PATH_RULE:
 	case KIND_GLOB_RULE:
@@ -210,27 +179,27 @@ static void put_argument(
 		return;
 	case KIND_BIND:
 		put_part(o, l->text, form, false, true);
-		put_char(o, ':');
+		writer_char(&o->out, ':');
 		put_part(o, l->dest, form, false, true);
 		if (l->kind == PATH_BIND_RW)
-			puts_text(o, ":rw");
+			writer_text(&o->out, ":rw");
 		return;
 	case KIND_PROMOTE:
 		put_part(o, l->text, form, true, true);
-		put_char(o, ':');
+		writer_char(&o->out, ':');
 		put_part(o, l->dest, path_form(o, false), false, true);
 		return;
 	case KIND_TMPFS:
 		put_part(o, l->dest, form, false, true);
 		if (l->number) {
-			put_char(o, ':');
+			writer_char(&o->out, ':');
 			put_number(o, s, l->number);
 		}
 		return;
 	case KIND_ENV:
-		puts_text(o, l->text);
+		writer_text(&o->out, l->text);
 		if (l->dest) {
-			put_char(o, '=');
+			writer_char(&o->out, '=');
 			put_part(o, l->dest, form, false, false);
 		}
 		return;
@@ -242,7 +211,7 @@ static void put_argument(
 		put_number(o, s, l->number);
 		return;
 	case KIND_ENV_NAME:
-		puts_text(o, l->text);
+		writer_text(&o->out, l->text);
 		return;
 	case KIND_SYSCALL:
 		put_words(o, l->text);
@@ -261,53 +230,90 @@ static void put_source(struct printer *o, const struct source *source, const cha
 	if (!o->sources)
 		return;
 	policy_format_source(source, setting, place, sizeof(place));
-	do
-		put_char(o, ' ');
-	while (o->column < 48);
-	puts_text(o, "# ");
+	writer_pad(&o->out, 48);
+	writer_text(&o->out, "# ");
 	for (const char *c = place; *c; c++)
 		if (is_control(*c))
 			put_hex(o, *c);
 		else
-			put_char(o, *c);
+			writer_char(&o->out, *c);
 }
 
 static void put_rule(void *context, const struct setting *s, const struct policy_line *l)
 {
 	struct printer *o = context;
 
-	puts_text(o, s->name);
-	put_char(o, ' ');
+	writer_text(&o->out, s->name);
+	writer_char(&o->out, ' ');
 	if (l->optional && s->kind != KIND_GLOB_RULE && s->id != SETTING_PROTECT)
-		put_char(o, '-');
+		writer_char(&o->out, '-');
 	put_argument(o, s, l);
 	put_source(o, &l->source, s->name);
-	put_char(o, '\n');
+	writer_char(&o->out, '\n');
 }
 
 /* What only a reader wants to know: a locked line is valid in the system policy and nowhere else. */
 static void put_remarks(struct printer *o)
 {
-	puts_text(o, "# profile ");
-	puts_text(o, o->p->profile.value);
+	writer_text(&o->out, "# profile ");
+	writer_text(&o->out, o->p->profile.value);
 	put_source(o, &o->p->profile.source, "profile");
-	put_char(o, '\n');
+	writer_char(&o->out, '\n');
 	for (size_t i = 0; i < o->p->lock_count; i++) {
-		puts_text(o, "# lock ");
-		puts_text(o, o->p->locks[i].word);
+		writer_text(&o->out, "# lock ");
+		writer_text(&o->out, o->p->locks[i].word);
 		put_source(o, &o->p->locks[i].source, "lock");
-		put_char(o, '\n');
+		writer_char(&o->out, '\n');
 	}
 }
 
-int policy_print(const struct policy *p, bool sources,
-	int (*write)(void *context, const void *data, size_t size), void *context)
+int policy_print(const struct policy *p, bool sources, writer_fn write, void *context)
 {
-	struct printer o = { .p = p, .sources = sources, .write = write, .context = context };
+	struct printer o = { .p = p, .sources = sources };
 
+	writer_init(&o.out, o.buffer, sizeof(o.buffer), write, context);
 	if (sources)
 		put_remarks(&o);
 	policy_walk(p, put_rule, &o);
-	flush_printer(&o);
-	return o.error;
+	return writer_finish(&o.out);
+}
+
+/* --- one rule by its place -------------------------------------------------------------------- */
+
+struct pick {
+	struct printer out;
+	const struct source *source;
+	const char *path; /* of the path rule that it is the source of, or NULL */
+	bool done;
+};
+
+static void pick_rule(void *context, const struct setting *s, const struct policy_line *l)
+{
+	struct pick *k = context;
+	const struct source *at = &l->source;
+
+	if (k->done || at->layer != k->source->layer || at->line != k->source->line ||
+		!at->file || !k->source->file || strcmp(at->file, k->source->file) != 0 ||
+		(k->path && k->path != l->text && k->path != l->dest))
+		return;
+	put_rule(&k->out, s, l);
+	k->done = true;
+}
+
+int policy_print_rule(
+	const struct policy *p, const struct source *source, char *ret, size_t size)
+{
+	struct pick k = { .source = source, .out = { .p = p } };
+
+	writer_init(&k.out.out, ret, size - 1, NULL, NULL);
+	for (size_t i = 0; i < p->path_count; i++)
+		if (&p->paths[i].source == source)
+			k.path = p->paths[i].path ? p->paths[i].path : p->paths[i].dest;
+	policy_walk(p, pick_rule, &k);
+	size_t used = k.out.out.used;
+	int r = writer_finish(&k.out.out);
+	if (used && ret[used - 1] == '\n')
+		used--;
+	ret[used] = '\0';
+	return r < 0 ? r : (int)used;
 }

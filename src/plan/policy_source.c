@@ -1,5 +1,5 @@
 /*
- * policy_source.c - from a place back to the setting that stands there.
+ * policy_source.c - what a place is called, and from a place back to the setting that stands there.
  *
  * Runs in: carrel-policy. PURE.
  */
@@ -25,4 +25,18 @@ const char *policy_source_setting(const struct policy *p, const struct source *s
 	const char *name = find_setting(p->lines, p->line_count, source);
 
 	return name ? name : find_setting(p->shipped, p->shipped_count, source);
+}
+
+const char *policy_layer_name(enum layer layer)
+{
+	static const char *const names[] = {
+		[LAYER_DEFAULT] = "default",
+		[LAYER_PROFILE] = "profile",
+		[LAYER_SYSTEM] = "system",
+		[LAYER_USER] = "user",
+		[LAYER_FILE] = "file",
+		[LAYER_COMMAND] = "command-line",
+	};
+
+	return names[layer];
 }

@@ -169,7 +169,7 @@ static int read_device(const struct policy_place *at, const char *word, struct p
 	l->kind = PATH_DEV;
 	word = read_optional(word, l);
 	if (strncmp(word, "/dev/", 5) != 0 || strstr(word, "/.."))
-		return policy_fail(at, "'%.60s' is no node below /dev", word);
+		return policy_fail(at, "'%.60s' is not a node below /dev", word);
 	return template_path(at, word, false, NULL, &l->text);
 }
 
@@ -188,9 +188,20 @@ static bool is_env_name(const char *name, size_t length, bool glob)
 	return length > 0;
 }
 
+bool policy_own_variable(const char *name, size_t length)
+{
+	static const char *const own[] = { "CARREL_SESSION", "CARREL_WORKSPACE",
+		"CARREL_SCRATCH", "CARREL_TOOL_RESULTS", "PWD" };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (strlen(own[i]) == length && !memcmp(name, own[i], length))
+			return true;
+	return false;
+}
+
 static int fail_env_name(const struct policy_place *at, const char *word)
 {
-	return policy_fail(at, "'%.60s' is no name of a variable", word);
+	return policy_fail(at, "'%.60s' is not the name of a variable", word);
 }
 
 /* A line about what carrel sets itself could have no effect. A pattern means other variables. */
@@ -239,6 +250,18 @@ static int read_env_name(const struct policy_place *at, const struct setting *s,
 	return r < 0 ? r : keep_text(at, word, l);
 }
 
+int policy_read_value(const struct setting *s, const char *word, uint64_t *ret, struct error *e)
+{
+	const struct policy_place at = policy_option_place(s->name, e);
+	struct policy_line l = { 0 };
+	int r = s->kind == KIND_ENUM ? read_enum(&at, s, word, &l)
+				     : policy_line_number(&at, s, word, &l.number);
+
+	if (r >= 0)
+		*ret = l.number;
+	return r;
+}
+
 int policy_check_variable(const char *name, const char *word, struct error *e)
 {
 	const struct policy_place at = policy_option_place(name, e);
@@ -267,11 +290,12 @@ static int read_filter(const struct policy_place *at, const char *word, struct p
 	size_t count = 0;
 
 	if (!is_word(word))
-		return policy_fail(at, "'%.60s' is no name of a filter", word);
+		return policy_fail(at, "'%.60s' is not the name of a filter", word);
 	if (!r->filters)
 		return keep_text(at, word, l);
 	for (size_t i = 0; i < r->filter_count; i++) {
 		if (!strcmp(r->filters[i].name, EMBEDDED_OWN_FILTER) ||
+			!strcmp(r->filters[i].name, EMBEDDED_COVERER_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_READER_FILTER))
 			continue;
 		if (!strcmp(r->filters[i].name, word))
@@ -301,6 +325,9 @@ static int read_syscall(const struct policy_place *at, const char *word, struct 
 			first, sizeof(first), "%.*s", (int)(action < 60 ? action : 60), word);
 		return fail_one_of(at, "action", first, actions, 2);
 	}
+	if (!*name)
+		return policy_fail(at, "'%s' needs %s", at->setting,
+			settings_table[SETTING_SYSCALL].placeholder);
 	const char *bare = name + (*name == '@');
 	size_t bare_length = length - (size_t)(bare - name);
 	if (bare_length == 0 || bare_length > 63 ||
@@ -318,8 +345,8 @@ static int read_setting_name(
 	const struct setting *s = settings_find(word, strlen(word));
 
 	if (at->source.layer != LAYER_SYSTEM) {
-		error_hint(at->e, "locks belong into /etc/carrel/policy");
-		return policy_fail(at, "'lock' outside the system policy");
+		error_hint(at->e, "write it into /etc/carrel/policy");
+		return policy_fail(at, "only the system policy can have 'lock'");
 	}
 	if (!s)
 		return fail_word(at, "setting", word, settings_nearest(word));
@@ -337,7 +364,7 @@ static int read_report(const struct policy_place *at, const char *word, struct p
 	if (strncmp(word, "fd:", 3) != 0)
 		return template_path(at, word, false, NULL, &l->text);
 	if (strcmp(word, "fd:0") != 0 && (text_parse_count(word + 3, &fd) < 0 || fd > INT_MAX))
-		return policy_fail(at, "'%.60s' is no descriptor: fd:N", word);
+		return policy_fail(at, "'%.60s' is not a descriptor: fd:N", word);
 	return keep_text(at, word, l);
 }
 

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "plan/bare.h"
+#include "plan/settings.h"
 #include "plan/uapi.h"
 
 struct emitter {
@@ -24,8 +25,8 @@ static int emit(struct emitter *m, struct op op)
 	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
 
 	if (!ops)
-		return error_set(
-			m->e, ERROR_LIMIT, "plan", ENOMEM, NULL, "the plan does not fit");
+		return error_set(m->e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), NULL,
+			"the plan needs more memory than is set aside");
 	p->ops = ops;
 	p->ops[p->op_count++] = op;
 	return 0;
@@ -47,18 +48,23 @@ static int emit_limit(struct emitter *m, int resource, const struct number_value
 			.source = limit ? &limit->source : NULL });
 }
 
+/* A setting that is a limit of each process. */
+static int emit_rlimit(struct emitter *m, const struct setting *s)
+{
+	const struct number_value *limit = policy_number(m->plan->policy, s);
+
+	return emit_limit(m, s->rlimit - 1, limit, settings_rlimit(s, limit->value), s->name);
+}
+
 static int emit_limits(struct emitter *m)
 {
 	const struct policy *policy = m->plan->policy;
-	uint64_t cpu_s = (policy->cpu_time_ms.value + 999) / 1000;
 	int r = emit_limit(
 		m, RLIMIT_CORE, NULL, 1, "no core files, nor a core handler of the host");
 
-	if (r >= 0)
-		r = emit_limit(m, RLIMIT_CPU, &policy->cpu_time_ms, cpu_s, "cpu-time");
-	if (r >= 0)
-		r = emit_limit(m, RLIMIT_FSIZE, &policy->file_size, policy->file_size.value,
-			"file-size");
+	for (size_t i = 0; i < SETTING_COUNT && r >= 0; i++)
+		if (settings_table[i].rlimit && i != SETTING_OPEN_FILES)
+			r = emit_rlimit(m, &settings_table[i]);
 	if (r < 0)
 		return r;
 	/* Init is counted with the others. */
@@ -200,7 +206,7 @@ static void state_walls(struct plan *plan)
 		state(plan, WALL_UNIX_SOCKETS, WALL_UNAVAILABLE,
 			"sockets outside the hidden places can be reached by path: Landlock ABI < 9");
 	if (facts->uid != 0)
-		state(plan, WALL_UNPRIVILEGED_UID, WALL_ON, "the caller is no root");
+		state(plan, WALL_UNPRIVILEGED_UID, WALL_ON, "the caller is not root");
 	else if (!facts->privileged)
 		state(plan, WALL_UNPRIVILEGED_UID, WALL_UNAVAILABLE, facts->unprivileged_why);
 	if (facts->refused_keyring)
@@ -226,13 +232,14 @@ static int check_walls(struct plan *plan, struct error *e)
 				strcmp(policy->requires[i].word,
 					plan_wall_name((enum wall)w)) != 0)
 				continue;
-			int r = error_set(e, ERROR_LAYER, "plan", ENOTSUP, plan->walls[w].why,
-				"the policy requires the layer %s", policy->requires[i].word);
+			int r = error_set(e, ERROR_LAYER, "plan", ERROR_OWN(ENOTSUP),
+				plan->walls[w].why, "the policy requires the layer %s",
+				policy->requires[i].word);
 			return r;
 		}
 	if (plan->walls[WALL_UNPRIVILEGED_UID].state == WALL_UNAVAILABLE &&
 		!policy->degraded.on) {
-		int r = error_set(e, ERROR_LAYER, "plan", ENOTSUP,
+		int r = error_set(e, ERROR_LAYER, "plan", ERROR_OWN(ENOTSUP),
 			plan->walls[WALL_UNPRIVILEGED_UID].why,
 			"as root, the command cannot be given an unprivileged uid");
 		error_hint(e,
@@ -289,8 +296,7 @@ int plan_process(
 				.source = &plan->policy->net_source });
 	/* Last of the limits: the operations before need descriptors themselves. */
 	if (r >= 0)
-		r = emit_limit(&m, RLIMIT_NOFILE, &plan->policy->open_files,
-			plan->policy->open_files.value, "open-files");
+		r = emit_rlimit(&m, &settings_table[SETTING_OPEN_FILES]);
 	if (r >= 0)
 		r = emit(&m,
 			(struct op){ .kind = OP_FILTER,

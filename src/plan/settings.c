@@ -6,6 +6,7 @@
 #include "plan/settings.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/text.h"
 #include "plan/policy.h"
@@ -39,6 +40,9 @@ const char *const settings_walls[] = {
 #define SETTING(id_, name_, group_, kind_, merge_, lock_) \
 	.name = (name_), .id = SETTING_##id_, .group = GROUP_##group_, .kind = KIND_##kind_, \
 	.merge = MERGE_##merge_, .lock = LOCK_##lock_
+#define PER_EXECUTION .per_execution = true
+#define EXECUTION(limit_) PER_EXECUTION, .limit = 1 + EXECUTION_##limit_
+#define RLIMIT(resource_) .rlimit = 1 + RLIMIT_##resource_
 
 /* clang-format off: one setting, one paragraph */
 const struct setting settings_table[SETTING_COUNT] = {
@@ -49,8 +53,9 @@ const struct setting settings_table[SETTING_COUNT] = {
 },
 [SETTING_WORKSPACE_MODE] = {
 	SETTING(WORKSPACE_MODE, "workspace-mode", FILES, ENUM, LAST, RANK),
-	.placeholder = "direct|ro|overlay", .words = mode_words,
+	.placeholder = "direct|ro|overlay", .words = mode_words, PER_EXECUTION,
 	.help = "writable, read-only, or writes kept apart; default: direct",
+	.execution_help = "the workspace cannot be written by this command",
 },
 [SETTING_READ] = {
 	SETTING(READ, "read", FILES, PATH_RULE, LIST, NO_MORE),
@@ -80,7 +85,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 [SETTING_TMPFS] = {
 	SETTING(TMPFS, "tmpfs", FILES, TMPFS, LIST, NO_MORE),
 	.placeholder = "DEST[:SIZE]",
-	.help = "empty writable memory at DEST, gone with the session",
+	.help = "empty writable memory at DEST, removed with the session",
 },
 [SETTING_DEV] = {
 	SETTING(DEV, "dev", FILES, DEVICE, LIST, NO_MORE),
@@ -123,12 +128,13 @@ const struct setting settings_table[SETTING_COUNT] = {
 },
 [SETTING_CWD] = {
 	SETTING(CWD, "cwd", PROCESS, PATH_LATE, LAST, FIXED), AT(cwd),
-	.placeholder = "DIR",
+	.placeholder = "DIR", PER_EXECUTION,
 	.help = "where the command starts; default: the current directory",
+	.execution_help = "where the command starts",
 },
 [SETTING_ENV] = {
 	SETTING(ENV, "env", PROCESS, ENV, LIST, NO_MORE),
-	.placeholder = "NAME[=VALUE]",
+	.placeholder = "NAME[=VALUE]", PER_EXECUTION,
 	.help = "a variable for the command; without a value the caller's",
 },
 [SETTING_UNSETENV] = {
@@ -138,7 +144,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 },
 [SETTING_TTY] = {
 	SETTING(TTY, "tty", PROCESS, ENUM, LAST, FIXED),
-	.placeholder = "auto|yes|no", .words = tty_words,
+	.placeholder = "auto|yes|no", .words = tty_words, PER_EXECUTION,
 	.help = "a terminal of its own; auto: when standard input is one",
 },
 [SETTING_DIE_WITH_PARENT] = {
@@ -152,52 +158,55 @@ const struct setting settings_table[SETTING_COUNT] = {
 },
 [SETTING_TIMEOUT] = {
 	SETTING(TIMEOUT, "timeout", LIMITS, DURATION, LAST, SMALLER), AT(timeout_ms),
-	.placeholder = "DURATION",
+	.placeholder = "DURATION", EXECUTION(TIMEOUT),
 	.help = "end the command after that long, with status 124",
 },
 [SETTING_GRACE] = {
 	SETTING(GRACE, "grace", LIMITS, DURATION, LAST, SMALLER), AT(grace_ms),
-	.placeholder = "DURATION",
+	.placeholder = "DURATION", EXECUTION(GRACE),
 	.help = "time between asking it to end and killing it; default: 5s",
+	.execution_help = "time between asking it to end and killing it",
 },
 [SETTING_MEMORY] = {
 	SETTING(MEMORY, "memory", LIMITS, SIZE, LAST, SMALLER), AT(memory),
-	.placeholder = "SIZE",
+	.placeholder = "SIZE", EXECUTION(MEMORY),
 	.help = "memory of all processes together; needs cgroup v2",
+	.execution_help = "memory of the command and what it starts; needs cgroup v2",
 },
 [SETTING_PIDS] = {
 	SETTING(PIDS, "pids", LIMITS, COUNT_NUMBER, LAST, SMALLER), AT(pids),
-	.placeholder = "N",
+	.placeholder = "N", EXECUTION(PIDS),
 	.help = "processes and threads at one time",
 },
 [SETTING_CPUS] = {
 	SETTING(CPUS, "cpus", LIMITS, CPUS, LAST, SMALLER), AT(cpus_milli),
-	.placeholder = "N",
+	.placeholder = "N", EXECUTION(CPUS),
 	.help = "processors' worth of time, as in 0.5 or 2; needs cgroup v2",
 },
 [SETTING_CPU_TIME] = {
 	SETTING(CPU_TIME, "cpu-time", LIMITS, DURATION, LAST, SMALLER), AT(cpu_time_ms),
-	.placeholder = "DURATION",
+	.placeholder = "DURATION", EXECUTION(CPU_TIME), RLIMIT(CPU),
 	.help = "processor time of each process",
 },
 [SETTING_FILE_SIZE] = {
 	SETTING(FILE_SIZE, "file-size", LIMITS, SIZE, LAST, SMALLER), AT(file_size),
-	.placeholder = "SIZE",
+	.placeholder = "SIZE", EXECUTION(FILE_SIZE), RLIMIT(FSIZE),
 	.help = "largest file a process can write",
 },
 [SETTING_OPEN_FILES] = {
 	SETTING(OPEN_FILES, "open-files", LIMITS, COUNT_NUMBER, LAST, SMALLER),
-	AT(open_files), .placeholder = "N",
+	AT(open_files), .placeholder = "N", EXECUTION(OPEN_FILES), RLIMIT(NOFILE),
 	.help = "open descriptors of each process, 16 or more",
+	.execution_help = "open descriptors of each process",
 },
 [SETTING_OUTPUT_BUDGET] = {
 	SETTING(OUTPUT_BUDGET, "output-budget", LIMITS, CHARACTERS, LAST, SMALLER),
-	AT(output_budget), .placeholder = "CHARS",
+	AT(output_budget), .placeholder = "CHARS", PER_EXECUTION,
 	.help = "show head and tail of longer output; all of it is saved",
 },
 [SETTING_OUTPUT_MAX] = {
 	SETTING(OUTPUT_MAX, "output-max", LIMITS, SIZE, LAST, SMALLER), AT(output_max),
-	.placeholder = "SIZE",
+	.placeholder = "SIZE", PER_EXECUTION,
 	.help = "end the command when stdout or stderr is longer",
 },
 [SETTING_LIFETIME] = {
@@ -212,8 +221,9 @@ const struct setting settings_table[SETTING_COUNT] = {
 },
 [SETTING_NET] = {
 	SETTING(NET, "net", NETWORK, ENUM, LAST, RANK_DOWN),
-	.placeholder = "none|host", .words = net_words,
+	.placeholder = "none|host", .words = net_words, PER_EXECUTION,
 	.help = "own loopback only, or the host's network; default: none",
+	.execution_help = "no network for this command",
 },
 [SETTING_SYSCALLS] = {
 	SETTING(SYSCALLS, "syscalls", SYSCALLS, FILTER, LAST, FIXED), AT(syscalls),
@@ -251,15 +261,17 @@ const struct setting settings_table[SETTING_COUNT] = {
 },
 [SETTING_MERGE_OUTPUT] = {
 	SETTING(MERGE_OUTPUT, "merge-output", OUTPUT, FLAG, LAST, FIXED), AT(merge_output),
+	PER_EXECUTION,
 	.help = "stderr goes where stdout goes, in the order written",
 },
 [SETTING_REPORT] = {
 	SETTING(REPORT, "report", OUTPUT, REPORT, LAST, FIXED), AT(report),
-	.placeholder = "FILE|fd:N",
+	.placeholder = "FILE|fd:N", PER_EXECUTION,
 	.help = "where the JSON report goes",
 },
 [SETTING_QUIET] = {
 	SETTING(QUIET, "quiet", OUTPUT, FLAG, LAST, FIXED), AT(quiet),
+	PER_EXECUTION,
 	.help = "no messages but errors",
 },
 [SETTING_VERBOSE] = {
@@ -283,6 +295,51 @@ static const char *const group_titles[GROUP_COUNT] = {
 const char *settings_group_title(enum setting_group group)
 {
 	return (size_t)group < GROUP_COUNT ? group_titles[group] : "";
+}
+
+bool settings_is_value(const struct setting *s)
+{
+	switch ((int)s->kind) {
+	case KIND_SIZE:
+	case KIND_DURATION:
+	case KIND_COUNT_NUMBER:
+	case KIND_CHARACTERS:
+	case KIND_CPUS:
+	case KIND_ENUM:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int settings_arguments(const struct setting *s, const char *word)
+{
+	if (s->kind == KIND_FLAG)
+		return 0;
+	return s->kind == KIND_SYSCALL && (!strcmp(word, "allow") || !strcmp(word, "errno"))
+		? 2
+		: 1;
+}
+
+const char *settings_mistaken_word(int argc, const char *const *argv, int next)
+{
+	const char *word = next < argc ? argv[next] : "";
+
+	if (!strcmp(word, "no") ||
+		(!strcmp(word, "yes") && next + 1 < argc && argv[next + 1][0] == '-'))
+		return word;
+	return NULL;
+}
+
+const char *settings_tightest(const struct setting *s)
+{
+	size_t last = 0;
+
+	if (s->lock != LOCK_RANK && s->lock != LOCK_RANK_DOWN)
+		return NULL;
+	while (s->lock == LOCK_RANK && s->words[last + 1])
+		last++;
+	return s->words[last];
 }
 
 const struct setting *settings_find(const char *name, size_t length)

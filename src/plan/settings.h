@@ -11,8 +11,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
+#include "base/writer.h"
 
 enum setting_id {
 	/* files */
@@ -134,17 +136,37 @@ enum setting_lock {
 	LOCK_SHADOWED,    /* additions tighten; to show something there again loosens */
 };
 
+/*
+ * The limits that one execution of a live session may have of its own, by their place in its request:
+ * docs/control-protocol.md. A new one goes to the end, and changes CONTROL_VERSION.
+ */
+enum execution_limit {
+	EXECUTION_TIMEOUT,
+	EXECUTION_GRACE,
+	EXECUTION_CPU_TIME,
+	EXECUTION_FILE_SIZE,
+	EXECUTION_OPEN_FILES,
+	EXECUTION_MEMORY,
+	EXECUTION_PIDS,
+	EXECUTION_CPUS,
+	EXECUTION_LIMIT_COUNT,
+};
+
 struct setting {
 	const char *name;
-	const char *placeholder;  /* of the argument; NULL for a flag */
-	const char *help;         /* one line, no full stop */
-	const char *const *words; /* of KIND_ENUM and KIND_WALL, NULL-terminated */
-	unsigned char id;         /* enum setting_id, equal to the index */
+	const char *placeholder;    /* of the argument; NULL for a flag */
+	const char *help;           /* one line, no full stop */
+	const char *execution_help; /* the same of one execution, where it differs */
+	const char *const *words;   /* of KIND_ENUM and KIND_WALL, NULL-terminated */
+	unsigned char id;           /* enum setting_id, equal to the index */
 	unsigned char kind;
 	unsigned char group;
 	unsigned char merge;
 	unsigned char lock;
-	bool system_only;      /* in the system policy and nowhere else */
+	unsigned char limit;  /* 1 + enum execution_limit; 0: none of these */
+	unsigned char rlimit; /* 1 + the RLIMIT_* that holds it in each process; 0: none does */
+	bool per_execution;   /* one execution can have its own: an option of `exec` */
+	bool system_only;     /* in the system policy and nowhere else */
 	unsigned short member; /* offset in struct policy for kinds with one plain member */
 };
 
@@ -159,21 +181,41 @@ const struct setting *settings_find(const char *name, size_t length);
 /* settings_nearest - the name that was probably meant, or NULL. */
 const char *settings_nearest(const char *name);
 
+/* settings_is_value - a setting with one value that is a number, or one of its words. */
+bool settings_is_value(const struct setting *s);
+
 /* settings_group_title - the heading of a group, e.g. "system calls". Never NULL. */
 const char *settings_group_title(enum setting_group group);
 
-/* Where printed text goes: 0 or -errno; an error ends the printing and is returned. */
-typedef int (*settings_write_fn)(void *context, const void *data, size_t size);
-
-/* settings_print_help - all settings, grouped and aligned, for --help. 0 or -errno. */
-MUST_CHECK int settings_print_help(settings_write_fn write, void *context);
-
-/* settings_print_man - all settings as sections of a scdoc(5) page. 0 or -errno. */
-MUST_CHECK int settings_print_man(settings_write_fn write, void *context);
+/*
+ * settings_arguments - how many arguments of a command line the value of @s takes whose first is @word: `syscall` two
+ * (`allow NAME`) unless they were quoted together; a flag none.
+ * settings_tightest - the one word of a ranked setting (LOCK_RANK, LOCK_RANK_DOWN) that no session loosens: all
+ * that an execution can ask for. NULL: it is not ranked.
+ */
+int settings_arguments(const struct setting *s, const char *word);
+const char *settings_tightest(const struct setting *s);
 
 /*
- * settings_print_completion - a completion script for the command `carrel`.
- * @shell: bash, zsh or fish. Returns 0, -EINVAL for another shell, or what @write returned.
+ * settings_mistaken_word - the word at argv[next], behind a flag, where it was meant for the flag, as in a file:
+ * `no`, and `yes` in front of more options; NULL where it is a command.
  */
-MUST_CHECK int settings_print_completion(
-	const char *shell, settings_write_fn write, void *context);
+const char *settings_mistaken_word(int argc, const char *const *argv, int next);
+
+/* settings_rlimit - @value, in the unit of its setting, in that of setrlimit(2): seconds, begun ones included. */
+static inline uint64_t settings_rlimit(const struct setting *s, uint64_t value)
+{
+	return s->kind == KIND_DURATION ? value / 1000 + (value % 1000 > 0) : value;
+}
+
+/* settings_print_help - all settings, grouped and aligned, for --help. 0 or -errno. */
+MUST_CHECK int settings_print_help(writer_fn write, void *context);
+
+/* settings_print_execution_help - those that one execution can have, for --help of `exec`. 0 or -errno. */
+MUST_CHECK int settings_print_execution_help(writer_fn write, void *context);
+
+/*
+ * settings_print_man - all settings as sections of a scdoc(5) page; with @execution those that one execution
+ * can have, without sections. 0 or -errno.
+ */
+MUST_CHECK int settings_print_man(bool execution, writer_fn write, void *context);

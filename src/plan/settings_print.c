@@ -8,50 +8,79 @@
 #include <string.h>
 
 #include "plan/settings.h"
-#include "plan/settings_output.h"
 
 #define HELP_COLUMN 26
 
 /* --- help ------------------------------------------------------------------------------------- */
 
-static void help_setting(struct output *o, const struct setting *s)
+/* What can be asked for: of one execution the tightest of words that are ranked. */
+static const char *placeholder_of(const struct setting *s, bool execution)
 {
-	size_t width = 4 + strlen(s->name) + (s->placeholder ? 1 + strlen(s->placeholder) : 0);
+	const char *tightest = execution ? settings_tightest(s) : NULL;
 
-	output_text(o, "  --");
-	output_text(o, s->name);
-	if (s->placeholder) {
-		output_char(o, ' ');
-		output_text(o, s->placeholder);
+	return tightest ? tightest : s->placeholder;
+}
+
+static const char *help_of(const struct setting *s, bool execution)
+{
+	return execution && s->execution_help ? s->execution_help : s->help;
+}
+
+static void help_setting(struct writer *o, const struct setting *s, bool execution)
+{
+	const char *placeholder = placeholder_of(s, execution);
+	size_t width = 4 + strlen(s->name) + (placeholder ? 1 + strlen(placeholder) : 0);
+
+	writer_text(o, "  --");
+	writer_text(o, s->name);
+	if (placeholder) {
+		writer_char(o, ' ');
+		writer_text(o, placeholder);
 	}
 	if (width + 2 > HELP_COLUMN) {
-		output_char(o, '\n');
+		writer_char(o, '\n');
 		width = 0;
 	}
 	for (; width < HELP_COLUMN; width++)
-		output_char(o, ' ');
-	output_text(o, s->help);
-	output_char(o, '\n');
+		writer_char(o, ' ');
+	writer_text(o, help_of(s, execution));
+	writer_char(o, '\n');
 }
 
-int settings_print_help(settings_write_fn write, void *context)
+int settings_print_help(writer_fn write, void *context)
 {
-	struct output o = { .write = write, .context = context };
+	char buffer[1024];
+	struct writer o;
+
+	writer_init(&o, buffer, sizeof(buffer), write, context);
 
 	for (unsigned group = 0; group < GROUP_COUNT; group++) {
-		output_text(&o, group ? "\n" : "");
-		output_text(&o, settings_group_title((enum setting_group)group));
-		output_text(&o, ":\n");
+		writer_text(&o, group ? "\n" : "");
+		writer_text(&o, settings_group_title((enum setting_group)group));
+		writer_text(&o, ":\n");
 		for (size_t i = 0; i < SETTING_COUNT; i++)
 			if (settings_table[i].group == group && !settings_table[i].system_only)
-				help_setting(&o, &settings_table[i]);
+				help_setting(&o, &settings_table[i], false);
 	}
-	output_text(&o,
+	writer_text(&o,
 		"\nEach of these is a line of a policy file too, without the dashes. A flag is "
 		"turned off by\n--no-NAME, in a file by `NAME no`. PATH may start with ~/, "
 		"$HOME, $WORKSPACE or $SCRATCH.\nSIZE: 4096, 512K, 1G. DURATION: 10, 500ms, "
 		"1.5s, 5m, 2h, 1d.\n");
-	return output_finish(&o);
+	return writer_finish(&o);
+}
+
+int settings_print_execution_help(writer_fn write, void *context)
+{
+	char buffer[1024];
+	struct writer o;
+
+	writer_init(&o, buffer, sizeof(buffer), write, context);
+
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (settings_table[i].per_execution)
+			help_setting(&o, &settings_table[i], true);
+	return writer_finish(&o);
 }
 
 /* --- man -------------------------------------------------------------------------------------- */
@@ -67,7 +96,7 @@ static const char *lock_text(enum setting_lock lock)
 	case LOCK_SMALLER:
 		return "Locked, it can only be made smaller.";
 	case LOCK_UNSET_LEAST:
-		return "Locked, it can only be made smaller, and not be given where it was not.";
+		return "Locked, it can only be made smaller, and cannot be set where it was not.";
 	case LOCK_OFF:
 		return "Locked, it can only be turned off.";
 	case LOCK_ON:
@@ -78,9 +107,9 @@ static const char *lock_text(enum setting_lock lock)
 	case LOCK_NO_MORE:
 		return "Locked, nothing later adds to it.";
 	case LOCK_MORE_OK:
-		return "Locked, it can be added to, and what was said stays.";
+		return "Locked, it can be added to, and its lines stay.";
 	case LOCK_SHADOWED:
-		return "Locked, it can be added to, and nothing later shows such a path in "
+		return "Locked, it can be added to, and no later line shows such a path in "
 		       "another way.";
 	}
 	return "";
@@ -88,54 +117,77 @@ static const char *lock_text(enum setting_lock lock)
 
 static const char man_special[] = "\\*_<>#`";
 
-static void man_setting(struct output *o, const struct setting *s)
+/* The name, what it takes, and the line of help: a sentence without its capital and its full stop. */
+static void man_line(struct writer *o, const struct setting *s, bool execution)
 {
-	output_text(o, s->system_only ? "*" : "*--");
-	output_text(o, s->name);
-	output_char(o, '*');
-	if (s->placeholder) {
-		output_text(o, " _");
-		output_escaped(o, s->placeholder, man_special, "\\");
-		output_char(o, '_');
+	const char *placeholder = placeholder_of(s, execution), *text = help_of(s, execution);
+
+	writer_text(o, s->system_only ? "*" : "*--");
+	writer_text(o, s->name);
+	writer_char(o, '*');
+	if (placeholder) {
+		writer_text(o, " _");
+		writer_escaped(o, placeholder, man_special, "\\");
+		writer_char(o, '_');
 	}
-	output_text(o, "\n\t");
-	/* one line of help: a sentence without its capital and its full stop */
-	output_char(o,
-		(char)(s->help[0] >= 'a' && s->help[0] <= 'z' ? s->help[0] - 'a' + 'A'
-							      : s->help[0]));
-	output_escaped(o, s->help + 1, man_special, "\\");
-	output_text(o, ".");
-	if (s->kind == KIND_WALL) {
-		output_text(o, " The layers:");
-		for (size_t i = 0; s->words[i]; i++) {
-			output_text(o, i ? ", " : " ");
-			output_text(o, s->words[i]);
-		}
-		output_char(o, '.');
-	}
-	if (s->merge == MERGE_LIST)
-		output_text(o, " Can be given many times.");
-	output_char(o, ' ');
-	output_text(o, lock_text((enum setting_lock)s->lock));
-	output_text(o, "\n\n");
+	writer_text(o, "\n\t");
+	writer_char(o, (char)(*text >= 'a' && *text <= 'z' ? *text - 'a' + 'A' : *text));
+	writer_escaped(o, text + 1, man_special, "\\");
+	writer_char(o, '.');
 }
 
-int settings_print_man(settings_write_fn write, void *context)
+static void man_setting(struct writer *o, const struct setting *s)
 {
-	struct output o = { .write = write, .context = context };
+	man_line(o, s, false);
+	if (s->kind == KIND_WALL) {
+		writer_text(o, " The layers:");
+		for (size_t i = 0; s->words[i]; i++) {
+			writer_text(o, i ? ", " : " ");
+			writer_text(o, s->words[i]);
+		}
+		writer_char(o, '.');
+	}
+	if (s->merge == MERGE_LIST)
+		writer_text(o, " Can be given many times.");
+	writer_char(o, ' ');
+	writer_text(o, lock_text((enum setting_lock)s->lock));
+	writer_text(o, "\n\n");
+}
 
-	for (unsigned group = 0; group < GROUP_COUNT; group++) {
+static void man_execution(struct writer *o)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings_table[i];
+
+		if (!s->per_execution)
+			continue;
+		man_line(o, s, true);
+		writer_text(
+			o, s->merge == MERGE_LIST ? " Can be given many times.\n\n" : "\n\n");
+	}
+}
+
+int settings_print_man(bool execution, writer_fn write, void *context)
+{
+	char buffer[1024];
+	struct writer o;
+
+	writer_init(&o, buffer, sizeof(buffer), write, context);
+
+	if (execution)
+		man_execution(&o);
+	for (unsigned group = 0; group < GROUP_COUNT && !execution; group++) {
 		const char *title = settings_group_title((enum setting_group)group);
 
-		output_text(&o, "## ");
+		writer_text(&o, "## ");
 		for (; *title; title++)
-			output_char(&o,
+			writer_char(&o,
 				(char)(*title >= 'a' && *title <= 'z' ? *title - 'a' + 'A'
 								      : *title));
-		output_text(&o, "\n\n");
+		writer_text(&o, "\n\n");
 		for (size_t i = 0; i < SETTING_COUNT; i++)
 			if (settings_table[i].group == group)
 				man_setting(&o, &settings_table[i]);
 	}
-	return output_finish(&o);
+	return writer_finish(&o);
 }

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "plan/bare.h"
 #include "plan/path.h"
 #include "plan/tree.h"
 
@@ -25,15 +26,27 @@ const char *plan_surface_name(enum surface_kind kind)
 	return names[kind];
 }
 
-/* The node that is seen at @path: the deepest one on the way to it. A pin shows what it stands on. */
-static const struct node *find_node(const struct plan *plan, const char *path)
+/*
+ * A pin shows what it stands on. A redundant node was not made: what is not seen cannot be hidden, and what is
+ * the scratch's, or an overlay's, is not protected. A redundant bind is no less what it says.
+ */
+static bool is_seen(const struct plan *plan, const struct node *n)
+{
+	if (n->kind == NODE_PIN || n->kind == NODE_LINK)
+		return false;
+	if (n->redundant)
+		return n->kind == NODE_BIND;
+	return plan->clone_flags || n->kind != NODE_PROTECT; /* without mounts: plan/bare.h */
+}
+
+const struct node *plan_node_at(const struct plan *plan, const char *path)
 {
 	const struct node *best = NULL;
 
 	for (size_t i = 0; i < plan->node_count; i++) {
 		const struct node *n = &plan->nodes[i];
 
-		if (n->kind == NODE_PIN || n->kind == NODE_LINK || !path_below(n->path, path))
+		if (!is_seen(plan, n) || !path_below(n->path, path))
 			continue;
 		if (!best || strlen(n->path) >= strlen(best->path))
 			best = n;
@@ -89,7 +102,7 @@ static const struct absent_path *find_absent(const struct plan *plan, const char
 
 void plan_surface(const struct plan *plan, const char *path, struct surface *ret)
 {
-	const struct node *n = find_node(plan, path);
+	const struct node *n = plan_node_at(plan, path);
 	const struct absent_path *absent = find_absent(plan, path);
 	struct surface s = { .kind = SURFACE_OUTSIDE,
 		.why = "nothing of the host is shown here" };
@@ -101,9 +114,14 @@ void plan_surface(const struct plan *plan, const char *path, struct surface *ret
 		s.why = n->why ? n->why : s.why;
 		s.source = n->line;
 	}
+	if (n && !plan->clone_flags && bare_closes(n)) {
+		s.kind = n->kind == NODE_HIDE ? SURFACE_HIDDEN : SURFACE_OUTSIDE;
+		s.read = s.write = false;
+	}
 	if (absent && s.write) {
 		s.kind = SURFACE_PROTECTED;
 		s.write = false;
+		s.quarantined = true;
 		s.why = "protected; what appears here is quarantined";
 		s.source = absent->source;
 	}
@@ -112,7 +130,7 @@ void plan_surface(const struct plan *plan, const char *path, struct surface *ret
 
 bool plan_shows_host(const struct plan *plan, const char *path)
 {
-	const struct node *n = find_node(plan, path);
+	const struct node *n = plan_node_at(plan, path);
 
 	for (size_t i = 0; i < plan->node_count; i++)
 		if (path_below(path, plan->nodes[i].path))

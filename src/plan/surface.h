@@ -11,12 +11,19 @@
 struct surface {
 	enum surface_kind kind;
 	bool read, write;
-	const char *why;             /* for people; never NULL */
+	bool quarantined; /* it does not exist, and what is made there is moved away */
+	const char *why;  /* for people; never NULL */
 	const struct source *source; /* the line that says so, or NULL */
 };
 
 /* plan_surface - @path: canonical, as the session sees it; it need not exist. */
 void plan_surface(const struct plan *plan, const char *path, struct surface *ret);
+
+/*
+ * plan_node_at - the node that is seen at @path, canonical: the deepest one on the way to it. Pins and links are
+ * passed over, and so is what makes no difference. NULL: nothing is seen there.
+ */
+const struct node *plan_node_at(const struct plan *plan, const char *path);
 
 /*
  * plan_shows_host - whether what is seen at @path, canonical, is what the host has there, and nothing is made in

@@ -50,7 +50,7 @@ static int check_workspace(
 
 	if (replaces(kind))
 		return refuse_path(policy, f,
-			"this place is the workspace, which nothing else can be put over",
+			"this is the workspace, and nothing else can be mounted over it",
 			"name another workspace with --workspace", e);
 	if (f->rule->source.layer < policy->workspace.source.layer)
 		return 0;
@@ -105,7 +105,7 @@ static int check_writable(const struct policy *policy, const struct facts *facts
 
 	if (path_below("/sys", source))
 		return refuse_path(policy, f,
-			"what is written here changes the kernel and the devices of the whole machine",
+			"writing here changes the kernel and the devices of the whole machine",
 			"it can be read as it is", e);
 	if (is_shown_at(facts, facts->state_dir, source, &below) || is_records(facts, source))
 		return refuse_path(policy, f,
@@ -133,12 +133,12 @@ int tree_check(const struct policy *policy, const struct facts *facts, struct er
 			continue;
 		if (tree_is_own(facts, f) && kind != PATH_READ)
 			r = refuse_path(policy, f,
-				"this place is the session's own, and always the same",
+				"the session has its own here, always the same",
 				"/proc shows the session's processes; name single devices with `dev`",
 				e);
 		else if (!strcmp(f->path, "/") && kind != PATH_READ && kind != PATH_HIDE)
 			r = refuse_path(policy, f,
-				"the root can be readable or hidden, and nothing else",
+				"the root directory can only be readable or hidden",
 				"name the directories that are meant", e);
 		else if (!strcmp(f->path, facts->workspace))
 			r = check_workspace(policy, f, e);

@@ -41,9 +41,9 @@ struct node {
 	bool shows_host; /* derived while walking: below it lies a part of the host's tree */
 	bool idmapped;   /* derived: through plan.idmaps[idmap] */
 	bool redundant;  /* derived: the place looks the same without it */
-	bool in_session; /* furnished by making entries in the session directory */
+	bool in_session; /* filled by making entries in the session directory */
 	uint16_t idmap;
-	uint16_t slot;      /* derived: furnished through this slot, else PLAN_NO_SLOT */
+	uint16_t slot;      /* derived: filled through this slot, else PLAN_NO_SLOT */
 	const char *prefix; /* derived: directory in that slot (or in the session directory) */
 	const struct node
 		*mount;      /* derived: the node whose mount it is seen on; NULL: the root's */

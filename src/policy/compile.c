@@ -27,8 +27,8 @@
 
 static int full(struct error *e)
 {
-	return error_set(
-		e, ERROR_LIMIT, "policy", ENOMEM, NULL, "no memory to compile the filter");
+	return error_set(e, ERROR_LIMIT, "policy", ERROR_OWN(ENOMEM), NULL,
+		"out of memory: the filter cannot be compiled");
 }
 
 static int no_such_filter(const char *base, struct error *e)
@@ -114,8 +114,8 @@ static int parse_arguments(struct arena *arena, int argc, char **argv,
 	struct compile_line *lines = arena_array(arena, count + 1, sizeof(*lines));
 
 	if (argc < 2 || (argc - 2) % 3 != 0 || isatty(STDOUT_FILENO)) {
-		int r = error_set(
-			e, ERROR_USAGE, "options", 0, NULL, "compile is not called like this");
+		int r = error_set(e, ERROR_USAGE, "options", 0, NULL,
+			"carrel-policy compile has other arguments");
 		error_hint(e, "compile FILTER [FILE LINE TEXT]... >OUTPUT");
 		return r;
 	}

@@ -49,7 +49,7 @@ static int differs(struct check *c, const struct seccomp_data *d, uint32_t said,
 		"%s: arch %#x %s(%#llx, %#llx, %#llx, %#llx, %#llx, %#llx)", c->f->default_file,
 		d->arch, name, d->args[0], d->args[1], d->args[2], d->args[3], d->args[4],
 		d->args[5]);
-	return error_set(c->e, ERROR_INTERNAL, "policy", EINVAL, on,
+	return error_set(c->e, ERROR_INTERNAL, "policy", ERROR_OWN(EINVAL), on,
 		"the compiled filter gives %#x where its text says %#x", done, said);
 }
 
@@ -60,8 +60,8 @@ static int try_call(struct check *c, const struct seccomp_data *data)
 	int r = filter_run(c->code, c->count, data, &out);
 
 	if (r < 0)
-		return error_set(c->e, ERROR_INTERNAL, "policy", EINVAL, c->f->default_file,
-			"the compiled filter is no valid program");
+		return error_set(c->e, ERROR_INTERNAL, "policy", ERROR_OWN(EINVAL),
+			c->f->default_file, "the compiled filter is not a valid program");
 	c->cases++;
 	return out.action == said ? 0 : differs(c, data, said, out.action);
 }
@@ -208,8 +208,8 @@ int filter_check(const struct filter *f, uint32_t arch, const struct sock_filter
 
 	c.values = arena_array(f->arena, ARG_COUNT, sizeof(*c.values));
 	if (!c.values)
-		return error_set(e, ERROR_LIMIT, "policy", ENOMEM, f->default_file,
-			"no memory to check the filter");
+		return error_set(e, ERROR_LIMIT, "policy", ERROR_OWN(ENOMEM), f->default_file,
+			"out of memory: the filter cannot be checked");
 	int r = try_all(&c);
 	if (r == 0 && ret_cases)
 		*ret_cases = c.cases;

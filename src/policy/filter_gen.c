@@ -237,7 +237,7 @@ int filter_compile(const struct filter *f, uint32_t arch, struct sock_filter *re
 	struct gen g = { .f = f, .arch = arch };
 
 	if (!f->default_file || (arch != AUDIT_ARCH_X86_64 && arch != AUDIT_ARCH_AARCH64))
-		return error_set(e, ERROR_POLICY, "policy", EINVAL, f->default_file,
+		return error_set(e, ERROR_POLICY, "policy", ERROR_OWN(EINVAL), f->default_file,
 			"the filter has no default, or the architecture is not known");
 	int r = generate(&g, ret_code, ret_count);
 	if (r < 0)

@@ -39,7 +39,7 @@ int line_unknown(const struct line *l, const char *what, const char *word, const
 
 int line_full(const struct line *l)
 {
-	return error_set(l->e, ERROR_LIMIT, "policy", ENOMEM, l->file,
+	return error_set(l->e, ERROR_LIMIT, "policy", ERROR_OWN(ENOMEM), l->file,
 		"the filter needs more memory than is set aside");
 }
 

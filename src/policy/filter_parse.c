@@ -385,7 +385,8 @@ int filter_parse(
 	struct line *l = new_line(f, name, e);
 
 	if (!l)
-		return error_set(e, ERROR_LIMIT, "policy", ENOMEM, name, "no memory to read");
+		return error_set(e, ERROR_LIMIT, "policy", ERROR_OWN(ENOMEM), name,
+			"out of memory: the file cannot be read");
 	int result = push_file(&r, l, name);
 	while (result == 0 && r.depth > 0)
 		result = read_line(&r, l);
@@ -403,7 +404,8 @@ int filter_parse_line(
 	struct line *l = new_line(f, file, e);
 
 	if (!l)
-		return error_set(e, ERROR_LIMIT, "policy", ENOMEM, file, "no memory to read");
+		return error_set(e, ERROR_LIMIT, "policy", ERROR_OWN(ENOMEM), file,
+			"out of memory: the file cannot be read");
 	l->number = line;
 	int r = line_cut(l, text, strlen(text));
 	if (r < 0)

@@ -25,6 +25,7 @@ static int verb_compile(int argc, char **argv, int first)
 static const struct verb verbs[] = {
 	{ "plan", verb_plan },
 	{ "policy", verb_policy },
+	{ "why", verb_why },
 	{ "compile", verb_compile },
 };
 

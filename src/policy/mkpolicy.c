@@ -199,14 +199,14 @@ static int write_tables(struct tables *t, FILE *out, struct error *e)
 	FILE *row_out = open_memstream(&rows, &size);
 
 	if (!row_out)
-		return failed(e, errno, "rows", "no memory");
+		return failed(e, errno, "rows", "out of memory");
 	fputs("/* Written by mkpolicy from policy/: do not edit. */\n"
 	      "#include <linux/audit.h>\n#include <linux/filter.h>\n\n"
 	      "#include \"plan/embedded.h\"\n\n",
 		out);
 	int r = write_filters(t, out, row_out, e);
 	if (fclose(row_out) != 0 && r == 0)
-		r = failed(e, errno, "rows", "no memory");
+		r = failed(e, errno, "rows", "out of memory");
 	if (r == 0) {
 		fputs("const struct embedded_text embedded_texts[] = {\n", out);
 		for (size_t i = 0; i < t->text_count; i++) {
@@ -254,7 +254,7 @@ static int make_tables(
 	int r = arena_init(&t->arena, (size_t)(FILE_MAX + 1) * (TEXT_MAX + 4096));
 
 	if (r < 0)
-		return failed(e, -r, directory, "no memory");
+		return failed(e, -r, directory, "out of memory");
 	sha256_init(&t->digest);
 	r = read_texts(t, directory, e);
 	return r < 0 ? r : write_file(t, path, e);
@@ -271,7 +271,7 @@ int main(int argc, char **argv)
 	}
 	struct tables *t = calloc(1, sizeof(*t));
 	int r = t ? make_tables(t, argv[1], argv[2], &e)
-		  : failed(&e, ENOMEM, NULL, "no memory");
+		  : failed(&e, ENOMEM, NULL, "out of memory");
 	if (r < 0) {
 		(void)error_format(&e, text, sizeof(text));
 		fputs(text, stderr);

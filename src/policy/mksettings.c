@@ -1,5 +1,5 @@
 /*
- * mksettings.c - the settings table as text: completions for shells, a part of the man page.
+ * mksettings.c - the settings table as text: help, and parts of the man pages.
  *
  * Runs in: the build only; never installed. May not: know any setting itself.
  */
@@ -10,27 +10,19 @@
 #include "base/fd.h"
 #include "plan/settings.h"
 
-static int write_stdout(void *context, const void *text, size_t size)
-{
-	(void)context;
-	return fd_write_all(STDOUT_FILENO, text, size);
-}
-
 int main(int argc, char **argv)
 {
+	static const int out = STDOUT_FILENO;
+	const char *what = argc == 2 ? argv[1] : "";
 	int r;
 
-	if (argc != 2) {
-		(void)fputs("usage: mksettings help|man|bash|zsh|fish\n", stderr);
-		return 2;
-	}
-	if (!strcmp(argv[1], "help"))
-		r = settings_print_help(write_stdout, NULL);
-	else if (!strcmp(argv[1], "man"))
-		r = settings_print_man(write_stdout, NULL);
+	if (!strcmp(what, "help"))
+		r = settings_print_help(fd_write_to, (void *)&out);
+	else if (!strcmp(what, "man") || !strcmp(what, "man-exec"))
+		r = settings_print_man(what[3] == '-', fd_write_to, (void *)&out);
 	else
-		r = settings_print_completion(argv[1], write_stdout, NULL);
+		return (void)fputs("usage: mksettings help|man|man-exec\n", stderr), 2;
 	if (r < 0)
-		(void)fprintf(stderr, "mksettings: %s: %s\n", argv[1], strerror(-r));
+		(void)fprintf(stderr, "mksettings: %s: %s\n", what, strerror(-r));
 	return r < 0 ? 1 : 0;
 }

@@ -41,7 +41,7 @@ int verb_usage(const char *usage)
 int verb_prepared(enum prepare_until until, int argc, char **argv, int first, const char *usage,
 	int (*show)(struct prepared *p, bool json, const char *rest))
 {
-	struct policy_verb_flag flags[] = { { .name = "json" } };
+	struct policy_verb_flag flags[] = { { .name = "json" }, PREPARE_COMMAND_LINE };
 	struct prepared *p = NULL;
 	struct error e = { 0 };
 	int status = 0;
@@ -50,7 +50,7 @@ int verb_prepared(enum prepare_until until, int argc, char **argv, int first, co
 	if (r < 0)
 		return error_report(&e);
 	r = prepare_with(p, NULL, until, argc, (const char *const *)argv, first,
-		(const char *const *)environ, flags, 1, &e);
+		(const char *const *)environ, flags, until == PREPARE_DRY ? 2 : 1, &e);
 	if (r < 0)
 		status = error_report(&e);
 	else if (p->help)

@@ -202,7 +202,7 @@ int verb_check(int argc, char **argv, int first)
 			return verb_write(NULL, help, sizeof(help) - 1) < 0 ? STATUS_CARREL : 0;
 		} else {
 			(void)error_set(&e, ERROR_USAGE, "options", 0, argv[first],
-				"policy check does not know this option");
+				"`carrel policy check` has no such option");
 			error_hint(&e, "%s", usage);
 			return error_report(&e);
 		}

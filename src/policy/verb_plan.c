@@ -54,7 +54,7 @@ static int print_plan(struct prepared *p, bool json, const char *rest)
 	struct error e = { 0 };
 
 	(void)rest; /* the command, which the plan has */
-	int r = json ? plan_print_json(&view) : plan_print(&view);
+	int r = plan_print(&view, json);
 
 	if (r < 0)
 		return verb_output_failed(r);
@@ -64,7 +64,9 @@ static int print_plan(struct prepared *p, bool json, const char *rest)
 int verb_plan(int argc, char **argv, int first)
 {
 	return verb_prepared(PREPARE_DRY, argc, argv, first,
-		"usage: carrel plan [--json] [SETTINGS] [-- COMMAND [ARGUMENT ...]]\n\n"
-		"Shows what `carrel run` would do, operation by operation, and does nothing.\n\n",
+		"usage: carrel plan [--json] [SETTINGS] [-- COMMAND [ARGUMENT ...]]\n"
+		"       carrel plan [--json] [SETTINGS] -c LINE [WORD ...]\n\n"
+		"Shows what `carrel run` would do, operation by operation, and does nothing.\n\n"
+		"  -c, --command LINE      the command is /bin/sh -c LINE\n\n",
 		print_plan);
 }

@@ -28,6 +28,9 @@ int verb_policy(int argc, char **argv, int first);
 /* verb_check - `carrel policy check [--system] FILE...`. */
 int verb_check(int argc, char **argv, int first);
 
+/* verb_why - `carrel why [SETTING...] | -s ID  PATH | HOST[:PORT] | SYSCALL ...`. */
+int verb_why(int argc, char **argv, int first);
+
 /* --- for all of them -------------------------------------------------------------------------- */
 
 /* verb_write - a `write` for the printers: to stdout. 0 or -errno. */

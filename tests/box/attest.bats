@@ -167,7 +167,7 @@ forgetful_launcher() {
 		carrel attest -- true
 	done
 	assert_status 125
-	assert_matches "$stderr" 'ended \(status [0-9]+\) before it could be looked at'
+	assert_matches "$stderr" 'ended \(status [0-9]+\) before it could be examined'
 	carrel attest -- nonesuch-command
 	assert_status 125
 	assert_matches "$stderr" 'nonesuch-command'

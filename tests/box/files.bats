@@ -128,7 +128,7 @@ in_box() {
 	assert_status 0
 	[[ $(<"$D/a/made") == w ]]
 	in_box --bind "$D/file:$D/none/deep/f" -- 'touch "$CARREL_WORKSPACE/ran"'
-	assert_refused 'nothing to mount on'
+	assert_refused 'the destination does not exist'
 	assert_matches "$stderr" 'hint:.*tmpfs'
 	[[ ! -e $D/none && ! -e $WS/ran ]]
 	in_box --tmpfs "$D/a" --bind "$D/file:$D/a/deep/f" -- 'cat "$1/a/deep/f"'

@@ -137,7 +137,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
 @test "a command that kills its monitor ends its own session, and nothing stays" {
 	bare -- ./intruder kill-parent
 	assert_status 125
-	assert_matches "$stderr" 'init ended without'
+	assert_matches "$stderr" 'init ended before it reported how the command ended'
 	assert_nothing_left
 }
 
@@ -152,7 +152,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
 	run --separate-stderr "${as[@]}" "$INTRUDER" refuse "$CARREL" run --degraded -- sh -c \
 		'setsid sleep 1000 >/dev/null 2>&1 & touch ready; exec ./intruder kill-parent'
 	assert_status 125
-	assert_matches "$stderr" 'init ended without'
+	assert_matches "$stderr" 'init ended before it reported how the command ended'
 	[[ -e $WS/ready ]]
 	assert_nothing_left
 }

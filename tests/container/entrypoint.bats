@@ -157,7 +157,7 @@ inside() {
 	}
 	degraded=(--degraded)
 	refused --user 1000:1000
-	assert_matches "$output" 'a live session cannot be had here'
+	assert_matches "$output" 'this machine cannot hold a live session'
 	refused --user 1000:1000 --security-opt "seccomp=$STORE/docker.json"
 	degraded=()
 	refused

@@ -192,7 +192,7 @@ commits() {
 	"$CARREL" run --report "$T/r.json" -- sh -c ': >started; sleep 1000' 2>"$T/err" &
 	pid=$!
 	wait_for test -e "$WS/started"
-	init=$(pgrep -P "$pid" | head -n 1)
+	init=$(pgrep -P "$pid" -x carrel-init | head -n 1)
 	kill -KILL "$init"
 	wait "$pid" || status=$?
 	((status == 125)) || fail "status $status"

@@ -26,11 +26,16 @@ refused() {
 }
 
 @test "duplicated, conflicting and incomplete settings" {
-	refused timeout --timeout 5 --timeout 6
-	refused timeout --timeout=5 --timeout 5
-	refused keep --keep --no-keep
-	refused keep --keep --keep
+	refused "'yes' would be the command: --keep" --keep yes
+	refused "'no' would be the command: --keep" --keep no
+	assert_matches "$stderr" 'hint: write --keep or --no-keep; a command of that name stands behind --'
+	refused 'needs allow.errno' --syscall allow
+	refused 'a condition is a part of one argument: --syscall' --syscall allow ptrace if 'arg0 == 0'
+	refused "'PWD' is carrel's own" --env PWD=/elsewhere
+	refused "'CARREL_X' is carrel's own" --env CARREL_X
 	refused 'hide|read' --hide "$T" --read "$T"
+	carrel run -c
+	assert_refused "'--command' needs LINE"
 	carrel run --timeout
 	assert_refused timeout
 	refused keep --keep=perhaps
@@ -55,6 +60,20 @@ refused() {
 	refused "contradicts 'verbose'" --quiet --verbose
 	refused env --env '=x'
 	refused lock --lock net
+}
+
+@test "a policy from standard input that is none, or the workspace's" {
+	echo 'timeout 5' >"$WS/policy"
+	refused 'a file in the workspace is never read as policy' --policy - <"$WS/policy"
+	refused 'standard input: No data' --policy - </dev/null
+	assert_matches "$stderr" 'hint: it comes from a pipe or a file; a file named - is ./-'
+	refused 'Is a directory' --policy - <"$T"
+	refused "unknown setting 'kepe': standard input:2" --policy - < <(printf 'keep\nkepe\n')
+	refused 'relative' --policy - < <(echo 'read x')
+	refused 'larger than|too large' --policy - < <(head -c 1100000 /dev/zero)
+	carrel attest --policy - < <(echo keep)
+	((status != 0))
+	assert_matches "$stderr" 'standard input only once'
 }
 
 @test "no command, and unknown verbs" {
@@ -86,18 +105,18 @@ refused() {
 	refused 'no such workspace' --workspace "$T/dangling"
 	refused 'not a directory' --workspace "$T/file"
 	for dir in / /usr /etc /etc/ssl /bin /lib /proc /proc/self /dev /sys /run /home /tmp /var /var/tmp /usr/lib/ /usr/../etc "$HOME" "$T/root" "$HOME/../home"; do
-		refused 'refused as a workspace' --workspace "$dir"
+		refused 'cannot be the workspace' --workspace "$dir"
 	done
 	refused '' --workspace ''
 	cd "$HOME"
-	refused 'refused as a workspace'
+	refused 'cannot be the workspace'
 	assert_matches "$stderr" 'hint:.*--workspace'
 	cd /
-	refused 'refused as a workspace'
+	refused 'cannot be the workspace'
 }
 
 @test "a directory above the home is refused as well" {
-	refused 'refused as a workspace' --workspace "$T"
+	refused 'cannot be the workspace' --workspace "$T"
 }
 
 @test "a workspace that the caller cannot write, unless it is read-only" {
@@ -297,4 +316,41 @@ refused() {
 	refused '' --workspace "$T/"$'a\nb\x1b[31m'
 	refute_matches "$stderr" $'\x1b'
 	refused '' --"$(printf 'a\nb')"
+}
+
+# wrong ERE ARGUMENT...: one clear line, status 2, nothing on stdout.
+wrong() {
+	carrel why "${@:2}"
+	assert_status 2
+	[[ -z $output ]] || fail 'something was written to stdout'
+	(($(grep -vc '^carrel: hint: ' <<<"$stderr") == 1)) || fail 'not one line'
+	assert_matches "$stderr" "$1"
+}
+
+@test "why: one line, status 2" {
+	local long
+
+	ln -s loop loop
+	: >file
+	wrong 'nothing to look up'
+	wrong 'an empty word' ''
+	wrong 'this path cannot be looked up: .*/loop: Too many levels' ./loop
+	wrong 'this path cannot be looked up: .*/file/x: Not a directory' ./file/x
+	wrong 'this is no path, no host and no system call: opennat' opennat
+	assert_matches "$stderr" "hint: did you mean 'openat'"
+	wrong 'this is no path, no host and no system call: no such' 'no such'
+	wrong 'no system call: a.x0ab' $'a\nb'
+	wrong 'not of a host: https://example.org/x' https://example.org/x
+	wrong 'no port: example.org:http' example.org:http
+	wrong 'no port: example.org:70000' example.org:70000
+	long=$(printf '%04095d' 0)
+	wrong 'cannot be looked up: .*File name too long' "/$long"
+	wrong 'cannot be looked up: .*File name too long' "./${long//0000/000\/}"
+	wrong 'unknown option: --jason' --jason x
+	wrong 'unknown setting|unknown option' --hid x y
+	wrong 'setting of the whole session' -s abc --read /x y
+	wrong 'no such live session' -s aaaaaaaaaaaaaaaaaaaa /x
+	wrong 'given twice|one argument' --net host --net none x.y
+	# Nothing is printed of the good ones before a bad one.
+	wrong 'no system call' --json /etc nonsuch
 }

@@ -117,10 +117,10 @@ each_kind() {
 	refused 'does not say where the session is'
 	replace "$WS"
 	inside -- true
-	refused 'names no record'
+	refused 'has no record'
 	replace ../relative
 	inside -- true
-	refused 'names no record'
+	refused 'has no record'
 	carrel gc
 	assert_status 0
 	[[ -S $T/run/carrel/$ID ]] || fail 'gc took a socket that answers'

@@ -144,11 +144,11 @@ for byte in "é€😀abé€".encode():
 	grep -qF "full output saved to $path]" "$T/out"
 	seq 1000 | cmp - "$path"
 	[[ $(stat -c %a "$path") == 600 ]]
-	refute_matches "$stderr" 'goes with the session'
+	refute_matches "$stderr" 'is deleted when the session ends'
 	rm -rf "$BASE"/carrel-*
 	run_to --output-budget 100 -- seq 1000
 	[[ ! -e $(saved stdout) ]]
-	assert_matches "$stderr" "goes with the session: $(saved stdout)"
+	assert_matches "$stderr" "is deleted when the session ends: $(saved stdout)"
 	assert_matches "$stderr" 'hint: --keep-for'
 	assert_field "$R" .scratch.files 0
 	assert_field "$R" .scratch.bytes 0

@@ -61,11 +61,11 @@ listing() {
 		"--bind $T/empty:$T/full --tmpfs $T/full/sub" "--bind /etc:/etc/passwd/x"; do
 		# shellcheck disable=SC2086
 		carrel run $settings -- touch ran
-		assert_refused 'nothing to mount'
+		assert_refused 'the destination does not exist|nothing to mount this on'
 		refused=$stderr
 		# shellcheck disable=SC2086
 		carrel plan $settings -- touch ran
-		assert_refused 'nothing to mount'
+		assert_refused 'the destination does not exist|nothing to mount this on'
 		[[ $stderr == "$refused" ]] || fail "run says otherwise: $refused"
 	done
 	[[ ! -e ran ]]

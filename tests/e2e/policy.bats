@@ -30,6 +30,75 @@ seen() {
 	assert_output none
 }
 
+@test "of two values the later counts, of lists all: a wrapper can be overridden" {
+	echo 'env LAYER=user' >"$USER_POLICY"
+	seen --env LAYER=one --timeout 1ms --env LAYER=two --timeout 10m --env OTHER=x
+	assert_output two
+	seen --env LAYER=one --unsetenv LAYER
+	assert_output none
+	# shellcheck disable=SC2016
+	carrel run --env A=1 --env B=2 -- sh -c 'echo $A $B'
+	assert_output '1 2'
+	printf 'timeout 5\ntimeout 6\n' >"$USER_POLICY"
+	carrel run -- true # in a file they are a mistake
+	assert_refused "'timeout' is given twice"
+}
+
+@test "a policy from standard input" {
+	echo 'env LAYER=stdin' >"$T/policy"
+	seen --policy - <"$T/policy"
+	assert_output stdin
+	seen --policy - < <(cat "$T/policy")
+	assert_output stdin
+	seen --policy - <<<'env LAYER=here'
+	assert_output here
+	carrel policy show --policy - < <(printf '\nkeep\n')
+	assert_matches "$output" 'keep yes +# standard input:2'
+	echo 'env LAYER=named' >"$T/-" # one of that name
+	cd "$T"
+	seen --workspace "$WS" --policy ./- </dev/null
+	assert_output named
+}
+
+@test "-c LINE: a shell inside" {
+	# shellcheck disable=SC2016
+	carrel run -c 'echo $PPID; exit 3'
+	assert_status 3
+	assert_output 1
+	# shellcheck disable=SC2016
+	carrel run --command 'echo "$0 $1" && false' --quiet zero one
+	assert_status 1
+	assert_output 'zero one'
+	carrel run -c one -c 'echo two'
+	assert_output two
+	carrel plan -c 'echo $X'
+	assert_matches "$output" "/bin/sh -c 'echo .X'"
+	carrel policy show -c true
+	assert_status 125
+}
+
+@test "what carrel sets anyway can be named, and is passed over with a word" {
+	# shellcheck disable=SC2016
+	carrel run --env PWD --env "PWD=$WS" --env CARREL_SESSION --env PATH -- sh -c 'echo $PWD'
+	assert_output "$WS"
+	assert_matches "$stderr" '^carrel: --env is passed over, carrel sets this itself: CARREL_SESSION$'
+	carrel run --quiet --env PWD -- true
+	assert_status 0
+	[[ -z $stderr ]] || fail "$stderr"
+	ln -s "$WS" "$T/link"
+	cd "$T/link"
+	carrel run --env "PWD=$T/link" -- true
+	assert_status 0
+}
+
+@test "syscall in two words, as help prints it" {
+	carrel policy show --syscall allow ptrace --syscall 'errno mkdir if arg1 == 1' --keep
+	assert_status 0
+	assert_matches "$output" $'\nsyscall allow ptrace .*--syscall\nsyscall errno mkdir if arg1'
+	carrel run --syscall errno mkdir -- sh -c 'mkdir "$TMPDIR/x" || echo refused'
+	assert_output refused
+}
+
 # in_etc MAKE COMMAND...: COMMAND after MAKE, a line of shell, in /etc/carrel, which nobody else sees.
 in_etc() {
 	need_root
@@ -83,19 +152,19 @@ with_system() {
 		'echo "policy $T/more" >policy; echo quiet >"$T/more"; chmod 0666 "$T/more"'; do
 		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
 		chmod 0700 "$T"
-		assert_refused 'what others can write is not obeyed as a policy'
+		assert_refused 'a policy that others can write is not obeyed'
 		[[ ! -e $WS/ran ]]
 	done
 	for make in 'echo quiet >policy; chown 65534 policy' 'chown 65534 .' \
 		'echo quiet >policy; chown 65534 .' 'echo quiet >q; chown 65534 q; ln -s q policy'; do
 		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
-		assert_refused 'what belongs to uid 65534 is not obeyed as a policy: /etc/carrel'
+		assert_refused 'a policy of uid 65534 is not obeyed: /etc/carrel'
 		[[ ! -e $WS/ran ]]
 	done
 	# The way there, from the root on, of links too.
 	for make in 'chmod 0777 /etc; echo quiet >policy' 'chmod 0777 /etc' 'chmod 0775 /etc; echo quiet >policy'; do
 		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
-		assert_refused $'what others can write is not obeyed as a policy: /etc\n.*hint: .* by way of it; chmod'
+		assert_refused $'a policy that others can write is not obeyed: /etc\n.*hint: .* by way of it; chmod'
 		[[ ! -e $WS/ran ]]
 	done
 	mkdir -p "$T/open/way/in" "$T/way/in"
@@ -107,17 +176,17 @@ with_system() {
 		assert_status 0
 		chmod 0777 "$T/open"
 		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
-		assert_refused "what others can write is not obeyed as a policy: $T/open"$'\n.*hint: .* by way of it; chmod'
+		assert_refused "a policy that others can write is not obeyed: $T/open"$'\n.*hint: .* by way of it; chmod'
 		[[ ! -e $WS/ran ]]
 	done
 	for make in 'chown 65534 /etc; echo quiet >policy' 'ln -s "$T/way/in/policy" policy; chown -h 65534 policy' \
 		'ln -s "$T/way/in/policy" policy; chown 65534 "$T/way"'; do
 		in_etc "$make" "$CARREL" run -- touch "$WS/ran"
-		assert_refused "what belongs to uid 65534 is not obeyed as a policy: (/etc|/etc/carrel/policy|$T/way)"$'\n'
+		assert_refused "a policy of uid 65534 is not obeyed: (/etc|/etc/carrel/policy|$T/way)"$'\n'
 		[[ ! -e $WS/ran ]]
 	done
 	in_etc 'echo quiet >policy; chmod 0666 policy' "$CARREL" policy check /etc/carrel/policy
-	assert_matches "$stderr" 'what others can write'
+	assert_matches "$stderr" 'that others can write'
 	# And what only root can change is.
 	for make in : 'chmod 0600 policy' 'chmod 1777 .' 'chgrp 65534 policy' 'mv policy q; ln -s q policy'; do
 		in_etc "echo 'env LAYER=system' >policy; $make" "$CARREL" run -- sh -c 'echo $LAYER'
@@ -142,7 +211,7 @@ with_system() {
 	for mode in 0646 0602; do
 		chmod "$mode" "$USER_POLICY"
 		carrel run -- true
-		assert_refused "what others can write is not obeyed as a policy: $USER_POLICY"
+		assert_refused "a policy that others can write is not obeyed: $USER_POLICY"
 	done
 	for mode in 0400 0644 0664; do # his own group is most often nobody else's
 		chmod "$mode" "$USER_POLICY"
@@ -151,7 +220,7 @@ with_system() {
 	done
 	chmod 0777 "${USER_POLICY%/*}"
 	carrel run -- true
-	assert_refused "what others can write is not obeyed as a policy: ${USER_POLICY%/*}"
+	assert_refused "a policy that others can write is not obeyed: ${USER_POLICY%/*}"
 	chmod 0755 "${USER_POLICY%/*}"
 	# What is above, and where links lead and lie. In a sticky directory names are their owners'.
 	mkdir -p "$T/open/link" "$T/way"
@@ -164,12 +233,12 @@ with_system() {
 		assert_output user
 		chmod 0777 "$T/way"
 		carrel run -- true
-		assert_refused "what others can write is not obeyed as a policy: $T/way"$'\n.*hint: .*/policy is found by way of it'
+		assert_refused "a policy that others can write is not obeyed: $T/way"$'\n.*hint: .*/policy is found by way of it'
 	done
 	chmod 0755 "$T/way"
 	chmod 0777 "$T/open"
 	carrel run -- true
-	assert_refused "what others can write is not obeyed as a policy: $T/open"$'\n'
+	assert_refused "a policy that others can write is not obeyed: $T/open"$'\n'
 	mv "$T/way/config" "$T"
 	export XDG_CONFIG_HOME=$T/config
 	seen
@@ -186,11 +255,11 @@ with_system() {
 	chgrp 65534 "$USER_POLICY"
 	chmod 0664 "$USER_POLICY"
 	carrel run -- true
-	assert_refused "what others can write is not obeyed as a policy"
+	assert_refused "a policy that others can write is not obeyed"
 	chmod 0644 "$USER_POLICY"
 	chown 65534 "$USER_POLICY"
 	carrel run -- true
-	assert_refused "what belongs to uid 65534 is not obeyed as a policy: $USER_POLICY"
+	assert_refused "a policy of uid 65534 is not obeyed: $USER_POLICY"
 }
 
 @test "a lock: later layers may tighten, not loosen, and are told file and line" {
@@ -207,6 +276,15 @@ with_system() {
 	assert_status 0
 	with_system $'timeout 50\nlock timeout' "$CARREL" run --timeout 60 -- true
 	assert_status 125
+	# Of two values on the command line the one that counts is judged; standard input is a file like others.
+	with_system $'timeout 50\nlock timeout' "$CARREL" run --timeout 20 --timeout 60 -- true
+	assert_status 125
+	with_system $'timeout 50\nlock timeout' "$CARREL" run --timeout 60 --timeout 20 -- true
+	assert_status 0
+	with_system 'lock policy' "$CARREL" run --policy - -- touch "$WS/ran" < <(echo 'net host')
+	assert_status 125
+	assert_matches "$stderr" 'locked.*policy|policy.*locked'
+	[[ ! -e $WS/ran ]]
 	with_system $'net none\nlock net' "$CARREL" run -- true
 	assert_status 0
 }

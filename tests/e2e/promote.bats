@@ -72,7 +72,7 @@ ino() {
 	carrel run --quiet --report "$T/r" --promote '?:out' -- \
 		sh -c 'cd "$CARREL_SCRATCH" && echo a >a && echo b >b && echo c >c'
 	assert_status 125
-	assert_matches "$stderr" "the destination exists: $WS/out/b: File exists"
+	assert_matches "$stderr" "the destination exists: $WS/out/b"
 	[[ $(<out/a) == a && $(<out/b) == old && $(<out/c) == c ]]
 	keep_report "$T/r"
 	assert_field "$T/r" .error.code promote
@@ -94,7 +94,7 @@ ino() {
 		cd "$CARREL_SCRATCH" && echo a >a && echo b >b && mkdir d && echo e >d/e && ln -s "$1" d/link &&
 		mkfifo d/fifo && ln b d/f && echo g >d/g && chmod 0 d/e && chmod 755 b' sh "$T/secret"
 	assert_status 125
-	assert_matches "$stderr" "the destination exists: $WS/out/b: File exists"
+	assert_matches "$stderr" "the destination exists: $WS/out/b"
 	[[ $(<out/a) == a && $(<out/b) == old && ! -e out/d ]]
 	keep_report "$T/r"
 	assert_field "$T/r" .error.code promote
@@ -133,7 +133,7 @@ SLOWLY=(strace -qqq -e trace=fsync -e signal=none -e 'inject=fsync:delay_enter=2
 	}
 	given_time is_cut
 	assert_status 125
-	assert_matches "$stderr" 'the time-out was over before all was promoted'
+	assert_matches "$stderr" 'the time-out came before everything was promoted'
 	keep_report "$T/r"
 	(($(ls out | wc -l) < 300)) || fail 'it went on'
 	assert_field "$T/r" '[.promoted[] | select(.errno == null)] | length' "$(ls out | wc -l)"
@@ -173,7 +173,7 @@ SLOWLY=(strace -qqq -e trace=fsync -e signal=none -e 'inject=fsync:delay_enter=2
 	status=0
 	wait "$tracer" || status=$?
 	((status == 125)) || fail "status $status: $(<"$T/err")"
-	assert_matches "$(<"$T/err")" 'a signal came before all was promoted'
+	assert_matches "$(<"$T/err")" 'a signal came before everything was promoted'
 	(($(ls out | wc -l) < 100)) || fail 'it went on'
 	rm -rf "$BASE"/carrel-*
 	carrel gc

@@ -209,7 +209,7 @@ load ../lib/session
 		cd "$CARREL_SCRATCH" && dd if=/dev/zero of=a bs=1M count=3 2>/dev/null && echo small >small &&
 		for i in 1 2 3 4 5 6 7 8 9; do ln a "$i"; done'
 	assert_status 125
-	assert_matches "$stderr" 'files with many names, more than fits'
+	assert_matches "$stderr" 'files with several names need more room than there is'
 	assert_matches "$stderr" "kept in part: $BASE/carrel-"
 	[[ $(<"$(echo "$BASE"/carrel-*/scratch/small)") == small ]]
 	(($(du -s -B1 "$BASE" | cut -f 1) < 6000000)) || fail 'the disk holds more than scratch-size'

@@ -52,7 +52,7 @@ inside() {
 		inside 'test ! -e d && test ! -e in.txt'
 		carrel scratch remove d
 		assert_status 125
-		assert_matches "$stderr" 'there is nothing to remove: d'
+		assert_matches "$stderr" 'cannot remove from the scratch: d'
 		"$CARREL" session end
 		unset CARREL_SESSION
 	done
@@ -69,7 +69,7 @@ inside() {
 	for name in '' . .. / ../.. "$(printf 'x%.0s' {1..256})"; do
 		apart "$CARREL" scratch put -- "$name" <<<x
 		assert_status 125
-		assert_matches "$stderr" 'this is no name'
+		assert_matches "$stderr" 'this is not a file name'
 	done
 	apart "$CARREL" scratch put escape <<<y
 	assert_status 125
@@ -109,12 +109,12 @@ inside() {
 	# What tools link to is not removed with the link; a name that is none holds up no other.
 	carrel scratch remove link missing dir ../x
 	assert_status 125
-	assert_matches "$stderr" 'nothing to remove: missing'
+	assert_matches "$stderr" 'cannot remove from the scratch: missing'
 	assert_matches "$stderr" 'not in the scratch: ../x'
 	[[ ! -L $SCRATCH/link && ! -L $SCRATCH/dir ]] || fail 'the others were not removed'
 	apart "$CARREL" scratch put x "$T/dir"
 	assert_status 125
-	assert_matches "$stderr" 'is no file'
+	assert_matches "$stderr" 'is not a file'
 	[[ -e $T/secret && -e $T/dir/a ]]
 }
 

@@ -196,7 +196,7 @@ sleepers() {
 	# What the whole session has, and what one execution can have.
 	for arguments in --hide --hide=x --profile; do
 		carrel exec "$arguments" x -- true
-		assert_refused "setting of the whole session: $arguments"$'\n''carrel: hint: .*session start; .*: cwd, env, .*, net$'
+		assert_refused "setting of the whole session: $arguments"$'\n''carrel: hint: .*session start; .*: workspace-mode, cwd, env, .*, quiet$'
 	done
 	carrel read --net none x
 	assert_refused 'hint: .*session start$'
@@ -214,7 +214,7 @@ sleepers() {
 		[[ $stderr == "$said" ]] || fail "run says of $value: $said"
 	done
 	carrel exec '--env=A*' -- true # a pattern, which only a policy can have
-	assert_refused 'no name of a variable'
+	assert_refused 'not the name of a variable'
 	carrel exec --lock net -- true # a word of policy files
 	assert_refused 'unknown option: --lock'
 	carrel exec --tmeout 1s -- true
@@ -320,6 +320,27 @@ sleepers() {
 	inside --cwd "/$(printf 'x/%.0s' {1..2500})" -- true
 	assert_status 125
 	assert_matches "$stderr" 'name too long'
+	# Of one that is given twice the later counts; what the session sets anyway is passed over.
+	inside --cwd / --cwd /usr --env A=1 --env A=2 -- sh -c 'pwd; env | grep ^A='
+	assert_output $'/usr\nA=2'
+	inside --env PWD --cwd /usr --env PWD=/usr --env "CARREL_SESSION=$ID" -- pwd
+	assert_output /usr
+	assert_matches "$stderr" 'passed over, carrel sets this itself: CARREL_SESSION='
+	inside --quiet --env CARREL_SCRATCH -- true
+	[[ -z $stderr ]] || fail "$stderr"
+	inside --env PWD=/elsewhere -- true
+	assert_status 125
+	assert_matches "$stderr" "'PWD' is carrel's own"
+	# shellcheck disable=SC2016
+	inside -c 'echo "$0"; exit 4' zero
+	assert_status 4
+	assert_output zero
+	inside -c
+	assert_status 125
+	assert_matches "$stderr" 'value is missing: -c'
+	inside --quiet yes -- true
+	assert_status 125
+	assert_matches "$stderr" 'would be the command.*: yes'
 	umask 027
 	inside -- sh -c umask
 	assert_matches "$output" '0?027'
@@ -469,7 +490,7 @@ ended_by() {
 	assert_matches "$stderr" 'of that name already'
 	inside --detach --name 12 -- true
 	assert_status 125
-	assert_matches "$stderr" 'is no number'
+	assert_matches "$stderr" 'is not a number'
 	inside --stop web
 	assert_status 0
 	sleepers 1
@@ -542,8 +563,8 @@ ended_by() {
 	echo text >file
 	carrel read file
 	assert_output text
-	carrel classify file
-	assert_matches "$output" '^workspace'
+	carrel why -s "$ID" ./file
+	assert_matches "$output" 'seen     writable'
 	inside --cwd . -- cat file
 	assert_output text
 	# Longer than the kernel says it: without a name, but not gone.
@@ -562,7 +583,7 @@ ended_by() {
 	rmdir "$WS/gone"
 	carrel read file
 	assert_status 125
-	assert_matches "$stderr" 'the working directory is gone, .*: file$'
+	assert_matches "$stderr" 'the working directory no longer exists, .*: file$'
 	cd "$WS"
 	end_session
 }
@@ -794,7 +815,7 @@ took_all() {
 	begin
 	inside --detach -- sleep 1000
 	local child
-	child=$(pgrep -P "$SUPERVISOR")
+	child=$(pgrep -P "$SUPERVISOR" -x carrel-init)
 	kill -KILL "$child" 2>/dev/null || fail "its owner cannot kill it"
 	wait_for gone "$SUPERVISOR"
 	wait_for sleepers 0

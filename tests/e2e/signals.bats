@@ -247,7 +247,7 @@ while True:
 
 @test "gc refuses what it does not know" {
 	carrel gc --all
-	assert_refused 'gc does not know'
+	assert_refused '`carrel gc` has no such argument'
 	carrel gc --scratch-base "$T/nowhere"
 	assert_refused 'scratch base'
 }

@@ -1,16 +1,15 @@
 #!/usr/bin/env bats
-# What paths are to a live session (classify), and parts of files as it sees them (read).
+# What paths are to a live session (why -s), and parts of files as it sees them (read).
 load ../lib/common
 load ../lib/session
 load ../lib/live
 
-# surface PATH SURFACE RIGHTS: RIGHTS as r-, rw or --.
+# surface PATH SURFACE SEEN
 surface() {
 	local got
 
-	got=$(timeout 120 "$CARREL" classify --json "$1" </dev/null |
-		jq -er '.[0] | .surface + " " + (if .read then "r" else "-" end) + (if .write then "w" else "-" end)') ||
-		fail "$1 is not classified"
+	got=$(timeout 120 "$CARREL" why -s "$ID" --json "$1" </dev/null | jq -er '.[0] | .surface + " " + .seen') ||
+		fail "nothing is said of $1"
 	[[ $got == "$2 $3" ]] || fail "$1 is $got, not $2 $3"
 }
 
@@ -27,18 +26,18 @@ refused() {
 	echo secret >"$T/hidden/key"
 	begin --read "$T" --hide "$T/hidden"
 	cd "$WS"
-	surface . workspace rw
-	surface "$WS/.git/config" protected r-
-	surface .git/hooks/pre-commit protected r-
-	surface "$DIR/scratch" scratch rw
-	surface /tmp/x scratch rw
-	surface /var/tmp scratch rw
-	surface "$DIR/tool-results" tool-results r-
-	surface /etc/passwd readable r-
-	surface "$T/hidden" hidden --
-	surface "$T/hidden/key" hidden --
-	surface "$DIR/promotion" outside --
-	surface /run/nothing outside --
+	surface . workspace writable
+	surface "$WS/.git/config" protected read-only
+	surface .git/hooks/pre-commit protected absent
+	surface "$DIR/scratch" scratch writable
+	surface /tmp/x scratch absent
+	surface /var/tmp scratch writable
+	surface "$DIR/tool-results" tool-results read-only
+	surface /etc/passwd readable read-only
+	surface "$T/hidden" hidden empty
+	surface "$T/hidden/key" hidden absent
+	surface "$DIR/promotion" outside absent
+	surface /run/nothing outside absent
 	end_session
 }
 
@@ -46,21 +45,21 @@ refused() {
 	mkdir "$WS/base"
 	begin --scratch-base "$WS/base"
 	[[ $DIR == "$WS/base/"* ]] || fail "the session is elsewhere: $DIR"
-	surface "$DIR/scratch" scratch rw
-	surface "$DIR/scratch/made/up" scratch rw
-	surface "$WS/base" outside --
-	surface "$WS/other" workspace rw
+	surface "$DIR/scratch" scratch writable
+	surface "$DIR/scratch/made/up" scratch absent
+	surface "$WS/base" outside empty
+	surface "$WS/other" workspace absent
 	end_session
 }
 
 @test "what does not exist is what its directory is; what is protected while absent is said to be" {
 	begin
 	cd "$WS"
-	surface new/deeper/file workspace rw
-	surface "$DIR/scratch/new" scratch rw
-	surface .vscode/tasks.json protected r-
-	surface missing/../../x outside --
-	surface /etc/no/such/thing readable r-
+	surface new/deeper/file workspace absent
+	surface "$DIR/scratch/new" scratch absent
+	surface .vscode/tasks.json protected quarantined
+	surface missing/../../x outside absent
+	surface /etc/no/such/thing readable absent
 	end_session
 }
 
@@ -69,32 +68,32 @@ refused() {
 	cd "$WS"
 	inside -- sh -c 'ln -s /etc/passwd out; ln -s "$CARREL_SCRATCH" desk; ln -s /proc/self/cwd me; mkdir d'
 	assert_status 0
-	surface out readable r-
-	surface desk scratch rw
-	surface desk/new scratch rw
-	surface d/../desk/../scratch scratch rw
-	surface /proc/self/root/etc/passwd readable r-
-	surface "desk/../../../../../../../../etc/hostname" readable r-
+	surface ./out readable read-only
+	surface ./desk scratch writable
+	surface desk/new scratch absent
+	surface d/../desk/../scratch scratch writable
+	surface /proc/self/root/etc/passwd readable read-only
+	surface "desk/../../../../../../../../etc/hostname" readable read-only
 	end_session
 }
 
-@test "classify names the line of the policy, takes many paths, and odd names" {
+@test "why of a live session names the line of the policy, takes many paths, and odd names" {
 	local odd
 
 	odd=$'a\nb\xff'
 	begin --read /etc/hostname
 	cd "$WS"
-	carrel classify --json "$odd" /etc/passwd
+	carrel why -s "$ID" --json "./$odd" /etc/passwd
 	assert_status 0
 	[[ $(jq -r 'length' <<<"$output") == 2 && $(jq -r '.[0].surface' <<<"$output") == workspace ]]
-	[[ $(jq -r '.[1].rule' <<<"$output") == profile:* ]]
-	[[ $(jq -r '.[1].resolved' <<<"$output") == /etc/passwd && $(jq -r '.[1].exists' <<<"$output") == true ]]
-	carrel classify "$odd"
-	assert_matches "$output" '^workspace +rw .*a\\x0ab'
-	carrel classify
-	refused
-	carrel classify --jason x
-	refused
+	[[ $(jq -r '.[1].lines[0].place' <<<"$output") == profile:* ]]
+	[[ $(jq -r '.[1].path' <<<"$output") == /etc/passwd && $(jq -r '.[1].exists' <<<"$output") == true ]]
+	carrel why -s "$ID" "./$odd"
+	assert_matches "$output" 'a\\x0ab'
+	carrel why -s "$ID"
+	assert_status 2
+	carrel why -s "$ID" --jason x
+	assert_status 2
 	assert_matches "$stderr" 'did you mean --json'
 	end_session
 }
@@ -124,12 +123,10 @@ refused() {
 
 @test "an empty path is none" {
 	begin
-	carrel classify --json /etc ''
-	assert_status 125
+	carrel why -s "$ID" --json /etc ''
+	assert_status 2
 	[[ -z $output ]] || fail 'half a document'
-	carrel classify ''
-	assert_status 125
-	assert_matches "$stderr" 'an empty path'
+	assert_matches "$stderr" 'an empty word'
 	carrel read ''
 	assert_status 125
 	assert_matches "$stderr" 'an empty path'

@@ -117,7 +117,7 @@ hides() {
 	among "$mounts" "export XDG_RUNTIME_DIR='$T/other'; chmod 0700 '$T/other'
 		id=\$(\"\$CARREL\" session start | sed -n 's/^session //p')
 		\"\$CARREL\" exec -s \"\$id\" -- sh -c 'cat \"\$1\" || echo none' sh '$T/else/.ssh/id'
-		\"\$CARREL\" classify -s \"\$id\" '$T/else/.ssh/id'
+		\"\$CARREL\" why -s \"\$id\" '$T/else/.ssh/id'
 		\"\$CARREL\" session end \"\$id\""
 	[[ $status == 0 ]] || fail 'a live session'
 	assert_matches "$output" $'^none\n.*hidden'

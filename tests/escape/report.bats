@@ -37,15 +37,15 @@ each_verb() {
 	carrel run -- sh -c 'mkdir out && mkfifo report out/report'
 	assert_status 0
 	begin
-	each_verb "$WS/report" 'a FIFO where tools can make one'
-	each_verb report 'a FIFO where tools can make one'
-	each_verb out/report 'a FIFO where tools can make one'
+	each_verb "$WS/report" 'a FIFO in a directory that tools can write'
+	each_verb report 'a FIFO in a directory that tools can write'
+	each_verb out/report 'a FIFO in a directory that tools can write'
 	ln -s "$WS" "$T/link"
-	each_verb "$T/link/out/report" 'a FIFO where tools can make one'
+	each_verb "$T/link/out/report" 'a FIFO in a directory that tools can write'
 	mkdir "$T/shared"
 	mkfifo "$T/shared/report"
 	carrel run --write "$T/shared" --report "$T/shared/report" -- touch ran
-	refused 'a FIFO where tools can make one'
+	refused 'a FIFO in a directory that tools can write'
 	# The control arm: one that is the caller's is written, where somebody reads it.
 	exec {fifo}<>"$T/shared/report"
 	carrel run --report "$T/shared/report" -- touch ran
@@ -104,7 +104,7 @@ each_verb() {
 		[[ $file == "$DIR"/* ]] || refused 'a link that tools may have made'
 	done
 	run --separate-stderr timeout -k 1 120 "$CARREL" scratch put --force taken fifo
-	refused 'this is no file'
+	refused 'this is not a file'
 	inside -- sh -c 'cat "$CARREL_SCRATCH/taken"'
 	[[ $status != 0 ]] || fail "it was taken: $output"
 	# The control arms: what leads from one file of the tools' to another, a link of the caller's, and a pipe.

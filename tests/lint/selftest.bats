@@ -263,3 +263,15 @@ seed() {
 	printf '%s\n' 'In `tests/nowhere`.' >"$tree/docs/x.md"
 	fails claims 'docs/x.md:1: there is no tests/nowhere'
 }
+
+@test "messages: a text that is not in the list, one that is gone, no list; and the list is written" {
+	mkdir "$tree/tests/lint"
+	seed src/host/high/m.c 'f("cannot open " /* what */' '	"the file", NAME, "%s%d", "x");'
+	fails messages 'tests/lint/messages.txt: is missing'
+	CARREL_GOLDEN_WRITE=1 passes messages
+	[[ $(<"$tree/tests/lint/messages.txt") == 'cannot open the file' ]]
+	passes messages
+	seed src/host/high/m.c 'f("cannot close the \"file\"");' '/* "no text" */'
+	fails messages 'not yet in it: cannot close the \"file\"'
+	fails messages 'no longer in src: cannot open the file'
+}

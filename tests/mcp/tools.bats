@@ -164,7 +164,7 @@ END
 				write("cut", data[:end])
 				answer = c.call("read", {"path": "cut"})
 				assert all(i["type"] != "image" for i in answer["content"]), (name, end)
-			contains(c.refused("read", {"path": "cut"}), "not whole")
+			contains(c.refused("read", {"path": "cut"}), "not a whole and valid one")
 		# Nor what says that it is larger than any of them takes.
 		for data in (png(8001, 1), png(1, 2**32 - 1), jpeg(1, 8001), gif(8001, 1), extended[:24] + b"\x40\x1f\0\0\0\0"):
 			write("large", data)
@@ -234,15 +234,15 @@ END
 		contains(said, f'"{ws}/nowhere"')
 		contains(said, "in the workspace")
 		contains(text("exec", {"command": ": " + "x" * 200000}), "a file in the scratch")
-		contains(text("list", {"path": "/etc/passwd"}), "A file is no directory")
+		contains(text("list", {"path": "/etc/passwd"}), "It is a file, not a directory")
 		contains(text("write", {"path": "/etc/carrel-test", "content": "x"}), "cannot be written: readable. ")
 		contains(text("write", {"path": f"{ws}/.mcp.json", "content": "x"}), "cannot be written: protected; ")
 		# Of several artifacts, which of them stay; and the tool's own word for what would help.
 		for name in ("one", "two"):
 			c.good("write", {"path": name, "content": name})
 		said = text("promote", {"sources": ["one", "missing"], "destination": ws})
-		contains(said, f"not everything was promoted, only what has an arrow here: one -> {ws}/one\n")
-		contains(said, "there is no such artifact: missing")
+		contains(said, f"only the files with an arrow were promoted: one -> {ws}/one\n")
+		contains(said, "cannot find the artifact: missing")
 		same(open(f"{ws}/one").read(), "one")
 		said = text("promote", {"sources": ["two"], "destination": f"{ws}/one"})
 		contains(said, "nothing was promoted: ")

@@ -1,5 +1,5 @@
 /*
- * control_test.c - the text of a TEXT record, and what is none.
+ * control_test.c - the text of a TEXT record, and what is none; what an ERROR record says.
  */
 /* ctest: as=any */
 #include <setjmp.h>
@@ -117,12 +117,42 @@ static void what_is_no_text(void **state)
 	assert_null(text);
 }
 
+/* An error as a client prints it. */
+static void assert_told(int errnum, const char *expected)
+{
+	const struct control_record request = { .kind = CONTROL_SHOW };
+	struct error e = { 0 }, got = { 0 };
+	char text[256];
+	int ends[2];
+
+	assert_int_equal(
+		error_set(&e, ERROR_REPORT, "session", errnum, "/x", "it is there"), -EISDIR);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(control_send_error(ends[0], &request, &e), 0);
+	assert_int_equal(control_receive(ends[1], &m), 1);
+	control_read_error(&m, &got);
+	assert_int_equal(got.errnum, EISDIR);
+	assert_true(error_format(&got, text, sizeof(text)) > 0);
+	assert_string_equal(text, expected);
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+}
+
+/* What carrel found out itself is not said once more in the words of an errno. */
+static void an_error_tells_its_cause_once(void **state)
+{
+	(void)state;
+	assert_told(EISDIR, "carrel: it is there: /x: Is a directory\n");
+	assert_told(ERROR_OWN(EISDIR), "carrel: it is there: /x\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_in_its_record),
 		cmocka_unit_test(text_beside_its_record),
 		cmocka_unit_test(what_is_no_text),
+		cmocka_unit_test(an_error_tells_its_cause_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

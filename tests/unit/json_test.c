@@ -103,8 +103,8 @@ static void test_in_memory(void **state)
 	json_init(&j, buffer, sizeof(everything) - 1, NULL, NULL);
 	write_everything(&j);
 	assert_int_equal(json_finish(&j), 0);
-	assert_int_equal(j.used, sizeof(everything) - 1);
-	assert_memory_equal(buffer, everything, j.used);
+	assert_int_equal(j.out.used, sizeof(everything) - 1);
+	assert_memory_equal(buffer, everything, j.out.used);
 	json_init(&j, buffer, sizeof(everything) - 2, NULL, NULL);
 	write_everything(&j);
 	assert_int_equal(json_finish(&j), -ENOBUFS);
@@ -346,7 +346,7 @@ static void test_deepest(void **state)
 	memset(expected, '[', JSON_DEPTH_MAX);
 	memset(expected + JSON_DEPTH_MAX, ']', JSON_DEPTH_MAX);
 	expected[2 * JSON_DEPTH_MAX] = '\n';
-	assert_int_equal(j.used, sizeof(expected));
+	assert_int_equal(j.out.used, sizeof(expected));
 	assert_memory_equal(buffer, expected, sizeof(expected));
 }
 
@@ -375,13 +375,13 @@ static void test_descriptor(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	json_init(&j, buffer, sizeof(buffer), json_write_fd, &fd);
+	json_init(&j, buffer, sizeof(buffer), fd_write_to, &fd);
 	json_null(&j);
 	assert_int_equal(json_finish(&j), -ENOSPC);
 	fd_close(&fd);
 	fd = fd_open_at(AT_FDCWD, "/dev/null", O_WRONLY, 0);
 	assert_true(fd >= 0);
-	json_init(&j, buffer, sizeof(buffer), json_write_fd, &fd);
+	json_init(&j, buffer, sizeof(buffer), fd_write_to, &fd);
 	json_null(&j);
 	assert_int_equal(json_finish(&j), 0);
 }

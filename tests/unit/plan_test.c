@@ -157,7 +157,7 @@ static void print(struct golden *g, bool json)
 	if (g->result < 0)
 		g->used = error_format(&g->e, g->text, TEXT_MAX);
 	else
-		assert_int_equal(json ? plan_print_json(&view) : plan_print(&view), 0);
+		assert_int_equal(plan_print(&view, json), 0);
 }
 
 /* --- what holds for every plan ---------------------------------------------------------------- */

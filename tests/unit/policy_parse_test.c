@@ -54,7 +54,8 @@ static const struct wrong wrong_lines[] = {
 	{ "promote a:b:c", 1, "more than one colon", NULL },
 	{ "promote '':b", 1, "an empty path", NULL },
 	{ "promote **:b", 1, "'**' is not understood", NULL },
-	{ "promote a:b a:c", 1, "'promote' says two things about '$SCRATCH/a'", NULL },
+	{ "promote a:b a:c", 1, "two lines 'promote' contradict each other about '$SCRATCH/a'",
+		NULL },
 	{ "scratch-size 0", 1, "'0' is not a size", NULL },
 	{ "scratch-size ''", 1, "'' is not a size", NULL },
 	{ "scratch-size -1", 1, "'-1' is not a size", NULL },
@@ -96,17 +97,17 @@ static const struct wrong wrong_lines[] = {
 	{ "bind /a:/b:ro:x", 1, "is neither ro nor rw", NULL },
 	{ "bind :/b", 1, "an empty path", NULL },
 	{ "bind /a:", 1, "an empty path", NULL },
-	{ "dev /etc/passwd", 1, "is no node below /dev", NULL },
-	{ "dev /dev/../etc", 1, "is no node below /dev", NULL },
-	{ "dev kvm", 1, "is no node below /dev", NULL },
+	{ "dev /etc/passwd", 1, "is not a node below /dev", NULL },
+	{ "dev /dev/../etc", 1, "is not a node below /dev", NULL },
+	{ "dev kvm", 1, "is not a node below /dev", NULL },
 	/* variables */
-	{ "env 1A=x", 1, "'1A=x' is no name of a variable", NULL },
-	{ "env =x", 1, "is no name of a variable", NULL },
-	{ "env L*=x", 1, "is no name of a variable", NULL },
+	{ "env 1A=x", 1, "'1A=x' is not the name of a variable", NULL },
+	{ "env =x", 1, "is not the name of a variable", NULL },
+	{ "env L*=x", 1, "is not the name of a variable", NULL },
 	{ "env A=$NO", 1, "unknown name $NO", NULL },
-	{ "unsetenv A=b", 1, "is no name of a variable", NULL },
-	{ "scratch-env 'A B'", 1, "is no name of a variable", NULL },
-	{ "scratch-env A*", 1, "is no name of a variable", NULL },
+	{ "unsetenv A=b", 1, "is not the name of a variable", NULL },
+	{ "scratch-env 'A B'", 1, "is not the name of a variable", NULL },
+	{ "scratch-env A*", 1, "is not the name of a variable", NULL },
 	{ "env CARREL_SCRATCH=/x", 1, "'CARREL_SCRATCH' is carrel's own to set",
 		"of your own" },
 	{ "env A B\nenv CARREL_X", 2, "'CARREL_X' is carrel's own to set", NULL },
@@ -122,18 +123,18 @@ static const struct wrong wrong_lines[] = {
 	{ "require landlok", 1, "unknown layer 'landlok'", "did you mean 'landlock'?" },
 	{ "require seccomp", 1, "unknown layer 'seccomp'", NULL },
 	{ "syscalls strct", 1, "unknown filter 'strct'", "did you mean 'strict'?" },
-	{ "syscalls ../x", 1, "is no name of a filter", NULL },
+	{ "syscalls ../x", 1, "is not the name of a filter", NULL },
 	{ "syscall alow ptrace", 1, "unknown action 'alow'", "did you mean 'allow'?" },
-	{ "syscall allow", 1, "names no system call", NULL },
+	{ "syscall allow", 1, "'syscall' needs allow|errno NAME|GROUP", NULL },
 	{ "syscall allow a/b", 1, "names no system call", NULL },
 	{ "syscall errno ptrace when x", 1, "only 'if EXPR' can follow", NULL },
 	{ "syscall errno ptrace if", 1, "only 'if EXPR' can follow", NULL },
 	{ "profile agnt", 1, "unknown profile 'agnt'", "did you mean 'agent'?" },
 	{ "profile default.policy", 1, "unknown profile", NULL },
-	{ "lock hide", 1, "'lock' outside the system policy", "/etc/carrel/policy" },
-	{ "report fd:x", 1, "is no descriptor", NULL },
-	{ "report fd:-1", 1, "is no descriptor", NULL },
-	{ "report fd:99999999999", 1, "is no descriptor", NULL },
+	{ "lock hide", 1, "only the system policy can have 'lock'", "/etc/carrel/policy" },
+	{ "report fd:x", 1, "is not a descriptor", NULL },
+	{ "report fd:-1", 1, "is not a descriptor", NULL },
+	{ "report fd:99999999999", 1, "is not a descriptor", NULL },
 	/* quoting and bytes */
 	{ "read \"/a", 1, "a quotation (\") that is not closed", NULL },
 	{ "read '/a", 1, "a quotation (') that is not closed", NULL },
@@ -156,11 +157,15 @@ static const struct wrong wrong_lines[] = {
 		"/p/policy:1" },
 	{ "protect /a\nhide //a", 2, "'hide' contradicts 'protect' about '/a'", "/p/policy:1" },
 	{ "bind /a:/b\nread /b", 2, "'read' contradicts 'bind' about '/b'", "/p/policy:1" },
-	{ "bind /a:/b\nbind /c:/b", 2, "'bind' says two things about '/b'", NULL },
-	{ "bind /a:/b\nbind /a:/b:rw", 2, "'bind' says two things about '/b'", NULL },
-	{ "tmpfs /b\ntmpfs /b:1M", 2, "'tmpfs' says two things about '/b'", NULL },
+	{ "bind /a:/b\nbind /c:/b", 2, "two lines 'bind' contradict each other about '/b'",
+		NULL },
+	{ "bind /a:/b\nbind /a:/b:rw", 2, "two lines 'bind' contradict each other about '/b'",
+		NULL },
+	{ "tmpfs /b\ntmpfs /b:1M", 2, "two lines 'tmpfs' contradict each other about '/b'",
+		NULL },
 	{ "dev /dev/kvm\nhide /dev/kvm", 2, "contradicts 'dev'", NULL },
-	{ "env A=1\nenv A=2", 2, "'env' says two things about 'A'", "/p/policy:1" },
+	{ "env A=1\nenv A=2", 2, "two lines 'env' contradict each other about 'A'",
+		"/p/policy:1" },
 	{ "env A\nunsetenv A", 2, "'unsetenv' contradicts 'env' about 'A'", NULL },
 };
 
@@ -202,18 +207,29 @@ static const struct wrong_arguments wrong_arguments[] = {
 	{ { "--cpus=0.001" }, "--cpus", "'0.001' is less than 0.01", NULL },
 	{ { "--keep=yes" }, "--keep", "a flag takes no value", "--no-keep" },
 	{ { "--no-keep=x" }, "--keep", "a flag takes no value", NULL },
-	{ { "--read" }, "--read", "'--read' needs PATH", NULL },
-	{ { "--read", "--", "cmd" }, "--read", "'--read' needs PATH", "" },
-	{ { "--read", "--keep" }, "--read", "'--read' needs PATH", "--read=VALUE" },
+	{ { "--read" }, "--read", "a value is missing", "--read PATH" },
+	{ { "--read", "--", "cmd" }, "--read", "a value is missing", "--read PATH" },
+	{ { "--read", "--keep" }, "--read", "a value is missing", "--read=VALUE" },
 	{ { "--read=" }, "--read", "an empty path", NULL },
 	{ { "--timeout", "0" }, "--timeout", "'0' is not a duration", NULL },
-	{ { "--timeout=5", "--timeout=6" }, "--timeout", "'--timeout' is given twice",
-		"keep one" },
-	{ { "--keep", "--no-keep" }, "--keep", "given twice", NULL },
-	{ { "--json", "--json" }, "--json", "given twice", NULL },
+	{ { "--keep", "yes", "--", "true" }, "--keep", "'yes' would be the command",
+		"--no-keep" },
+	{ { "--keep", "yes", "--quiet", "true" }, "--keep", "'yes' would be the command",
+		NULL },
+	{ { "--no-keep", "no", "make" }, "--keep", "'no' would be the command", "behind --" },
+	{ { "--syscall", "allow" }, "--syscall", "needs allow|errno NAME|GROUP", NULL },
+	{ { "--syscall", "allow", "--keep" }, "--syscall", "needs allow|errno", NULL },
+	{ { "--syscall=allow", "ptrace" }, "--syscall", "needs allow|errno", NULL },
+	{ { "--syscall", "allow", "ptrace", "if", "arg0" }, "--syscall",
+		"a part of one argument", "--syscall 'allow ptrace if EXPR'" },
+	{ { "--env", "PWD=/elsewhere" }, "--env", "'PWD' is carrel's own to set", "cwd" },
+	{ { "--env", "CARREL_SESSION=x" }, "--env", "carrel's own to set", NULL },
+	{ { "--env", "CARREL_MINE" }, "--env", "carrel's own to set", NULL },
+	{ { "-c" }, "--command", "'--command' needs LINE", NULL },
+	{ { "-cx" }, "-cx", "unknown option", "two dashes" },
 	{ { "--read", "/a", "--hide", "/a" }, "--hide",
 		"'--hide' contradicts '--read' about '/a'", "keep one" },
-	{ { "--lock", "hide" }, "--lock", "'lock' outside the system policy", NULL },
+	{ { "--lock", "hide" }, "--lock", "only the system policy can have 'lock'", NULL },
 	{ { "--profile", "nope" }, "--profile", "unknown profile 'nope'", NULL },
 	{ { "--read", "$FOO" }, "--read", "unknown name $FOO", NULL },
 	{ { "--require", "x" }, "--require", "unknown layer", NULL },
@@ -225,7 +241,8 @@ static void test_wrong_arguments(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(wrong_arguments); i++) {
 		const struct wrong_arguments *w = &wrong_arguments[i];
-		struct policy_verb_flag flag = { .name = "json" };
+		struct policy_verb_flag flags[] = { { .name = "json" },
+			{ .name = "command", .letter = 'c', .placeholder = "LINE" } };
 		struct fixture f;
 		int count = 0;
 
@@ -233,7 +250,7 @@ static void test_wrong_arguments(void **state)
 			count++;
 		start(&f);
 		f.result = policy_add_arguments(
-			&f.policy, count, w->argv, 0, &f.resolver, &flag, 1, &f.next, &f.e);
+			&f.policy, count, w->argv, 0, &f.resolver, flags, 2, &f.next, &f.e);
 		if (f.result == 0)
 			fail_msg("accepted: %s", w->argv[0]);
 		assert_fails(&f, ERROR_USAGE, w->on, w->what, w->hint);
@@ -276,6 +293,47 @@ static void test_arguments(void **state)
 	f.result = policy_add_arguments(
 		&f.policy, 1, ARGS("-h"), 0, &f.resolver, NULL, 0, &f.next, &f.e);
 	assert_int_equal(f.result, 1);
+	stop(&f);
+}
+
+/* Of two values on the command line the later counts; of lists all. */
+static void test_later_arguments(void **state)
+{
+	static const char *const argv[] = { "--timeout=5", "--keep", "--env", "A=1", "--read",
+		"/a", "--profile=open", "--timeout", "6", "--env", "A=2", "--unsetenv", "B",
+		"--env", "B=3", "--read", "/b", "--no-keep", "--json", "--json", "-c", "one",
+		"-c", "two", "--profile", "agent", "--syscall", "allow", "ptrace", "--syscall",
+		"errno mkdir", "--env", "PWD", "yes", "x" };
+	struct policy_verb_flag flags[] = { { .name = "json" },
+		{ .name = "command", .letter = 'c', .placeholder = "LINE" } };
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	f.result = policy_add_arguments(
+		&f.policy, COUNT(argv), argv, 0, &f.resolver, flags, 2, &f.next, &f.e);
+	assert_fine(&f);
+	assert_string_equal(argv[f.next], "yes");
+	assert_string_equal(flags[1].value, "two");
+	assert_string_equal(f.policy.passed_over, "PWD");
+	expand(&f);
+	assert_fine(&f);
+	assert_int_equal(f.policy.timeout_ms.value, 6000);
+	assert_false(f.policy.keep.on);
+	assert_string_equal(f.policy.profile.value, "agent");
+	assert_non_null(find_path(&f.policy, "/a"));
+	assert_non_null(find_path(&f.policy, "/b"));
+	assert_string_equal(the_env(&f.policy, "A")->value, "2");
+	assert_string_equal(the_env(&f.policy, "B")->value, "3");
+	assert_int_equal(f.policy.syscall_rule_count, 2);
+	assert_string_equal(f.policy.syscall_rules[0].text, "allow ptrace");
+	stop(&f);
+
+	start(&f); /* what carrel sets anyway, as the caller has it */
+	f.resolver.pwd = "/by/a/link";
+	add_args(&f, ARGS("--env", "PWD=/by/a/link"));
+	assert_fine(&f);
+	assert_string_equal(f.policy.passed_over, "PWD=/by/a/link");
 	stop(&f);
 }
 
@@ -621,6 +679,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_lines),
 		cmocka_unit_test(test_wrong_arguments),
 		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_later_arguments),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_every_byte),
 		cmocka_unit_test(test_promote),

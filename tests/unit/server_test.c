@@ -432,7 +432,7 @@ static void batches_of_the_revision_that_has_them(void **state)
 		"\"id\":2,\"method\":\"nosuch\"},5,[]]",
 		"[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}},{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":"
 		"{\"code\":-32601,\"message\":\"there is no such method: nosuch\"}},{\"jsonrpc\":"
-		"\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"a message is an object\"}},"
+		"\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"a message must be an object\"}},"
 		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,");
 	is_silent(w, "[" HEAD "\"method\":\"x\"}]");
 	/* the answers wait for the last one */

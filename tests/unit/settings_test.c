@@ -122,31 +122,54 @@ static void test_man(void **state)
 
 	(void)state;
 	s = (struct sink){ .used = 0 };
-	assert_int_equal(settings_print_man(sink_write, &s), 0);
+	assert_int_equal(settings_print_man(false, sink_write, &s), 0);
 	assert_all_named(&s, true);
 	assert_non_null(strstr(s.text, "## SYSTEM CALLS\n"));
 	assert_non_null(strstr(s.text, "*lock* _SETTING_"));
 	assert_null(strstr(s.text, "*--lock*"));
-	assert_int_equal(settings_print_man(refuse_write, NULL), -EPIPE);
+	assert_int_equal(settings_print_man(false, refuse_write, NULL), -EPIPE);
 }
 
-static void test_completion(void **state)
+/* What one execution can have is said to it and nothing else is, and a place in the request is one setting's. */
+static void test_execution(void **state)
 {
-	static const char *const shells[] = { "bash", "zsh", "fish" };
-	static struct sink s;
+	static struct sink help, man;
+	bool taken[EXECUTION_LIMIT_COUNT] = { false };
+	size_t limits = 0;
 
 	(void)state;
-	for (size_t i = 0; i < 3; i++) {
-		s = (struct sink){ .used = 0 };
-		assert_int_equal(settings_print_completion(shells[i], sink_write, &s), 0);
-		assert_all_named(&s, true);
-		assert_null(strstr(s.text, "--lock"));
-		assert_non_null(strstr(s.text, "direct overlay ro"));
-		assert_non_null(strstr(s.text, "no-keep"));
-		assert_int_equal(
-			settings_print_completion(shells[i], refuse_write, NULL), -EPIPE);
+	help.used = man.used = 0;
+	assert_int_equal(settings_print_execution_help(sink_write, &help), 0);
+	assert_int_equal(settings_print_man(true, sink_write, &man), 0);
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings_table[i];
+		char option[64];
+
+		(void)snprintf(option, sizeof(option), "  --%s ", s->name);
+		assert_int_equal(strstr(help.text, option) != NULL, s->per_execution);
+		(void)snprintf(option, sizeof(option), "*--%s*", s->name);
+		assert_int_equal(strstr(man.text, option) != NULL, s->per_execution);
+		if (!s->limit)
+			continue;
+		assert_true(s->per_execution && s->lock == LOCK_SMALLER && s->member);
+		assert_false(taken[s->limit - 1]);
+		taken[s->limit - 1] = true;
+		limits++;
 	}
-	assert_int_equal(settings_print_completion("csh", sink_write, &s), -EINVAL);
+	assert_int_equal(limits, EXECUTION_LIMIT_COUNT);
+	assert_non_null(strstr(help.text, "--workspace-mode ro "));
+	assert_non_null(strstr(help.text, "--net none "));
+	assert_int_equal(settings_print_execution_help(refuse_write, NULL), -EPIPE);
+	assert_int_equal(settings_print_man(true, refuse_write, NULL), -EPIPE);
+}
+
+static void test_tightest(void **state)
+{
+	(void)state;
+	assert_string_equal(settings_tightest(&settings_table[SETTING_WORKSPACE_MODE]), "ro");
+	assert_string_equal(settings_tightest(&settings_table[SETTING_NET]), "none");
+	assert_null(settings_tightest(&settings_table[SETTING_TTY]));
+	assert_null(settings_tightest(&settings_table[SETTING_MEMORY]));
 }
 
 int main(void)
@@ -156,7 +179,8 @@ int main(void)
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_man),
-		cmocka_unit_test(test_completion),
+		cmocka_unit_test(test_execution),
+		cmocka_unit_test(test_tightest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,7 @@ static void remedy_controllers(const struct cgroup_place *place, char *ret_text,
 			"daemon-reload`, and log in again");
 	else
 		(void)snprintf(ret_text, size,
-			"who made %.200s must hand them down: as root, `echo +memory +pids +cpu > "
+			"%.200s must hand them down: as root, `echo +memory +pids +cpu > "
 			"cgroup.subtree_control` in each group above it",
 			place->path);
 }
@@ -125,7 +125,7 @@ const char *cgroup_lack_text(enum cgroup_lack lack)
 	static const char *const texts[] = {
 		[CGROUP_LACK_NOTHING] = "",
 		[CGROUP_LACK_MOUNT] = "no cgroup v2 is mounted here",
-		[CGROUP_LACK_VIEW] = "this process' cgroup cannot be seen here",
+		[CGROUP_LACK_VIEW] = "the cgroup of this process cannot be seen here",
 		[CGROUP_LACK_WRITABLE] = "the cgroups here are mounted read-only",
 		[CGROUP_LACK_RIGHTS] = "no cgroup is delegated to this user",
 		[CGROUP_LACK_CONTROLLERS] = "the controller is not handed down",

@@ -33,22 +33,18 @@ enum {
 static int first_below(int dir, char *ret_name, size_t size)
 {
 	_Alignas(struct beneath_entry) char buffer[2048];
-	ssize_t n;
+	struct beneath_list list = { .fd = dir, .buffer = buffer, .size = sizeof(buffer) };
+	struct beneath_entry *entry;
+	int r;
 
 	if (lseek(dir, 0, SEEK_SET) < 0)
 		return -errno;
-	while ((n = beneath_read(dir, buffer, sizeof(buffer))) > 0)
-		for (ssize_t at = 0; at < n;) {
-			const struct beneath_entry *entry = (const void *)(buffer + at);
-
-			if (entry->type == DT_DIR && !beneath_is_dots(entry->name) &&
-				strlen(entry->name) < size) {
-				(void)snprintf(ret_name, size, "%s", entry->name);
-				return 1;
-			}
-			at += entry->length;
+	while ((r = beneath_next(&list, &entry)) > 0)
+		if (entry->type == DT_DIR && strlen(entry->name) < size) {
+			(void)snprintf(ret_name, size, "%s", entry->name);
+			return 1;
 		}
-	return (int)n;
+	return r;
 }
 
 /* The lowest group on the way down from @top: the one that can go. 1, 0 where there is none. */
@@ -177,31 +173,27 @@ struct sweep {
 
 static void sweep_place(struct sweep *s, int place)
 {
-	struct dirent *entry;
-	int fd = fd_open_at(place, ".", O_RDONLY | O_DIRECTORY, 0);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_Alignas(struct beneath_entry) char buffer[2048];
+	struct beneath_entry *entry;
+	autofd int fd = fd_open_at(place, ".", O_RDONLY | O_DIRECTORY, 0);
+	struct beneath_list list = { .fd = fd, .buffer = buffer, .size = sizeof(buffer) };
 
-	while (dir && (entry = readdir(dir))) {
+	while (fd >= 0 && beneath_next(&list, &entry) > 0) {
 		struct cgroup g = CGROUP_NONE;
 
-		if (!session_is_name(entry->d_name) ||
-			claim(place, entry->d_name, false, &g) < 0)
+		if (!session_is_name(entry->name) || claim(place, entry->name, false, &g) < 0)
 			continue;
 		int r = s->dry_run ? 0 : cgroup_remove(place, &g);
 		fd_close(&g.dir);
 		if (r < 0)
-			(void)error_set(s->e, ERROR_TEARDOWN, "close", -r, entry->d_name,
+			(void)error_set(s->e, ERROR_TEARDOWN, "close", -r, entry->name,
 				"cannot remove the cgroup of a dead session");
 		if (r < 0)
 			continue;
 		s->count++;
 		if (s->each)
-			s->each(s->context, entry->d_name);
+			s->each(s->context, entry->name);
 	}
-	if (dir)
-		(void)closedir(dir);
-	else
-		fd_close(&fd);
 }
 
 int cgroup_sweep(bool dry_run, void (*each)(void *context, const char *name), void *context,

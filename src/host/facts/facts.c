@@ -74,7 +74,7 @@ static int make_name(struct facts *f, struct arena *a)
 static int workspace_refused(const char *path, struct error *e)
 {
 	int r = error_set(e, ERROR_WORKSPACE, "facts", 0, path,
-		"this directory is no project, and is refused as a workspace");
+		"this directory is not a project and cannot be the workspace");
 
 	error_hint(e, "name the project's own directory with --workspace");
 	return r;
@@ -107,8 +107,8 @@ static int find_workspace(
 	struct resolved found;
 
 	if (!requested) {
-		int r = error_set(e, ERROR_WORKSPACE, "facts", ENOENT, NULL,
-			"the working directory is gone, and no workspace is named");
+		int r = error_set(e, ERROR_WORKSPACE, "facts", ERROR_OWN(ENOENT), NULL,
+			"the working directory no longer exists, and no workspace is named");
 		error_hint(
 			e, "change to a directory that exists, or name one with --workspace");
 		return r;
@@ -118,10 +118,10 @@ static int find_workspace(
 		return error_set(e, ERROR_WORKSPACE, "facts", -r, requested,
 			"cannot look at the workspace");
 	if (!found.exists)
-		return error_set(e, ERROR_WORKSPACE, "facts", ENOENT, requested,
+		return error_set(e, ERROR_WORKSPACE, "facts", ERROR_OWN(ENOENT), requested,
 			"there is no such workspace");
 	if (!S_ISDIR(found.st.st_mode))
-		return error_set(e, ERROR_WORKSPACE, "facts", ENOTDIR, requested,
+		return error_set(e, ERROR_WORKSPACE, "facts", ERROR_OWN(ENOTDIR), requested,
 			"the workspace is not a directory");
 	if (is_system_directory(found.path) || (f->home && path_below(found.path, f->home)))
 		return workspace_refused(found.path, e);
@@ -165,8 +165,8 @@ static int check_scratch_base(
 	bool sticky = (mode & S_ISVTX) != 0;
 
 	if (!S_ISDIR(mode))
-		return scratch_error(
-			found->path, ENOTDIR, "the scratch base is not a directory", e);
+		return scratch_error(found->path, ERROR_OWN(ENOTDIR),
+			"the scratch base is not a directory", e);
 	if (found->st.st_uid != f->uid && found->st.st_uid != 0 && !sticky)
 		return scratch_error(found->path, 0,
 			"the scratch base belongs to somebody else and is not sticky", e);
@@ -176,10 +176,12 @@ static int check_scratch_base(
 			e);
 	if (!strcmp(found->path, "/") || (f->home && !strcmp(found->path, f->home)))
 		return scratch_error(found->path, 0,
-			"the scratch base hides everything else in it from the tools", e);
+			"as a scratch base this directory would be hidden from the tools, with all else in it",
+			e);
 	if (is_kernels(found->path))
 		return scratch_error(found->path, 0,
-			"the scratch base is the kernel's: no directory can be made in it", e);
+			"the scratch base is on a file system of the kernel, where no directory can be made",
+			e);
 	if (faccessat(AT_FDCWD, found->path, W_OK | X_OK, AT_EACCESS) < 0)
 		return scratch_error(
 			found->path, errno, "the scratch base cannot be written", e);
@@ -204,8 +206,9 @@ static int find_scratch_base(
 	if (!found.exists) {
 		if (requested == tmpdir)
 			error_hint(e,
-				"TMPDIR says so; make it, or name another with --scratch-base");
-		return scratch_error(requested, ENOENT, "there is no such scratch base", e);
+				"TMPDIR names it; make it, or name another with --scratch-base");
+		return scratch_error(
+			requested, ERROR_OWN(ENOENT), "there is no such scratch base", e);
 	}
 	r = check_scratch_base(f, &found, e);
 	if (r < 0)
@@ -320,7 +323,7 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 		resolve_done(&res);
 		return e && e->code ? r
 				    : error_set(e, ERROR_INTERNAL, "facts", -r, NULL,
-					      "cannot begin a session");
+					      "cannot start a session");
 	}
 	if (!identity) {
 		r = identity_choose(&chosen, e);

@@ -44,8 +44,8 @@ static const struct path_rule never_ours = { .kind = PATH_HIDE,
 
 static int no_memory(struct error *e)
 {
-	return error_set(e, ERROR_LIMIT, "facts", ENOMEM, NULL,
-		"what is hidden is shown by more mounts than fit");
+	return error_set(e, ERROR_LIMIT, "facts", ERROR_OWN(ENOMEM), NULL,
+		"more mounts than fit show hidden files");
 }
 
 static const char *join_kept(struct search *s, const char *dir, const char *rest)
@@ -380,7 +380,7 @@ static int note_unlisted(struct facts *facts, struct arena *a)
 	facts->notes = grown;
 	grown[facts->note_count++] = (struct note_fact){
 		.path = "/",
-		.why = "is no mount point: where other mounts show what is hidden cannot be told",
+		.why = "is not a mount point: other mounts that show hidden files cannot be found",
 	};
 	return 0;
 }
@@ -401,6 +401,6 @@ int facts_mounts(
 	if (r == -ENOMEM)
 		return no_memory(e);
 	return r < 0 ? error_set(e, ERROR_PATH, "facts", -r, "/proc/self/mountinfo",
-			       "it cannot be told where else hidden files are seen")
+			       "other places that show hidden files cannot be found")
 		     : 0;
 }

@@ -25,7 +25,7 @@ struct finder {
 
 static int no_memory(struct finder *f)
 {
-	return error_set(f->e, ERROR_LIMIT, "facts", ENOMEM, NULL,
+	return error_set(f->e, ERROR_LIMIT, "facts", ERROR_OWN(ENOMEM), NULL,
 		"the policy names more paths than fit");
 }
 
@@ -38,7 +38,7 @@ static int path_error(
 		&rule->source, policy_path_setting(rule->kind), place, sizeof(place));
 	(void)snprintf(on, sizeof(on), "%s (%s)", rule->path ? rule->path : rule->dest, place);
 	int r = error_set(f->e, ERROR_PATH, "facts", errnum, on, "%s", what);
-	if (errnum == ENOENT && rule->path)
+	if (r == -ENOENT && rule->path)
 		error_hint(f->e, "where it may be missing, write -%s", rule->path);
 	return r;
 }
@@ -62,9 +62,9 @@ static int find_shown(struct finder *f, const struct path_rule *rule)
 	if (!found.exists && rule->optional)
 		return 0;
 	if (!found.exists)
-		return path_error(f, rule, ENOENT, "there is no such path");
+		return path_error(f, rule, ERROR_OWN(ENOENT), "there is no such path");
 	if (rule->kind == PATH_DEV && !S_ISCHR(found.st.st_mode) && !S_ISBLK(found.st.st_mode))
-		return path_error(f, rule, ENODEV, "this is no device");
+		return path_error(f, rule, ERROR_OWN(ENODEV), "this is not a device");
 	struct path_fact fact = facts_path(rule, &found);
 	if (rule->dest) {
 		struct resolved dest;

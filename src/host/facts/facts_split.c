@@ -42,15 +42,15 @@ static int add_entry(struct splitter *s, struct split_fact *split, struct split_
 	unsigned char type = type_of(dir, entry);
 
 	/* A link leads to what is allowed at its own place; sockets and devices are not read. */
-	if (beneath_is_dots(entry->name) || (type != DT_DIR && type != DT_REG))
+	if (type != DT_DIR && type != DT_REG)
 		return 0;
 	if (++s->entries > ENTRIES_MAX) {
-		int r = error_set(s->e, ERROR_LIMIT, "facts", E2BIG, split->path,
+		int r = error_set(s->e, ERROR_LIMIT, "facts", ERROR_OWN(E2BIG), split->path,
 			"too many entries beside something hidden");
 
 		error_hint(s->e,
 			"without mounts each is allowed for itself; hide the whole "
-			"directory, or have the machine allow namespaces");
+			"directory, or let the machine allow namespaces");
 		return r;
 	}
 	struct split_entry *grown =
@@ -68,25 +68,16 @@ static int list(struct splitter *s, struct split_fact *split)
 {
 	_Alignas(struct beneath_entry) char buffer[BUFFER_BYTES];
 	struct split_entry *entries = NULL;
+	struct beneath_entry *entry;
 	autofd int dir =
 		fd_open_at(AT_FDCWD, split->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	struct beneath_list names = { .fd = dir, .buffer = buffer, .size = sizeof(buffer) };
+	int r = 0;
 
-	if (dir < 0)
-		return 0; /* nor can the command list it */
-	for (;;) {
-		ssize_t n = beneath_read(dir, buffer, sizeof(buffer));
-
-		if (n <= 0)
-			return 0;
-		for (ssize_t at = 0; at < n;) {
-			const struct beneath_entry *entry = (const void *)(buffer + at);
-			int r = add_entry(s, split, &entries, dir, entry);
-
-			if (r < 0)
-				return r;
-			at += entry->length;
-		}
-	}
+	/* What cannot be listed the command cannot list either. */
+	while (dir >= 0 && r >= 0 && beneath_next(&names, &entry) > 0)
+		r = add_entry(s, split, &entries, dir, entry);
+	return r;
 }
 
 static int add_split(struct splitter *s, const char *path, size_t length)

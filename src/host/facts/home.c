@@ -80,7 +80,7 @@ static int home_error(int r, struct error *e)
 {
 	r = error_set(e, ERROR_INTERNAL, "facts", -r, ACCOUNTS,
 		"the account's home cannot be looked up");
-	error_hint(e, "keys and credentials in it are to be hidden, wherever HOME is");
+	error_hint(e, "carrel hides keys and credentials in it, wherever HOME is");
 	return r;
 }
 

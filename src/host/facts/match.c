@@ -6,7 +6,6 @@
  */
 #include "host/facts/match.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -56,24 +55,21 @@ static bool is_literal(const char *component, char *ret_name)
 
 static int match_in(struct list *l, const char *directory, const char *component)
 {
-	struct dirent *entry;
+	_Alignas(struct beneath_entry) char buffer[2048];
+	struct beneath_entry *entry;
 	const int flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
-	int fd = l->root < 0 ? fd_open_at(AT_FDCWD, *directory ? directory : "/", flags, 0)
-			     : beneath_open(l->root, *directory ? directory : ".",
-				       flags | O_NOFOLLOW, BENEATH_SAME_MOUNT);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	autofd int fd = l->root < 0
+		? fd_open_at(AT_FDCWD, *directory ? directory : "/", flags, 0)
+		: beneath_open(l->root, *directory ? directory : ".", flags | O_NOFOLLOW,
+			  BENEATH_SAME_MOUNT);
+	struct beneath_list names = { .fd = fd, .buffer = buffer, .size = sizeof(buffer) };
 	int r = 0;
 
-	if (!dir) {
-		fd_close(&fd);
-		return 0; /* nothing there, or nothing that we may see */
-	}
-	while (r >= 0 && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-			glob_name_fits(component, strlen(component), entry->d_name,
-				strlen(entry->d_name)))
-			r = list_path(l, directory, entry->d_name);
-	(void)closedir(dir);
+	/* Else nothing is there, or nothing that we may see. */
+	while (fd >= 0 && r >= 0 && beneath_next(&names, &entry) > 0)
+		if (glob_name_fits(
+			    component, strlen(component), entry->name, strlen(entry->name)))
+			r = list_path(l, directory, entry->name);
 	return r;
 }
 

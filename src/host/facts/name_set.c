@@ -15,16 +15,9 @@
 
 #include "base/fd.h"
 #include "box/sys.h"
+#include "host/tree/beneath.h"
 
 enum { LIST_BYTES = 4 << 10 }; /* a directory that does not fit in is not listed */
-
-struct linux_dirent {
-	uint64_t ino;
-	int64_t off;
-	unsigned short reclen;
-	unsigned char type;
-	char name[];
-};
 
 /* Case counts for nothing here: some file systems find `.SSH` under the name `.ssh`. */
 static uint32_t hash_name(const char *name, size_t length)
@@ -66,23 +59,20 @@ static bool lists_all(int fd)
 		!(flags & FS_CASEFOLD_FL);
 }
 
-static size_t hash_entries(const char *entries, size_t size, uint32_t *ret)
+static size_t hash_entries(char *entries, size_t size, uint32_t *ret)
 {
+	const struct beneath_entry *entry;
 	size_t count = 0;
 
-	for (size_t at = 0; at < size; count++) {
-		const struct linux_dirent *entry = (const void *)(entries + at);
-
-		ret[count] = hash_name(entry->name, strlen(entry->name));
-		at += entry->reclen;
-	}
+	for (uint32_t at = 0; (entry = beneath_read_already(entries, &at, (uint32_t)size));)
+		ret[count++] = hash_name(entry->name, strlen(entry->name));
 	return count;
 }
 
 void name_set_read(struct name_set *ret, struct arena *arena, int dir)
 {
 	struct stat st;
-	char more[64];
+	_Alignas(struct beneath_entry) char more[64];
 	autofd int fd = sys_openat2(
 		dir, ".", O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 
@@ -90,13 +80,13 @@ void name_set_read(struct name_set *ret, struct arena *arena, int dir)
 		return;
 	size_t room;
 	char *entries = arena_rest(arena, &room);
-	long n = room < LIST_BYTES ? -1 : syscall(SYS_getdents64, fd, entries, LIST_BYTES);
+	ssize_t n = room < LIST_BYTES ? -1 : beneath_read(fd, entries, LIST_BYTES);
 	if (n <= 0)
 		return;
 	/* An entry has 24 bytes at least, so the hashes fit over what has been read. */
 	uint32_t *hashes = (void *)entries;
 	size_t count = hash_entries(entries, (size_t)n, hashes);
-	bool whole = syscall(SYS_getdents64, fd, more, sizeof(more)) == 0;
+	bool whole = beneath_read(fd, more, sizeof(more)) == 0;
 	(void)arena_keep(arena, whole ? count * sizeof(*hashes) : 0, (size_t)n);
 	if (whole)
 		*ret = (struct name_set){ hashes, count };

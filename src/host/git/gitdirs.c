@@ -321,7 +321,8 @@ int gitdirs_find(struct arena *a, const char *workspace, uid_t caller,
 	struct finder *f = arena_alloc(a, sizeof(*f));
 
 	if (!f)
-		return error_set(e, ERROR_LIMIT, "facts", ENOMEM, workspace, "out of arena");
+		return error_set(e, ERROR_LIMIT, "facts", ERROR_OWN(ENOMEM), workspace,
+			"the git repositories need more memory than is set aside");
 	int result = gitfind_all(f, a, workspace, caller, e);
 
 	fd_close(&f->workspace_fd);

@@ -16,16 +16,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "host/tree/beneath.h"
 #include "host/tree/plainfile.h"
-
-/* The kernel's struct linux_dirent64, getdents64(2). */
-struct kernel_dirent {
-	uint64_t ino;
-	int64_t off;
-	unsigned short reclen;
-	unsigned char type;
-	char name[];
-};
 
 int gitpath_open(int dirfd, const char *path, int flags, uint64_t resolve)
 {
@@ -82,21 +74,17 @@ int gitpath_type(int dirfd, const char *path)
 
 int gitpath_next(struct gitpath_list *list, const char **ret_name, unsigned char *ret_type)
 {
-	for (;;) {
-		if (list->at >= list->length) {
-			long n = syscall(
-				SYS_getdents64, list->fd, list->buffer, sizeof(list->buffer));
+	struct beneath_list names = { .fd = list->fd,
+		.buffer = list->buffer,
+		.size = sizeof(list->buffer),
+		.at = list->at,
+		.end = list->length };
+	struct beneath_entry *entry;
+	int r;
 
-			if (n <= 0)
-				return n < 0 ? -errno : 0;
-			list->at = 0;
-			list->length = (size_t)n;
-		}
-		const struct kernel_dirent *entry = (const void *)(list->buffer + list->at);
-
-		list->at += entry->reclen;
-		if (strcmp(entry->name, ".") == 0 || strcmp(entry->name, "..") == 0)
-			continue;
+	while ((r = beneath_next(&names, &entry)) > 0) {
+		list->at = names.at;
+		list->length = names.end;
 		int type = entry->type == DT_UNKNOWN ? gitpath_type(list->fd, entry->name)
 						     : entry->type;
 		if (type < 0)
@@ -107,4 +95,6 @@ int gitpath_next(struct gitpath_list *list, const char **ret_name, unsigned char
 		*ret_type = (unsigned char)type;
 		return 1;
 	}
+	list->at = list->length = 0;
+	return r;
 }

@@ -31,7 +31,7 @@ MUST_CHECK ssize_t gitpath_read(int dirfd, const char *path, char *ret_text, siz
 /* A directory being read. */
 struct gitpath_list {
 	int fd; /* borrowed */
-	size_t at, length;
+	uint32_t at, length;
 	_Alignas(8) char buffer[8192];
 };
 

@@ -381,7 +381,8 @@ int review_all(struct arena *a, const char *workspace, uid_t caller, struct time
 
 	*ret_count = 0;
 	if (!f || !r)
-		return error_set(e, ERROR_LIMIT, "close", ENOMEM, workspace, "out of arena");
+		return error_set(e, ERROR_LIMIT, "close", ERROR_OWN(ENOMEM), workspace,
+			"the git repositories need more memory than is set aside");
 	f->since = &since;
 	f->arena = a;
 	f->caller = caller;
@@ -423,6 +424,7 @@ int review_all(struct arena *a, const char *workspace, uid_t caller, struct time
 	*ret_rules = f->rules;
 	*ret_count = f->rule_count;
 	if (f->full)
-		return error_set(e, ERROR_LIMIT, "close", ENOMEM, workspace, "out of arena");
+		return error_set(e, ERROR_LIMIT, "close", ERROR_OWN(ENOMEM), workspace,
+			"the git repositories need more memory than is set aside");
 	return f->missed;
 }

@@ -302,6 +302,6 @@ int gitreview(struct arena *a, const char *workspace, uid_t caller, struct times
 		r = -ENOMEM;
 	return r < 0
 		? error_set(e, ERROR_LIMIT, "close", -r, workspace,
-			  "what git would obey could not be looked at: it is quarantined unread")
+			  "files that git would obey could not be examined: they are quarantined unread")
 		: 0;
 }

@@ -64,7 +64,7 @@ static size_t one_entry(struct review *r, size_t depth, const char *name, unsign
 		/* Git could not name it either, but for a process that stands in there. */
 		f->path[level->length] = '\0';
 		gitfind_note(f, arena_copy(f->arena, f->path, level->length),
-			"what is in it has too long a name to be looked at");
+			"names in it are too long to be examined");
 		return depth;
 	}
 	size_t whole = level->length + (size_t)length;

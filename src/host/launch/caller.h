@@ -1,7 +1,7 @@
 /*
  * caller.h - where the caller's arguments and environment lie in this process' memory.
  *
- * Runs in: the launcher. Init, a copy of it, wipes its own copy of that memory: it may hold secrets.
+ * Runs in: the launcher. Init is a copy of the launcher and wipes its copy of that memory, which may hold secrets.
  */
 #pragma once
 

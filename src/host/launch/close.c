@@ -25,7 +25,7 @@
 
 enum {
 	REVIEW_MS =
-		500, /* of the second that a time-out leaves; an ordinary one takes 2 to 20 */
+		500, /* the share of the second after a time-out; usually it takes 2 to 20 ms */
 	REMOVAL_MS = 200, /* of what is left, for the removal */
 	LONG_MS = 8000,   /* the review gives up before that by itself */
 };
@@ -47,10 +47,13 @@ static bool is_kept(const struct plan *plan, bool lost)
 	return lost || plan->policy->keep.on || plan->policy->keep_for_ms.set;
 }
 
-int close_quarantine(const struct plan *plan, const struct newpath_watch *watch, bool breached,
-	int64_t deadline_ns, struct arena *arena, struct report *report, struct error *e)
+int close_quarantine(const struct plan *plan, const struct cover *cover,
+	const struct newpath_watch *watch, bool breached, int64_t deadline_ns,
+	struct arena *arena, struct report *report, struct error *e)
 {
 	const struct facts *facts = plan->facts;
+	const struct kept_path *kept = NULL;
+	int told = cover_kept(cover, arena, &kept);
 	const struct newpath_scope what = {
 		.workspace = facts->workspace,
 		.workspace_dev = facts->workspace_dev,
@@ -59,9 +62,10 @@ int close_quarantine(const struct plan *plan, const struct newpath_watch *watch,
 		.begun = facts->begun,
 		.absents = plan->absents,
 		.absent_count = plan->absent_count,
-		/* Where the session was ended because a replacement was seen, it is the host's. */
-		.kept = plan->kept,
-		.kept_count = breached ? 0 : plan->kept_count,
+		/* Where the session was ended because the host replaced a protected file, the
+		 * replacement belongs to the host and stays. */
+		.kept = kept,
+		.kept_count = breached || told < 0 ? 0 : plan->kept_count,
 		.git_rules = facts->git_rules,
 		.git_rule_count = facts->git_rule_count,
 		.review = plan->policy->workspace_mode == WORKSPACE_DIRECT,
@@ -71,7 +75,9 @@ int close_quarantine(const struct plan *plan, const struct newpath_watch *watch,
 	int r = newpath_quarantine(
 		&what, arena, &report->quarantined, &report->quarantined_count, e);
 
-	/* With `quiet` as well: what was moved is the user's. */
+	if (cover_report(cover, arena, report) < 0 || told < 0)
+		r = r < 0 ? r : error_no_memory(e, "close");
+	/* It is reported with `quiet` as well: what was moved belongs to the user. */
 	newpath_report(report->quarantined, report->quarantined_count);
 	if (newpath_watch_report(
 		    watch, arena, &report->quarantined, &report->quarantined_count) < 0 &&
@@ -81,7 +87,7 @@ int close_quarantine(const struct plan *plan, const struct newpath_watch *watch,
 	return r;
 }
 
-/* What the scratch at @name in @dir holds, on top of what is counted already. */
+/* Counts what the scratch at @name in @dir holds, on top of what is counted already. */
 static void count_scratch(int dir, const char *name, struct report *report)
 {
 	struct census held;
@@ -95,7 +101,8 @@ static void count_scratch(int dir, const char *name, struct report *report)
 	report->scratch_truncated |= held.truncated;
 }
 
-/* A scratch that is memory is kept as a copy on disk, where it would have been without scratch-size. */
+/* A scratch in memory is kept as a copy on disk, at the place where it would be without
+ * scratch-size. */
 static int save_memory(const struct plan *plan, const struct session *session, struct error *e)
 {
 	const char *path = plan->facts->scratch_dir;
@@ -111,7 +118,7 @@ static int save_memory(const struct plan *plan, const struct session *session, s
 		session->memory, to, plan->policy->scratch_size.value, path, &saved, &why);
 	if (r >= 0)
 		return 0;
-	r = error_set(e, ERROR_SCRATCH, "close", why.errnum, why.on, "%s", why.what);
+	r = error_set(e, ERROR_SCRATCH, "close", error_cause(&why), why.on, "%s", why.what);
 	error_hint(e, "the scratch was memory; what could be copied of it is in %s", path);
 	return r;
 }
@@ -142,7 +149,8 @@ static int keep_directory(const struct plan *plan, struct session *session, bool
 	return r;
 }
 
-/* What tools left, and nothing of what lies beside it: outputs, an overlay's layers, notes. */
+/* Only what tools left is counted, and not what lies beside it: outputs, an overlay's layers,
+ * notes. */
 static void count_removed(
 	const struct session *session, int64_t deadline_ns, struct report *report)
 {
@@ -157,11 +165,12 @@ static void count_removed(
 	int r = remove_tree_with(session->dir, "scratch", &options, &gone, NULL);
 	report->scratch_files = gone.files;
 	report->scratch_bytes = gone.bytes;
-	/* What stays is met once more, and told, when the whole directory is removed. */
+	/* What cannot be removed here fails again, and is reported, when the whole directory is
+	 * removed. */
 	report->scratch_truncated = r < 0;
 }
 
-/* The time is over. Nothing was promised of when the scratch goes, but of when the run ends. */
+/* The time is over. The caller was promised when the run ends, not when the scratch is gone. */
 static __attribute__((noinline)) int leave_to_sweep(
 	const struct plan *plan, struct report *report)
 {
@@ -170,9 +179,8 @@ static __attribute__((noinline)) int leave_to_sweep(
 	report->teardown = REPORT_TEARDOWN_DEFERRED;
 	report->teardown_path = plan->facts->session_dir;
 	report->scratch_truncated = true;
-	int r = error_set(&line, ERROR_TEARDOWN, "close", 0, plan->facts->session_dir,
+	(void)error_set(&line, ERROR_TEARDOWN, "close", 0, plan->facts->session_dir,
 		"the scratch is large: it is removed in the background");
-	(void)r; /* told here */
 	if (!plan->policy->quiet.on)
 		(void)error_report(&line);
 	return 0;

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "host/cover/cover.h"
 #include "host/quarantine/newpath_watch.h"
 #include "host/report/report.h"
 #include "host/session/session.h"
@@ -29,9 +30,9 @@ int64_t close_review_deadline(int64_t now_ns, int64_t deadline_ns, bool cut);
  * @arena: owns what @report then points to. Returns 0 or -errno with @e where something that appeared
  * still stands.
  */
-MUST_CHECK int close_quarantine(const struct plan *plan, const struct newpath_watch *watch,
-	bool breached, int64_t deadline_ns, struct arena *arena, struct report *report,
-	struct error *e);
+MUST_CHECK int close_quarantine(const struct plan *plan, const struct cover *cover,
+	const struct newpath_watch *watch, bool breached, int64_t deadline_ns,
+	struct arena *arena, struct report *report, struct error *e);
 
 /*
  * close_directory - keep the session directory where the policy says so, or where @lost says that

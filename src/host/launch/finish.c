@@ -18,20 +18,21 @@
 
 enum { CLOSE_ARENA_SIZE = 64 << 20 };
 
-/* What the user must hear although the session itself went well. */
+/* Reports what the user must know although the session itself succeeded. */
 static void complain(struct finish *f, const struct error *e)
 {
 	if (f->error->code == ERROR_NONE)
 		*f->error = *e;
-	/* Only where the command succeeded: its own failure is the more important news. */
+	/* It is printed only where the command succeeded: its own failure is more important. */
 	if (f->status == 0)
 		f->status = STATUS_CARREL;
 }
 
-/* Of the time that a time-out leaves: for the review, the report and the removal. */
+/* The share of the time after a time-out that the review, the report and the removal need. */
 enum { AFTER_PROMOTION_NS = 500000000 };
 
-/* Whether the command ran to its end and says that all is well; a live session ended as it should. */
+/* Whether the command ran to its end and succeeded; for a live session, whether it ended as it
+ * should. */
 static bool has_succeeded(const struct finish *f)
 {
 	const struct outcome *o = f->outcome;
@@ -71,8 +72,8 @@ static void close_session(struct finish *f, struct arena *arena)
 	int64_t review = close_review_deadline(
 		clock_now_ns(), end, f->outcome->timed_out || (lost && end));
 	if (f->outcome->ready &&
-		close_quarantine(plan, &f->outcome->watch, f->outcome->breached, review, arena,
-			f->report, &e) < 0)
+		close_quarantine(plan, &f->outcome->cover, &f->outcome->watch,
+			f->outcome->breached, review, arena, f->report, &e) < 0)
 		complain(f, &e);
 	e.code = ERROR_NONE;
 	if (close_directory(
@@ -137,7 +138,7 @@ static void report_limits(struct finish *f)
 	if (f->prepared->policy.pids.set)
 		r->pids_by = l->tasks_by_rlimit ? "rlimit" : "cgroup";
 	r->figures = l->figures;
-	/* Init is in the group, but no task of the command's. */
+	/* Init is in the group as well, but is not a task of the command. */
 	if (r->figures.tasks_peak > 0)
 		r->figures.tasks_peak--;
 }

@@ -17,7 +17,8 @@ static int stop_with_command(const struct job *j, int signal, bool whole_job)
 {
 	if (j->tty)
 		tty_suspend(j->tty);
-	/* An orphaned group cannot wait for the keyboard: what the kernel does to one is a hangup. */
+	/* Our process group is orphaned: stopped, nobody could continue it. The kernel sends
+	 * SIGHUP to the stopped processes of such a group (_exit(2)), and so do we. */
 	if (!signals_stop_self(signal, whole_job) && signal != SIGTSTP)
 		return j->calls->end(j->context, SIGHUP);
 	int front = j->tty ? tty_resume(j->tty) : 0;
@@ -26,7 +27,7 @@ static int stop_with_command(const struct job *j, int signal, bool whole_job)
 
 int job_stopped(const struct job *j, int signal)
 {
-	/* Without a terminal somebody inside stopped it, and may continue it. */
+	/* Without a terminal, a process inside stopped the command, and may continue it. */
 	if (!j->running || !j->tty)
 		return 0;
 	if (signal == SIGTTIN || signal == SIGTTOU) {
@@ -52,8 +53,9 @@ int job_signal(const struct job *j, int signal)
 		tty_resize(j->tty);
 		return 0;
 	case SIGTSTP:
-		/* Whoever sent it to our whole group has stopped the others already; without a terminal we stop the
-		 * command, then ourselves, and a SIGCONT to us continues both. */
+		/* A sender that signals our whole group has stopped the other processes already.
+		 * Without a terminal carrel stops the command and then itself; a SIGCONT to carrel
+		 * continues both. */
 		if (!j->tty && j->running && j->calls->send(j->context, SIGTSTP) < 0)
 			return 0;
 		return stop_with_command(j, SIGTSTP, false);
@@ -70,8 +72,8 @@ int job_signal(const struct job *j, int signal)
 void job_drain(const struct job *j, bool end_requested)
 {
 	int64_t deadline_ms = clock_now_ns() / 1000000 + DRAIN_MS;
-	/* A tail that was held back is ours to deliver, as slowly as it is read: as any program does.
-	 * But not where we are to end. */
+	/* Carrel delivers the tail that it held back as slowly as it is read, as any program does,
+	 * unless it was told to end. */
 	int64_t stdio_ms =
 		j->stdio && stdio_is_held(j->stdio) && !end_requested ? INT64_MAX : deadline_ms;
 	bool stop = false;
@@ -82,7 +84,7 @@ void job_drain(const struct job *j, bool end_requested)
 	while (r == -EINTR && !(stop = signals_ask_to_end(j->signals)));
 	r = j->calls->close(j->context);
 	(void)r; /* the end of the connection says the same */
-	/* A reader that does not read, or a signal: the rest is lost, as with any pipe. */
+	/* The reader does not read, or a signal came: the rest is lost, as with any pipe. */
 	do
 		r = j->stdio ? stdio_drain(j->stdio, stdio_ms, j->signals->fd) : 0;
 	while (r == -EINTR && !stop && !(stop = signals_ask_to_end(j->signals)));

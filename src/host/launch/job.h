@@ -33,7 +33,8 @@ struct job {
 /* job_signal - the caller sent us @signal. 0 or -errno. */
 MUST_CHECK int job_signal(const struct job *j, int signal);
 
-/* job_stopped - the command was stopped by @signal: so are we, where a terminal would do that. 0 or -errno. */
+/* job_stopped - the command was stopped by @signal: stop ourselves too, where a terminal would do
+ * that. 0 or -errno. */
 MUST_CHECK int job_stopped(const struct job *j, int signal);
 
 /*

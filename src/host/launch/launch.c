@@ -33,7 +33,8 @@
 
 enum { HOLDER_STACK = 16 * 1024 };
 
-/* Lives until its namespace has a descriptor; shares our memory and touches none of it. */
+/* The holder of a user namespace: it lives until the launcher has a descriptor of the namespace.
+ * It shares our memory and writes none of it. */
 static int hold(void *parent)
 {
 	if (parent_die_with(*(pid_t *)parent, SIGKILL) < 0)
@@ -48,7 +49,7 @@ static int make_user_ns(
 {
 	char path[64];
 	pid_t parent = getpid();
-	/* No signal at its end: nobody is to wake up for that. */
+	/* It sends no signal when it ends: nobody is to be woken for it. */
 	pid_t pid = clone(hold, stack + HOLDER_STACK, CLONE_NEWUSER | CLONE_VM, &parent);
 
 	if (pid < 0)
@@ -59,7 +60,8 @@ static int make_user_ns(
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	if (r >= 0)
 		r = fd_open_at(AT_FDCWD, path, O_RDONLY, 0);
-	/* Not reaped yet, so the pid is still ours. One that lives is not waited for: it ends with us. */
+	/* It is not reaped yet, so its pid is still ours. A holder that still lives is not waited
+	 * for: it ends with us. */
 	if (kill(pid, SIGKILL) < 0) {
 		int fault = -errno;
 
@@ -105,7 +107,7 @@ static int make_user_nss(struct launch *l, int fds[PLAN_IDMAP_MAX], unsigned *re
 		return -errno;
 	l->holder_stack = stack;
 	for (unsigned i = 0; i < plan->idmap_count; i++) {
-		/* A stack each: the one before may still be on its way out. */
+		/* Each holder has a stack of its own: the one before may still be running. */
 		int r = make_user_ns(
 			l, plan->facts, &plan->idmaps[i], stack + (size_t)i * HOLDER_STACK);
 
@@ -127,7 +129,8 @@ static long clone_init(struct launch *l, int *ret_pidfd)
 
 	if (l->flags)
 		return sys_clone3(&args);
-	/* What is orphaned inside must not leave our descent, even if init is lost: prctl(2). */
+	/* A process that loses its parent inside must stay our descendant, even if init is lost
+	 * (prctl(2), PR_SET_CHILD_SUBREAPER). */
 	int filters = leaked_filters();
 	if (filters < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return filters < 0 ? filters : -errno;
@@ -181,12 +184,13 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 int launch_begin(struct launch *ret, struct arena *arena, const struct identity *identity,
 	struct error *e)
 {
-	/* What most policies ask for; launch_init() begins again for the others. */
+	/* The namespaces that most policies ask for; launch_init() begins again for the others. */
 	struct launch l = { .pidfd = -1,
 		.channel = -1,
 		.scratch = -1,
 		.live = ret->live,
 		.views = { [0 ... VIEW_COUNT - 1] = -1 },
+		.mounts = { [0 ... VIEW_COUNT - 1] = -1 },
 		.arena = arena,
 		.flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
 			CLONE_NEWNET };
@@ -195,10 +199,11 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 	if (!identity->privileged)
 		l.flags |= CLONE_NEWUSER;
 	l.box = arena_alloc(arena, sizeof(*l.box));
-	/* The command's files get the caller's umask; what carrel makes its owner must be able to use. */
+	/* The command gets the caller's umask. Carrel's own must leave the owner's bits, so that
+	 * carrel can use what it makes. */
 	l.umask = umask(0);
 	(void)umask(l.umask & ~(mode_t)S_IRWXU);
-	/* Ignored by a caller, children would vanish without a status: wait(2). */
+	/* If the caller ignores SIGCHLD, children leave no status (wait(2)). */
 	if (!l.box || sigaction(SIGCHLD, &dfl, NULL) < 0)
 		return error_no_memory(e, "launch");
 	int r = start_init(&l, identity, e);
@@ -206,7 +211,8 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 	return r;
 }
 
-/* A policy that wants others than was thought (`net host` in a file): once more, now that it is known. */
+/* The policy wants other namespaces than init was given (`net host` in a file): init is started
+ * again, now that the policy is known. */
 static int begin_again(struct launch *l, const struct plan *plan, struct error *e)
 {
 	const struct facts *f = plan->facts;
@@ -219,13 +225,13 @@ static int begin_again(struct launch *l, const struct plan *plan, struct error *
 	return start_init(l, &id, e);
 }
 
-/* There is nothing less that a live session could do with, whatever the policy accepts. */
+/* A live session cannot do with less, whatever the policy accepts. */
 static int refuse_live(const struct plan *plan, struct error *e)
 {
 	bool proc = plan->clone_flags != 0;
 	int r = error_set(e, ERROR_LAYER, "launch", 0,
 		proc ? plan->facts->refused_proc : plan->facts->refused_namespaces,
-		"a live session cannot be had here, degraded or not");
+		"this machine cannot hold a live session, degraded or not");
 
 	container_hint(proc ? CONTAINER_PROC : CONTAINER_NAMESPACES, true, e);
 	return r;
@@ -236,7 +242,7 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 {
 	int r = 0;
 
-	/* Monitors find what they are to end by the numbers in their own /proc. */
+	/* Monitors use the numbers in their own /proc to find the processes that they end. */
 	if (l->live && (!plan->clone_flags || plan->facts->refused_proc))
 		r = refuse_live(plan, e);
 	if (r >= 0 && l->flags != (plan->clone_flags & ~(unsigned long)CLONE_NEWPID))
@@ -262,12 +268,12 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 	r = arena_seal(l->arena);
 	if (r >= 0)
 		r = channel_send(l->channel, &go, NULL, 0);
-	/* Init has ended before it was told anything: why is on the channel, for the supervisor. */
+	/* Init ended before it got the plan. Why is in its record on the channel, which the
+	 * supervisor reads. */
 	if (r >= 0 || r == -EPIPE)
 		return 0;
 	launch_kill(l);
-	return error_set(
-		e, ERROR_INTERNAL, "launch", -r, NULL, "init cannot be given the plan");
+	return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "cannot send init the plan");
 }
 
 /* A channel for each tighter view that a live session can be asked for. */
@@ -298,7 +304,7 @@ int launch_session(struct launch *l, struct error *e)
 	int r = make_user_nss(l, fds, &count);
 
 	if (r >= 0) {
-		what = "init cannot be told that the session stands";
+		what = "cannot report to init that the session is ready";
 		r = l->live ? make_views(l, fds, &count) : 0;
 		record.number = r;
 	}
@@ -311,12 +317,11 @@ int launch_session(struct launch *l, struct error *e)
 	return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "%s", what);
 }
 
-/* Without a pid namespace what init left behind is ours now. */
+/* Without a pid namespace the processes that init left behind are our children now. */
 static void end_leaked(const struct launch *l)
 {
-	int r = leaked_end(l->filters);
-
-	(void)r; /* without /proc nothing can be found; init had it a moment ago */
+	/* It fails only without /proc, which init could read a moment ago. */
+	(void)!leaked_end(l->filters);
 	reaper_reap_unexpected(0);
 }
 
@@ -327,14 +332,23 @@ static void close_channels(struct launch *l)
 		fd_close(&l->views[view]);
 }
 
+void launch_close_views(struct launch *l)
+{
+	for (unsigned view = 0; view < VIEW_COUNT; view++)
+		if (l->mounts[view] > 0)
+			fd_close(&l->mounts[view]);
+}
+
 void launch_kill(struct launch *l)
 {
 	siginfo_t info;
 
 	if (l->pidfd >= 0) {
-		/* Ends everything in the pid namespace; waitid returns when the last one is dead. */
+		/* SIGKILL to init ends everything in its pid namespace; waitid returns when the
+		 * last process is dead (pid_namespaces(7)). */
 		(void)sys_pidfd_send_signal(l->pidfd, SIGKILL);
-		/* Init ends with its channel as well: should the signal not reach it, nothing waits. */
+		/* Init also ends when its channel is closed: the wait ends even if the signal does
+		 * not reach it. */
 		close_channels(l);
 		while (waitid(P_PIDFD, (id_t)l->pidfd, &info, WEXITED) < 0 && errno == EINTR)
 			;

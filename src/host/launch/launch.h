@@ -28,8 +28,10 @@ struct launch {
 	unsigned filters;    /* bare: our own system-call filters; what is inside has more */
 	struct box *box;     /* in the shared arena, for init */
 	bool dies_as_one, tasks_by_rlimit; /* for launch_init(): as in struct box */
-	mode_t umask;          /* the caller's; ours leaves the owner's bits alone */
-	bool live;             /* the caller's: many executions, started by monitors */
+	mode_t umask; /* the caller's; ours leaves the owner's bits alone */
+	bool live;    /* the caller's: many executions, started by monitors */
+	int mounts
+		[VIEW_COUNT]; /* the mount namespace of each view, from its init; -1: not known */
 	int views[VIEW_COUNT]; /* live: a channel for each tighter view; -1: none */
 	int scratch; /* a scratch that is memory: its root, from init; the caller's; -1: none */
 	struct arena *arena;
@@ -60,6 +62,9 @@ MUST_CHECK int launch_init(struct launch *l, const struct plan *plan, bool want_
  * directory stand; it waits before the first operation that needs one of them. Returns 0, also where init has ended (why is on the channel), or -errno with @e.
  */
 MUST_CHECK int launch_session(struct launch *l, struct error *e);
+
+/* launch_close_views - give up the mount namespaces: held open, they would keep the mounts. */
+void launch_close_views(struct launch *l);
 
 /* launch_kill - end whatever has been started, everything inside with it; waits until all is dead. */
 void launch_kill(struct launch *l);

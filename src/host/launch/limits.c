@@ -14,8 +14,9 @@
 #include "host/cgroup/cgroup_place.h"
 
 /*
- * MEMORY_SPARE_BYTES: what a live session's executions may have together beyond what one of them may. A file in
- * /dev/shm outlives who wrote it: with the limit full of it, not even `rm` could begin.
+ * MEMORY_SPARE_BYTES: the memory that all executions of a live session may use together, beyond
+ * the limit of a single one. A file in /dev/shm outlives the process that wrote it: if such files
+ * could fill the limit, not even `rm` could start.
  */
 enum { EXECUTION_WAIT_MS = 5000, MEMORY_SPARE_BYTES = 4 << 20 };
 
@@ -35,9 +36,10 @@ void limits_init(struct limits *ret)
 }
 
 /*
- * pids alone can be held without a cgroup: the session has a user namespace of its own, and the kernel
- * counts the tasks of each uid in each. Only the host's root is exempt from that (getrlimit(2)); init shows
- * that it is not (confine_tasks()), or the session ends before the command begins.
+ * Of the three limits only pids can be held without a cgroup: the session has its own user
+ * namespace, and the kernel counts the tasks of each uid in each user namespace (getrlimit(2),
+ * RLIMIT_NPROC). It exempts only the host's root. Init proves that it is not exempt
+ * (confine_tasks()), or the session ends before the command starts.
  */
 static int begin_session(struct limits *l, const struct plan *plan, int session_dir,
 	unsigned need, struct error *e)
@@ -46,12 +48,13 @@ static int begin_session(struct limits *l, const struct plan *plan, int session_
 	struct error first = { 0 };
 
 	l->session = CGROUP_SESSION_NONE;
-	/* An execution may ask for what its session does not. */
+	/* An execution may have a limit that its session does not have. */
 	unsigned want = l->live ? CGROUP_ALL : 0;
 	int r = cgroup_session_begin(&l->session, name, session_dir, need, want, &first);
 	if (r >= 0)
 		return 0;
-	/* Without namespaces the caller's other processes would be counted with the session's. */
+	/* Without a user namespace the kernel would count the caller's other processes with the
+	 * session's. */
 	if (!(need & CGROUP_PIDS) || !plan->clone_flags) {
 		if (e && e->code == ERROR_NONE)
 			*e = first;
@@ -62,14 +65,14 @@ static int begin_session(struct limits *l, const struct plan *plan, int session_
 	return need ? cgroup_session_begin(&l->session, name, session_dir, need, want, e) : 0;
 }
 
-/* A session that asks for nothing: a group where it can be had, for executions that do. */
+/* A session without limits still gets a group where it can have one, for executions that have
+ * limits. */
 static void begin_unlimited(struct limits *l, const struct plan *plan, int session_dir)
 {
 	struct error ignored = { 0 };
-	int r = cgroup_session_begin(
+	/* An execution with a limit is refused, and the refusal says that there is no group. */
+	(void)!cgroup_session_begin(
 		&l->session, plan->facts->session_name, session_dir, 0, CGROUP_ALL, &ignored);
-
-	(void)r; /* an execution that asks for a limit is told that there is none */
 }
 
 int limits_check(const struct plan *plan, struct error *e)
@@ -77,14 +80,12 @@ int limits_check(const struct plan *plan, struct error *e)
 	struct cgroup_limits wanted;
 	unsigned need = cgroup_limits_of(plan->policy, &wanted) ? cgroup_needs(&wanted) : 0;
 
-	/* pids need no group where begin_session() goes on without. */
+	/* pids need no group where begin_session() accepts the rlimit. */
 	return cgroup_check(plan->clone_flags ? need & ~(unsigned)CGROUP_PIDS : need, e);
 }
 
-/*
- * Init has a group beside those of the executions. Where their memory is full, the kernel chooses one
- * process, the largest, and its execution's group dies with it.
- */
+/* Init has a group beside those of the executions. Where their memory is full, the kernel kills
+ * the largest process, and the group of its execution dies with it (memory.oom.group, cgroup-v2). */
 static int make_live_groups(struct limits *l, struct error *e)
 {
 	struct cgroup_limits of_session = l->wanted, of_executions = { 0 };
@@ -111,8 +112,8 @@ static int make_groups(struct limits *l, bool live, struct error *e)
 		return make_live_groups(l, e);
 	if (l->wanted.tasks && l->wanted.tasks < UINT64_MAX)
 		l->wanted.tasks++; /* init is counted with the others */
-	/* Twice the same: the kernel notes in different places, from version to version, which of
-	 * the groups on the way up was full. The lower one first: a group takes memory itself. */
+	/* The limit is set in two groups: kernels differ in which of the full groups they note the
+	 * event for. The lower one comes first: a group with a limit still takes memory itself. */
 	r = cgroup_make(&l->session, "exec-1", &l->wanted, &l->execution, e);
 	return r < 0 ? r : cgroup_limit(&l->session.group, &l->wanted, e);
 }
@@ -156,7 +157,7 @@ int limits_execution(struct limits *limits, const char *name,
 	if (limits->session.group.dir < 0) {
 		if (!cgroup_needs(&own))
 			return 0;
-		int r = error_set(e, ERROR_LAYER, "session", ENOTSUP, NULL,
+		int r = error_set(e, ERROR_LAYER, "session", ERROR_OWN(ENOTSUP), NULL,
 			"the session has no cgroup: memory, pids and cpus of one execution "
 			"cannot be limited");
 		error_hint(e,
@@ -203,14 +204,14 @@ void limits_execution_end(struct limits *limits, struct cgroup *group)
 	if (r >= 0)
 		r = cgroup_wait_empty(group, EXECUTION_WAIT_MS);
 	if (r >= 0)
-		r = cgroup_remove(above_executions(limits)->group.dir, group);
-	(void)r; /* the end of the session tries again, and tells */
+		/* The end of the session tries again, and reports a failure. */
+		(void)!cgroup_remove(above_executions(limits)->group.dir, group);
 	fd_close(&group->dir);
 }
 
 void limits_fill_launch(const struct limits *limits, struct launch *l)
 {
-	/* In a live session an execution's monitor is in its group. */
+	/* In a live session the monitor of an execution is in its group. */
 	l->dies_as_one = (limits->session.controllers & CGROUP_MEMORY) != 0;
 	l->tasks_by_rlimit = limits->tasks_by_rlimit;
 }
@@ -219,7 +220,7 @@ int limits_enter(struct limits *limits, pid_t init, struct error *e)
 {
 	int r = cgroup_enter(&limits->execution, init);
 
-	/* It has ended already: why is on its channel. */
+	/* Init has ended already; its record on the channel says why. */
 	return r >= 0 || r == -ESRCH
 		? 0
 		: error_set(e, ERROR_LAYER, "launch", -r, limits->session.path,
@@ -241,11 +242,11 @@ static void settle_lost(struct outcome *o, bool ours, struct error *e)
 		o->wall_known = true;
 		return;
 	}
-	int r = error_set(e, ERROR_LIMIT, "launch", ENOMEM, NULL, "%s %s the command began",
+	(void)error_set(e, ERROR_LIMIT, "launch", ERROR_OWN(ENOMEM), NULL,
+		"%s %s the command started",
 		ours ? "the memory limit was reached" : "the machine ran out of memory",
 		o->started == STARTED_NO ? "before" : "as");
 
-	(void)r; /* told by the status */
 	if (ours)
 		error_hint(e,
 			"the session itself needs some hundred KiB, a shell a few MiB: give "
@@ -264,7 +265,8 @@ void limits_settle(struct limits *limits, struct outcome *o, struct error *e)
 		return;
 	cgroup_read(&limits->execution, &limits->figures);
 	const struct cgroup_figures *f = &limits->figures;
-	/* A kill without a full group of ours was for somebody else's limit, or the machine's. */
+	/* If none of our groups was full, the kernel killed for somebody else's limit, or for the
+	 * machine's memory. */
 	bool ours = f->oom_events > 0 || session.oom_events > 0;
 	if (f->oom_kills > 0 && !o->ended && e->code == ERROR_PROTOCOL)
 		settle_lost(o, ours, e);

@@ -1,7 +1,7 @@
 /*
  * limits.h - what one execution may use, and what it used: the groups and rlimits of a `run`.
  *
- * Runs in: the launcher and the supervisor, outside. Where no limit is asked for, nothing is done.
+ * Runs in: the launcher and the supervisor, outside. Without a limit these functions do nothing.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 struct limits {
 	bool requested;              /* memory, pids or cpus is in the policy */
 	struct cgroup_limits wanted; /* of the session */
-	bool tasks_by_rlimit;        /* pids is held by RLIMIT_NPROC, since no cgroup can */
+	bool tasks_by_rlimit;        /* RLIMIT_NPROC holds pids, because no cgroup can */
 	struct cgroup_session session;
 	/* Live, with memory limited: below the session's group, holds that limit, and the executions' groups;
 	 * not init, whom the kernel would kill at last where files in memory fill it. Else none. */
@@ -78,7 +78,7 @@ bool limits_execution_read(
  */
 void limits_execution_end(struct limits *limits, struct cgroup *group);
 
-/* limits_fill_launch - what init must know about them; before launch_init(). */
+/* limits_fill_launch - set what init must know about them in @l; before launch_init(). */
 void limits_fill_launch(const struct limits *limits, struct launch *l);
 
 /* limits_enter - put init in, before launch_session(): it has no child then. 0 or -errno with @e. */

@@ -20,6 +20,7 @@
 #include "host/machine/container.h"
 #include "host/machine/refusal.h"
 #include "host/promote/promote_guard.h"
+#include "host/report/verbose.h"
 #include "host/session/session.h"
 #include "host/session/state_place.h"
 #include "plan/embedded.h"
@@ -34,9 +35,9 @@ enum {
 #define SYSTEM_POLICY SYSTEM_POLICY_DIR "/policy"
 
 /*
- * Whether nobody made that policy. One that cannot be seen may be there, and so is a link that leads
- * nowhere: what it says must not be passed over. The user's own alone may lie in a home that is
- * somebody else's, as after `sudo -u`.
+ * Whether that policy file does not exist. A file that cannot be seen may exist, and so may the
+ * target of a dangling link: carrel must not skip what it says. Only the user's own policy may lie
+ * in a home of somebody else, as after `sudo -u`.
  */
 static bool is_absent(enum layer layer, const char *path)
 {
@@ -55,14 +56,14 @@ static int add_layer(struct prepared *p, enum layer layer, const char *path,
 	struct stat st;
 	int r = 0;
 
-	/* Who can write in there could also have removed it. */
+	/* Whoever can write in this directory could also have removed the file. */
 	if (layer == LAYER_SYSTEM && stat(SYSTEM_POLICY_DIR, &st) == 0)
 		r = policy_file_trust(loader->arena, layer, SYSTEM_POLICY_DIR, e);
 	if (r < 0 || is_absent(layer, path))
 		return r;
 	loader->layer = layer;
 	r = policy_file_load(loader, path, &file, e);
-	/* What the user's policy names may be anybody's, as on the command line. */
+	/* The user's policy may name files of anybody, as the command line may. */
 	if (layer == LAYER_USER)
 		loader->layer = LAYER_FILE;
 	return r < 0
@@ -83,7 +84,7 @@ static int add_environment(struct prepared *p, const char *const *environment,
 	return policy_add_setting(&p->policy, "CARREL_KEEP", "keep", NULL, res, e);
 }
 
-/* The workspace is untrusted: what lies in it is never policy, however it was named. */
+/* The workspace is untrusted: a file in it is never a policy, however it is named. */
 static int check_loaded(
 	const struct policy_loader *l, const struct facts *facts, struct error *e)
 {
@@ -116,31 +117,38 @@ static int place_workspace(
 	return check_loaded(res->context, &p->facts, e);
 }
 
-static int copy_command(struct prepared *p, int argc, const char *const *argv, struct error *e)
+/* With -c LINE a shell and the line are in front of what follows. */
+static int copy_command(struct prepared *p, int argc, const char *const *argv,
+	const struct policy_verb_flag *flags, size_t flag_count, struct error *e)
 {
-	size_t count = argc > p->next ? (size_t)(argc - p->next) : 0;
-	/* One word in front is left free: "/bin/sh", for a script without #!. */
-	const char **copy = arena_array(&p->arena, count + 2, sizeof(*copy));
+	const char *shell[] = { "/bin/sh", "-c", NULL };
+	size_t rest = argc > p->next ? (size_t)(argc - p->next) : 0, extra = 0;
 
-	for (size_t i = 0; copy && i < count; i++) {
-		const char *word = argv[p->next + (int)i];
+	for (size_t i = 0; i < flag_count; i++)
+		if (flags[i].letter == 'c' && flags[i].given) {
+			shell[2] = flags[i].value;
+			extra = 3;
+		}
+	/* One word in front stays free, for "/bin/sh": payload.c runs a script without #! by it. */
+	const char **copy = arena_array(&p->arena, rest + extra + 2, sizeof(*copy));
+
+	for (size_t i = 0; copy && i < rest + extra; i++) {
+		const char *word = i < extra ? shell[i] : argv[p->next + (int)(i - extra)];
 
 		copy[i + 1] = arena_copy(&p->arena, word, strlen(word));
 		if (!copy[i + 1])
 			copy = NULL;
 	}
 	if (!copy)
-		return error_set(
-			e, ERROR_LIMIT, "options", ENOMEM, NULL, "the command is too long");
+		return error_set(e, ERROR_LIMIT, "options", ERROR_OWN(ENOMEM), NULL,
+			"the command is too long");
 	copy[0] = "/bin/sh";
 	p->argv = copy + 1;
 	return 0;
 }
 
-/*
- * A sweep believes the records in all of these places, and later ones may run in another environment: what is not
- * this launch's place is not the tools' either.
- */
+/* A sweep believes the records in all of these places, and a later sweep may run in another
+ * environment: tools must not write any of them, also where this launch uses another one. */
 static int protect_records(struct prepared *p, const char *state_dir,
 	const char *const *environment, struct error *e)
 {
@@ -171,24 +179,30 @@ static int protect_records(struct prepared *p, const char *state_dir,
 	return 0;
 }
 
+const char *prepare_filter(const struct policy *policy)
+{
+	const char *name = policy->syscalls.value ? policy->syscalls.value : "default";
+
+	/* What `nested` allows is what the filter of that name lets through. */
+	return policy->nested.on && !strcmp(name, "default") ? "nested" : name;
+}
+
 static int choose_filter(struct prepared *p, const char *const *cache_env,
 	const struct embedded_filter **ret, struct error *e)
 {
 	const struct policy *policy = &p->policy;
-	const char *name = policy->syscalls.value ? policy->syscalls.value : "default";
+	const char *name = prepare_filter(policy);
 
-	/* What `nested` allows is what the filter of that name lets through. */
-	if (policy->nested.on && !strcmp(name, "default"))
-		name = "nested";
 	if (policy->syscall_rule_count)
 		return filter_cache_load(&p->arena, policy, name, cache_env, ret, e);
 	*ret = embedded_find_filter(name);
 	return *ret ? 0
-		    : error_set(e, ERROR_POLICY, "policy", ENOENT, name,
+		    : error_set(e, ERROR_POLICY, "policy", ERROR_OWN(ENOENT), name,
 			      "there is no such system-call filter");
 }
 
-/* What lies there a session that had another cache could have made: nothing of it is believed, and nothing kept. */
+/* A session with another cache could have made what lies here: carrel believes nothing of it and
+ * keeps nothing in it. */
 static bool is_cache_in_workspace(struct prepared *p, const char *cache)
 {
 	struct resolver res = { .arena = &p->arena };
@@ -204,7 +218,8 @@ static bool is_cache_in_workspace(struct prepared *p, const char *cache)
 static int make_plan(struct prepared *p, const char *const *cache_env, struct error *e)
 {
 	const struct embedded_filter *filter;
-	/* First: it may make the cache, and what tools could write above is protected as it stands. */
+	/* This comes first: it may make the cache, and what tools can write above the cache is
+	 * protected as it is then. */
 	int r = choose_filter(p, cache_env, &filter, e);
 
 	if (r >= 0)
@@ -220,7 +235,7 @@ static int make_plan(struct prepared *p, const char *const *cache_env, struct er
 			filter->code, filter->count, e);
 	if (r >= 0)
 		r = promote_guard_foresee(&p->plan, &p->arena, e);
-	/* The first thing that stops an entrypoint: a container's root has no capability to spare. */
+	/* This stops an entrypoint first: the root of a container has no capability to spare. */
 	if (r < 0 && p->facts.uid == 0 && e && e->code == ERROR_LAYER &&
 		!p->policy.degraded.on && !p->policy.require_count)
 		container_hint(CONTAINER_UID, p->live, e);
@@ -250,6 +265,9 @@ static int read_layers(struct prepared *p, int argc, const char *const *argv, in
 		r = path ? add_layer(p, LAYER_USER, path, res, e)
 			 : error_no_memory(e, "options");
 	}
+	if (r >= 0 && p->lines)
+		r = policy_add_text(
+			&p->policy, LAYER_FILE, "session", p->lines, strlen(p->lines), res, e);
 	return r < 0 ? r : policy_finish(&p->policy, "agent", res, e);
 }
 
@@ -259,7 +277,8 @@ static int hash_part(void *context, const void *data, size_t size)
 	return 0;
 }
 
-/* Before names are put in: the same policy has the same digest in every session. */
+/* The digest is taken before names are put in: the same policy has the same digest in every
+ * session. */
 static void digest_policy(struct prepared *p)
 {
 	struct sha256 hash;
@@ -280,7 +299,7 @@ static struct identity unprivileged(const struct identity *id, const char *why)
 		.unprivileged_why = why };
 }
 
-/* What is refused is looked for only where the policy could do without it. */
+/* Carrel looks for refused namespaces only where the policy could do without them. */
 static int know_caller(struct prepared *p, const struct identity *identity,
 	const char *state_dir, const char *const *environment, struct error *e)
 {
@@ -312,8 +331,9 @@ static int know_caller(struct prepared *p, const struct identity *identity,
 }
 
 /*
- * Found once, and before the facts and the plan, which covers it: what holds the records and what is covered
- * are one place. @path: empty where there is none yet and none is made.
+ * The state directory is found once, before the facts and the plan that covers it, so that the
+ * directory of records and the covered one are the same. @path: empty where there is none yet and
+ * none is made.
  */
 static int choose_state_dir(struct prepared *p, bool dry, char path[STATE_PATH_MAX],
 	const char *const *environment, struct error *e)
@@ -370,6 +390,7 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 	char state_dir[STATE_PATH_MAX];
 	const struct policy_resolver res = {
 		.cwd = facts_cwd(&p->arena),
+		.pwd = facts_env(environment, "PWD"),
 		.names = &names,
 		.texts = embedded_texts,
 		.text_count = embedded_text_count,
@@ -387,10 +408,12 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 		r = read_layers(p, argc, argv, first, environment, &res, flags, flag_count, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
+	if (p->policy.passed_over && !p->policy.quiet.on)
+		verbose_passed_over(p->policy.passed_over);
 	digest_policy(p);
 	if (until == PREPARE_MERGED)
 		return place_workspace(p, &res, e);
-	r = copy_command(p, argc, argv, e);
+	r = copy_command(p, argc, argv, flags, flag_count, e);
 	if (r >= 0)
 		r = choose_state_dir(p, until == PREPARE_DRY, state_dir, environment, e);
 	if (r >= 0)

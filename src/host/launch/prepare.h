@@ -23,9 +23,15 @@ struct prepared {
 		[SHA256_SIZE]; /* of the merged policy; where a report is asked for */
 	int records; /* the directory of records (host/session/record.h); -1 but for PREPARE_PLAN */
 	bool live; /* the caller's: it is for a live session */
+	/* The caller's, or NULL: a whole policy, as policy_print() has it, under the command line. */
+	const char *lines;
 	bool help; /* --help was asked for: nothing else is filled in */
 	int next;  /* index in argv of the first word that is no setting */
 };
+
+/* -c LINE: the command is `/bin/sh -c LINE`, and what follows. */
+#define PREPARE_COMMAND_LINE \
+	((struct policy_verb_flag){ .name = "command", .letter = 'c', .placeholder = "LINE" })
 
 enum prepare_until {
 	PREPARE_MERGED, /* for `policy show`: paths as they were written, of the facts the workspace */
@@ -36,7 +42,7 @@ enum prepare_until {
 /*
  * prepare - read all layers and work out the plan.
  * @argv, @first: the caller's arguments and where settings begin. @environment: its environment.
- * @flags, @flag_count: flags of the verb that are no settings.
+ * @flags, @flag_count: flags of the verb that are no settings; PREPARE_COMMAND_LINE is known here.
  * @ret: as far as it came, also on failure: the report of a session that did not start quotes it.
  * Returns 0 or -errno with @e.
  */
@@ -56,6 +62,9 @@ MUST_CHECK int prepare_with(struct prepared *p, const struct identity *identity,
 	enum prepare_until until, int argc, const char *const *argv, int first,
 	const char *const *environment, struct policy_verb_flag *flags, size_t flag_count,
 	struct error *e);
+
+/* prepare_filter - the name of the shipped filter that @policy stands on. */
+const char *prepare_filter(const struct policy *policy);
 
 /* prepare_report - open what the policy's `report` names, as far as it got: report_open(). */
 MUST_CHECK int prepare_report(struct prepared *p, struct report_file *ret, struct error *e);

@@ -65,10 +65,12 @@ static int print_help(void *context, const void *data, size_t size)
 static int show_help(void)
 {
 	static const char usage[] =
-		"usage: carrel run [SETTINGS] -- COMMAND [ARGUMENT ...]\n\n"
+		"usage: carrel run [SETTINGS] -- COMMAND [ARGUMENT ...]\n"
+		"       carrel run [SETTINGS] -c LINE [WORD ...]\n\n"
 		"Runs COMMAND in a session of its own: the machine is read-only, the workspace\n"
 		"(default: the working directory) and the session's scratch are writable, system\n"
-		"calls are filtered, and nothing is left behind.\n\n";
+		"calls are filtered, and nothing is left behind.\n\n"
+		"  -c, --command LINE      the command is /bin/sh -c LINE\n\n";
 	int r = fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1);
 
 	if (r >= 0)
@@ -85,7 +87,7 @@ static int no_command(struct run *run)
 	return r;
 }
 
-/* While the command already runs: what dead sessions left. */
+/* Starts a sweep of dead sessions while the command already runs. */
 static void sweep(void *context)
 {
 	const struct run *run = context;
@@ -161,7 +163,7 @@ static int start(
 	if (r >= 0 && refusal_format(&run->p->plan, line, sizeof(line))) {
 		int told = fd_write_all(STDERR_FILENO, line, strlen(line));
 
-		(void)told; /* nobody is there to hear it; the report says the same */
+		(void)told; /* stderr cannot be written; the report says the same */
 	}
 	return r;
 }
@@ -169,10 +171,11 @@ static int start(
 static int options_to_plan(struct run *run, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
+	struct policy_verb_flag flags[] = { PREPARE_COMMAND_LINE };
 	struct error *e = &run->error;
 	struct identity identity;
 
-	/* The namespaces are made by another process meanwhile, for what is most likely. */
+	/* Init makes the namespaces that are most likely needed, in another process meanwhile. */
 	identity_guess(&identity);
 	int r = launch_begin(&run->launch, &run->p->arena, &identity, e);
 	if (r < 0 && e->code == ERROR_NAMESPACES) {
@@ -184,17 +187,17 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 		r = identity_choose(&identity, e);
 	if (r >= 0)
 		r = prepare_with(run->p, &identity, PREPARE_PLAN, argc, argv, first,
-			environment, NULL, 0, e);
+			environment, flags, 1, e);
 
-	/* Without namespaces and without `degraded` nothing else is worth saying: where they are
-	 * refused by a filter, what follows fails for the same reason. */
+	/* Without namespaces and without `degraded` only this error is worth reporting: where a
+	 * filter refuses them, everything after it fails for the same reason. */
 	if (!run->p->help && run->refused.code &&
 		(r >= 0 ? run->p->plan.clone_flags != 0 : !run->p->policy.degraded.on)) {
 		*e = run->refused;
 		r = -EPERM;
 	}
-	/* A report that cannot be opened means that the command is not started; and where the policy
-	 * could be read, a report says why the rest failed. */
+	/* If the report cannot be opened, the command is not started. Where the policy could be
+	 * read, the report says why a later step failed. */
 	if (!run->p->help && run->p->policy.report.value) {
 		struct error late = { 0 };
 		int opened = prepare_report(run->p, &run->report_file, &late);
@@ -209,16 +212,18 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 	return r;
 }
 
-/* Killed from outside, or ended by a signal to carrel, before execve: nobody else says so. */
+/* The command was killed before execve, from outside or by a signal to carrel: nothing else
+ * reports that. */
 static int explain_end_before_start(struct run *run)
 {
 	const struct outcome *o = &run->outcome;
 	const char *name = run->p->argv[0];
 	int signal = o->ready && WIFSIGNALED(o->wait_status) ? WTERMSIG(o->wait_status) : 0;
-	int r = signal ? error_set(&run->error, ERROR_EXEC, "launch", 0, name,
-				 "the command was killed by signal %d before it began", signal)
-		       : error_set(&run->error, ERROR_EXEC, "launch", 0, name,
-				 "the session was ended before the command began");
+	int r = signal
+		? error_set(&run->error, ERROR_EXEC, "launch", 0, name,
+			  "the command was killed by signal %d before it started", signal)
+		: error_set(&run->error, ERROR_EXEC, "launch", 0, name,
+			  "the session was ended before the command started");
 
 	(void)r;
 	return STATUS_CARREL;
@@ -259,18 +264,19 @@ static int finish_run(struct run *run, int status)
 	};
 
 	status = finish_session(&f);
-	/* Its lock is free: what there was no time for is a dead session's. */
+	/* The session's lock is released: a sweep removes what there was no time for. */
 	if (run->report.teardown == REPORT_TEARDOWN_DEFERRED)
 		sweeper_start(run->p->records, "");
 	if (run->error.code != ERROR_NONE)
 		error_report(&run->error);
-	/* While the kernel takes init down, whose end is waited for last. */
+	/* This runs while the kernel takes init down; the wait for init comes last. */
 	prepare_free(run->p);
 	launch_kill(&run->launch);
 	return status;
 }
 
-/* Once: pid 1 must not lose a signal that comes early, others may be ended by one. */
+/* Signals are blocked once: pid 1 must not lose an early signal, and another process may be ended
+ * by one. */
 static int block_signals(struct run *run)
 {
 	int r = run->signals.fd < 0 ? signals_block(&run->signals) : 0;
@@ -303,17 +309,19 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 	if (r >= 0 && run->p->policy.die_with_parent.on &&
 		parent_die_with(getppid(), SIGTERM) < 0)
 		r = error_set(&run->error, ERROR_INTERNAL, "launch", 0, NULL,
-			"the caller is gone, and the policy says `die-with-parent`");
+			"the caller has ended, and the policy says `die-with-parent`");
 	if (r >= 0)
 		r = start(run, argc, argv, environment);
-	/* While init applies the plan: for the case that we do not live to do it ourselves. */
+	/* Written while init applies the plan, for the case that the launcher is killed before it
+	 * can clear up. */
 	if (r >= 0)
 		r = manifest_write(
 			run->session.record, &run->p->plan, run->launch.init, &run->error);
 	if (r >= 0)
 		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep,
 			run, &run->outcome, &run->error);
-	/* Where only init is left, the kernel takes it down while the directory is cleared. */
+	/* Where only init is left, the kernel takes it down while the launcher clears the
+	 * directory. */
 	if (!run->outcome.alone || run->limits.requested)
 		launch_kill(&run->launch);
 	limits_settle(&run->limits, &run->outcome, &run->error);
@@ -325,16 +333,18 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 int run_command(int argc, const char *const *argv, int first, const char *const *environment,
 	unsigned closed)
 {
-	/* Not malloc(3): its beginning alone takes five system calls. It stays until we end. */
+	/* malloc(3) is not used: its start alone takes five system calls. This memory stays until
+	 * the end. */
 	struct arena memory;
 	struct run *run = arena_init(&memory, sizeof(*run) + 16) < 0
 		? NULL
 		: arena_alloc(&memory, sizeof(*run));
 
 	if (!run) {
-		const struct error e = {
-			.code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1, .what = "cannot begin"
-		};
+		const struct error e = { .code = ERROR_LIMIT,
+			.errnum = ENOMEM,
+			.op = -1,
+			.what = "cannot start the session" };
 
 		error_report(&e);
 		return STATUS_CARREL;

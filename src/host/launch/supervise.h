@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "box/channel.h"
+#include "host/cover/cover.h"
 #include "host/launch/launch.h"
 #include "host/process/signals.h"
 #include "host/quarantine/newpath_watch.h"
@@ -24,16 +25,17 @@ struct outcome {
 	int op, errnum; /* not started: operation or step, and why */
 	bool timed_out;
 	bool tasks_full; /* no process more could be started when the command ended */
-	bool breached;   /* a mount was taken away from outside: ended by carrel */
-	bool unwatched;  /* the machine's /proc hides init: mounts cannot be watched */
-	bool ready;      /* every operation of the plan was applied */
-	bool confined;   /* the supervisor's own filter is in force */
+	bool breached; /* a mount was taken away from outside, and could not be put back: ended by carrel */
+	bool unwatched; /* the machine's /proc hides init: mounts cannot be watched */
+	bool ready;     /* every operation of the plan was applied */
+	bool confined;  /* the supervisor's own filter is in force */
 	/* With a time-out, CLOCK_MONOTONIC: when the run is to be over, whatever the tools left; 0: none. */
 	int64_t deadline_ns;
 	uint64_t wall_us; /* also where init ended without a word; then not wall_known */
 	bool wall_known;
 	uint64_t user_us, system_us, max_rss_kib;
 	bool usage_known;
+	struct cover cover;         /* what was covered again */
 	struct newpath_watch watch; /* what was taken away while the session lived */
 };
 

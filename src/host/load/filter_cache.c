@@ -178,8 +178,8 @@ static int spawn(const struct request *r, int output, pid_t *ret_pid)
 			"cannot find the program that compiles `syscall` lines");
 	char *const *argv = build_arguments(r, program);
 	if (!argv || posix_spawn_file_actions_init(&actions) != 0)
-		return error_set(r->e, ERROR_LIMIT, "policy", ENOMEM, NULL,
-			"no memory to compile `syscall` lines");
+		return error_set(r->e, ERROR_LIMIT, "policy", ERROR_OWN(ENOMEM), NULL,
+			"out of memory: `syscall` lines cannot be compiled");
 	result = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 	if (result == 0)
 		result = posix_spawn_file_actions_adddup2(&actions, output, 1);
@@ -206,7 +206,7 @@ static int read_error(const struct request *r, size_t size)
 			!said.what[sizeof(said.what) - 1] && !said.on[sizeof(said.on) - 1] &&
 			!said.hint[sizeof(said.hint) - 1];
 		if (is_text && said.code != ERROR_NONE) {
-			int result = error_set(r->e, said.code, said.stage, said.errnum,
+			int result = error_set(r->e, said.code, said.stage, error_cause(&said),
 				said.on, "%s", said.what);
 			if (said.hint[0])
 				error_hint(r->e, "%s", said.hint);
@@ -255,8 +255,8 @@ static int find_inputs(struct request *r)
 
 	r->data = arena_alloc(r->arena, FILE_SIZE_MAX + 1);
 	if (!lines || !r->data)
-		return error_set(r->e, ERROR_LIMIT, "policy", ENOMEM, NULL,
-			"no memory for the system-call filter");
+		return error_set(r->e, ERROR_LIMIT, "policy", ERROR_OWN(ENOMEM), NULL,
+			"out of memory: the system-call filter cannot be loaded");
 	for (size_t i = 0; i < p->syscall_rule_count; i++)
 		lines[i] = p->syscall_rules[i].text;
 	filter_cache_inputs(r->base, lines, p->syscall_rule_count, r->inputs);
@@ -275,8 +275,8 @@ int filter_cache_load(struct arena *arena, const struct policy *policy, const ch
 		return result;
 	struct embedded_filter *filter = arena_alloc(arena, sizeof(*filter));
 	if (!filter)
-		return error_set(e, ERROR_LIMIT, "policy", ENOMEM, NULL,
-			"no memory for the system-call filter");
+		return error_set(e, ERROR_LIMIT, "policy", ERROR_OWN(ENOMEM), NULL,
+			"out of memory: the system-call filter cannot be loaded");
 	autofd int directory = open_directory(env);
 	int count = directory < 0 ? directory : read_cached(&r, directory);
 	if (count < 0) {

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,7 +52,7 @@ static int trust_entry(enum layer layer, const char *path, const struct stat *st
 
 	if (!own && !is_roots(st->st_uid)) {
 		int r = error_set(e, ERROR_POLICY, "policy", 0, path,
-			"what belongs to uid %u is not obeyed as a policy", st->st_uid);
+			"a policy of uid %u is not obeyed", st->st_uid);
 
 		hint(path, policy,
 			layer == LAYER_SYSTEM
@@ -71,7 +72,7 @@ static int trust_entry(enum layer layer, const char *path, const struct stat *st
 	if (!(st->st_mode & others))
 		return 0;
 	int r = error_set(e, ERROR_POLICY, "policy", 0, path,
-		"what others can write is not obeyed as a policy");
+		"a policy that others can write is not obeyed");
 
 	hint(path, policy, "chmod go-w, where what is in it is right", e);
 	return r;
@@ -151,11 +152,60 @@ static int read_policy(const struct policy_loader *l, const struct resolver *fou
 	return 0;
 }
 
+/*
+ * What was redirected from a file is the file, and held to what every other is: nothing of the workspace is
+ * believed. One without a name (a here-document) lies nowhere; nor does a pipe. From a device such as /dev/null
+ * no policy is meant, and an empty one is not what was asked for.
+ */
+static int read_stdin(struct policy_loader *l, struct policy_file *ret, struct error *e)
+{
+	struct stat st;
+
+	if (fstat(STDIN_FILENO, &st) < 0)
+		return -errno;
+	if (S_ISREG(st.st_mode) && st.st_nlink > 0) {
+		char *target = arena_alloc(l->arena, PATH_MAX);
+		ssize_t n = target
+			? readlinkat(AT_FDCWD, "/proc/self/fd/0", target, PATH_MAX - 1)
+			: -1;
+
+		if (n < 0)
+			return target ? -errno : -ENOMEM;
+		target[n] = '\0';
+		return policy_file_load(l, target, ret, e);
+	}
+	if (S_ISCHR(st.st_mode) && !isatty(STDIN_FILENO))
+		return -ENODATA;
+	char *text = arena_alloc(l->arena, POLICY_SIZE_MAX + 2);
+	ssize_t size = text ? fd_read_file(STDIN_FILENO, text, POLICY_SIZE_MAX) : -ENOMEM;
+	if (size < 0)
+		return (int)size;
+	*ret = (struct policy_file){
+		.text = text, .size = (size_t)size, .path = "standard input"
+	};
+	return 0;
+}
+
+static int load_stdin(struct policy_loader *l, struct policy_file *ret, struct error *e)
+{
+	int r = read_stdin(l, ret, e);
+
+	if (r >= 0 || (e && e->code != ERROR_NONE))
+		return r;
+	r = error_set(e, ERROR_POLICY, "policy", -r, "standard input",
+		"cannot read the policy that `--policy -` names");
+	error_hint(e, "it comes from a pipe or a file; a file named - is ./-");
+	return r;
+}
+
 int policy_file_load(void *context, const char *path, struct policy_file *ret, struct error *e)
 {
 	struct policy_loader *l = context;
 	struct resolver res = { .arena = l->arena };
 	struct resolved found;
+
+	if (!strcmp(path, POLICY_STDIN))
+		return load_stdin(l, ret, e);
 	int r = resolve_path(&res, path, 0, &found);
 
 	if (r >= 0)

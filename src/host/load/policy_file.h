@@ -31,7 +31,8 @@ MUST_CHECK int policy_file_trust(
 
 /*
  * policy_file_load - the `load` of a struct policy_resolver; @context: a struct policy_loader.
- * A regular file of at most POLICY_SIZE_MAX bytes, by whatever links it is named, that can be trusted.
+ * A regular file of at most POLICY_SIZE_MAX bytes, by whatever links it is named, that can be trusted;
+ * POLICY_STDIN: standard input, to its end.
  * Returns 0 or -errno with @e (ERROR_POLICY).
  */
 MUST_CHECK int policy_file_load(

@@ -105,8 +105,7 @@ static void hint_op(const struct op *op, int errnum, bool live, struct error *e)
 		error_hint(
 			e, "it was replaced while the session was being prepared; try again");
 	else if (op->kind == OP_ATTACH && (errnum == ENOENT || errnum == ENOTDIR))
-		error_hint(e,
-			"what is bound at a directory above has nothing there to mount it on");
+		error_hint(e, "the bind of a directory above has nothing to mount this on");
 	else if (op->kind == OP_PROC && container_is_one())
 		container_hint(CONTAINER_PROC, live, e);
 	else if (op->kind == OP_PROC && (errnum == EPERM || errnum == EACCES))
@@ -127,7 +126,7 @@ static void hint_op(const struct op *op, int errnum, bool live, struct error *e)
 /* No cgroup could count them, or the operation would not have been tried. */
 static int explain_tasks(int op, struct error *e)
 {
-	int r = error_set(e, ERROR_LAYER, "launch", ENOTSUP, "pids",
+	int r = error_set(e, ERROR_LAYER, "launch", ERROR_OWN(ENOTSUP), "pids",
 		"pids cannot be limited: no cgroup, and root is exempt from the rlimit");
 
 	e->op = op;
@@ -174,19 +173,16 @@ int explain_exec(int step, int errnum, const char *name, const char *cwd, const 
 	bool live, struct error *e)
 {
 	bool missing = errnum == ENOENT || errnum == ENOTDIR;
-	int r;
 
 	if (step != STEP_EXEC && step != STEP_INTERPRETER) {
-		r = error_set(e, ERROR_APPLY, "launch", errnum, step == STEP_CWD ? cwd : NULL,
+		(void)error_set(e, ERROR_APPLY, "launch", errnum, step == STEP_CWD ? cwd : NULL,
 			"%s", step_text(step));
-		(void)r; /* the status says it */
 		return STATUS_CARREL;
 	}
-	r = error_set(e, ERROR_EXEC, "launch", errnum, *name ? name : "''",
+	(void)error_set(e, ERROR_EXEC, "launch", errnum, *name ? name : "''",
 		step == STEP_INTERPRETER ? "cannot find the command's interpreter inside"
 			: missing        ? "cannot find the command inside"
 					 : "cannot execute the command");
-	(void)r;
 	if (step == STEP_INTERPRETER)
 		error_hint(
 			e, "it is there: what its first line, or its ELF header, names is not");

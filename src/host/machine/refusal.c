@@ -96,7 +96,7 @@ int refusal_find(
 	struct refusal found = { 0 };
 
 	if (shared == MAP_FAILED)
-		return error_set(e, ERROR_LIMIT, "facts", errno, NULL, "no memory");
+		return error_set(e, ERROR_LIMIT, "facts", errno, NULL, "out of memory");
 	int r = probe_machine(shared, id);
 	if (r < 0)
 		(void)error_set(

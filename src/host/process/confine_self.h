@@ -7,11 +7,10 @@
 #pragma once
 
 #include "base/error.h"
-#include "plan/plan.h"
 
 /*
  * confine_self - no_new_privs, the capabilities that teardown needs and no others, and the shipped
  * `supervisor` filter. After this S can neither execute anything nor open a socket.
  * Returns 0 or -errno.
  */
-MUST_CHECK int confine_self(const struct plan *plan);
+MUST_CHECK int confine_self(void);

@@ -113,25 +113,20 @@ static int signal_one(pid_t pid, pid_t root, unsigned filters, int signal, int *
 
 static int signal_listed(int proc, pid_t root, unsigned filters, int signal, int *ret_held)
 {
-	_Alignas(struct beneath_entry) char list[LIST_BYTES];
-	int count = 0;
+	_Alignas(struct beneath_entry) char buffer[LIST_BYTES];
+	struct beneath_list list = { .fd = proc, .buffer = buffer, .size = sizeof(buffer) };
+	struct beneath_entry *entry;
+	int count = 0, r;
 
-	for (;;) {
-		ssize_t n = beneath_read(proc, list, sizeof(list));
+	while ((r = beneath_next(&list, &entry)) > 0) {
+		pid_t pid = entry_pid(entry);
 
-		if (n <= 0)
-			return n < 0 ? (int)n : count;
-		for (ssize_t at = 0; at < n;) {
-			const struct beneath_entry *entry = (const void *)(list + at);
-			pid_t pid = entry_pid(entry);
-
-			int r = pid > 0 ? signal_one(pid, root, filters, signal, ret_held) : 0;
-			if (r < 0)
-				return r;
-			count += r;
-			at += entry->length;
-		}
+		r = pid > 0 ? signal_one(pid, root, filters, signal, ret_held) : 0;
+		if (r < 0)
+			return r;
+		count += r;
 	}
+	return r < 0 ? r : count;
 }
 
 static int signal_all(pid_t root, unsigned filters, int signal, int *ret_held)

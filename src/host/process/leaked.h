@@ -1,8 +1,8 @@
 /*
- * leaked.h - what a session without namespaces left behind when its init was lost: found by descent
- * from us, and ended.
+ * leaked.h - the processes that a session without namespaces left behind when its init was lost: they are found
+ * among our descendants, and killed.
  *
- * Runs in: S. We are a child subreaper (prctl(2)): nothing can leave our descent by losing its parents.
+ * Runs in: S. We are a child subreaper (prctl(2)): a process that loses its parent stays our descendant.
  */
 #pragma once
 

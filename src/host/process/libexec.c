@@ -52,7 +52,6 @@ int libexec_become(const char *program, char *const *argv)
 		"carrel: cannot execute: %s: %s\n"
 		"carrel: hint: it is installed with carrel, in %s\n",
 		program, strerror(-r), CARREL_LIBEXECDIR);
-	r = fd_write_all(STDERR_FILENO, text, (size_t)length);
-	(void)r;
+	(void)!fd_write_all(STDERR_FILENO, text, (size_t)length);
 	return STATUS_CARREL;
 }

@@ -1,6 +1,6 @@
 /*
- * reaper.h - children that S did not start: what is orphaned to it as pid 1 of a container, as a
- * subreaper, or because it was executed by a process that had children already.
+ * reaper.h - children that S did not start. They become its children when they lose their parents, because S is
+ * pid 1 of a container or a subreaper, or they were there before the process executed carrel.
  *
  * Runs in: S.
  */
@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 /*
- * reaper_is_pid1 - whether we are pid 1: every orphan comes to us, and no signal has a default
- * action that would end us.
+ * reaper_is_pid1 - whether we are pid 1: we adopt every orphan, and no signal ends us by its default action
+ * (pid_namespaces(7)).
  */
 bool reaper_is_pid1(void);
 

@@ -83,26 +83,27 @@ static int open_source_dir(struct promotion *p, int scratch_fd)
 	while (leaf > 0 && p->source[leaf - 1] != '/')
 		leaf--;
 	if (length - leaf > NAME_MAX || leaf >= sizeof(dir))
-		return fail_source(p, ENAMETOOLONG, "there is no such artifact");
+		return fail_source(p, ENAMETOOLONG, "cannot find the artifact");
 	memcpy(p->name, p->source + leaf, length - leaf);
 	p->name[length - leaf] = '\0';
 	if (!beneath_is_name(p->name))
-		return fail_source(p, EINVAL, "this does not name an artifact in the scratch");
+		return fail_source(
+			p, ERROR_OWN(EINVAL), "this does not name an artifact in the scratch");
 	memcpy(dir, p->source, leaf);
 	dir[leaf] = '\0';
 	p->from = beneath_open(scratch_fd, leaf ? dir : ".", O_PATH | O_DIRECTORY | O_NOFOLLOW,
 		BENEATH_SAME_MOUNT);
 	if (p->from < 0)
-		return fail_source(p, -p->from,
-			p->from == -ELOOP ? "a symbolic link is on the way"
-					  : "there is no such artifact");
+		return p->from == -ELOOP ? fail_source(p, ERROR_OWN(ELOOP),
+						   "the path leads through a symbolic link")
+					 : fail_source(p, -p->from, "cannot find the artifact");
 	return 0;
 }
 
 static int look_at_source(struct promotion *p)
 {
 	if (fstatat(p->from, p->name, &p->st, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail_source(p, errno, "there is no such artifact");
+		return fail_source(p, errno, "cannot find the artifact");
 	return 0;
 }
 
@@ -111,18 +112,18 @@ static int look_at_dest(struct promotion *p)
 	struct stat st;
 
 	if (!beneath_is_name(p->to->name))
-		return fail_dest(p, EINVAL, "this is no name for a file");
+		return fail_dest(p, ERROR_OWN(EINVAL), "this is not a file name");
 	if (fstatat(p->to->fd, p->to->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0
 				       : fail_dest(p, errno, "cannot look at the destination");
 	if (S_ISDIR(st.st_mode))
-		return fail_dest(p, EISDIR, "a directory is in the way");
+		return fail_dest(p, ERROR_OWN(EISDIR), "a directory is in the way");
 	if (!p->o->force)
-		return fail_dest(p, EEXIST, "the destination exists");
+		return fail_dest(p, ERROR_OWN(EEXIST), "the destination exists");
 	if (S_ISDIR(p->st.st_mode))
-		return fail_dest(p, ENOTDIR, "a directory does not replace a file");
+		return fail_dest(p, ERROR_OWN(ENOTDIR), "a directory does not replace a file");
 	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-		return fail_dest(p, EINVAL, "what is at the destination is no file");
+		return fail_dest(p, ERROR_OWN(EINVAL), "the destination is not a file");
 	p->replaces = true;
 	return 0;
 }
@@ -136,7 +137,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 static int sync_dest(struct promotion *p)
 {
 	if (fsync(p->to->fd) < 0 && errno != EINVAL)
-		return fail_dest(p, errno, "cannot bring the destination to the disk");
+		return fail_dest(p, errno, "cannot flush the destination to the disk");
 	return 0;
 }
 
@@ -198,13 +199,14 @@ static int copy_from(struct promotion *p, int from, const char *name, bool repla
 		return fail_dest(p, -r, "cannot write to the destination");
 	r = promote_tree_copy(from, name, temp.fd, p->source, p->o->until, &tree, p->e);
 	if (r == 0 && is_dir && syncfs(temp.fd) < 0)
-		r = fail_dest(p, errno, "cannot bring the copy to the disk");
+		r = fail_dest(p, errno, "cannot flush the copy to the disk");
 	if (r == 0) {
 		r = promote_temp_place(&temp, p->to->name, replaces);
-		if (r < 0)
-			r = fail_dest(p, -r,
-				r == -EBUSY ? "the copy was replaced while it was made"
-					    : "cannot put the copy in place");
+		if (r == -EBUSY)
+			r = fail_dest(
+				p, ERROR_OWN(EBUSY), "the copy was replaced while it was made");
+		else if (r < 0)
+			r = fail_dest(p, -r, "cannot put the copy in place");
 	}
 	promote_temp_drop(&temp, last_moment(p));
 	if (r < 0)
@@ -254,9 +256,9 @@ static int undo_rename(struct promotion *p)
 	long r = syscall(
 		SYS_renameat2, p->to->fd, p->to->name, p->from, p->name, RENAME_NOREPLACE);
 
-	return fail_source(p, EBUSY,
-		r < 0 ? "replaced while it was promoted; what came instead is at the destination"
-		      : "replaced while it was promoted");
+	return fail_source(p, ERROR_OWN(EBUSY),
+		r < 0 ? "the artifact was replaced while it was promoted; the destination has what replaced it"
+		      : "the artifact was replaced while it was promoted");
 }
 
 /*
@@ -282,11 +284,12 @@ static int promote_by_rename(struct promotion *p)
 	int r = sync_source(p);
 
 	if (r == -EBUSY)
-		return fail_source(p, EBUSY, "replaced while it was promoted");
+		return fail_source(
+			p, ERROR_OWN(EBUSY), "the artifact was replaced while it was promoted");
 	if (r == -EACCES)
 		return 1;
 	if (r < 0)
-		return fail_source(p, -r, "cannot bring the artifact to the disk");
+		return fail_source(p, -r, "cannot flush the artifact to the disk");
 	if (syscall(SYS_renameat2, p->from, p->name, p->to->fd, p->to->name,
 		    RENAME_NOREPLACE) == 0) {
 		p->ret->how = PROMOTE_RENAMED;

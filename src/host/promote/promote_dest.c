@@ -36,7 +36,8 @@ static int dest_error(struct opening *o, int errnum, const char *what)
 static int fail_open(struct opening *o, int r)
 {
 	if (r == -ELOOP)
-		return dest_error(o, ELOOP, "a symbolic link is on the way to the destination");
+		return dest_error(o, ERROR_OWN(ELOOP),
+			"the path of the destination leads through a symbolic link");
 	return dest_error(o, -r, "cannot open the destination");
 }
 
@@ -95,12 +96,13 @@ static int clean_rest(struct opening *o, const char *rest)
 	char *clean = arena_alloc(o->arena, strlen(rest) + 1);
 
 	if (!clean)
-		return dest_error(o, ENOMEM, "no memory");
+		return dest_error(o, ERROR_OWN(ENOMEM), "out of memory");
 	for (; *rest; rest += rest[0] == '/') {
 		size_t n = strcspn(rest, "/");
 
 		if (n == 2 && rest[0] == '.' && rest[1] == '.')
-			return dest_error(o, EINVAL, "'..' is not followed in a destination");
+			return dest_error(
+				o, ERROR_OWN(EINVAL), "'..' is not followed in a destination");
 		if (n > 0 && !(n == 1 && rest[0] == '.')) {
 			if (used)
 				clean[used++] = '/';
@@ -118,15 +120,16 @@ static int clean_rest(struct opening *o, const char *rest)
 static int find_root(struct opening *o)
 {
 	if (o->requested[0] != '/')
-		return dest_error(o, EINVAL, "a destination needs its whole path");
+		return dest_error(
+			o, ERROR_OWN(EINVAL), "a destination is named by its absolute path");
 	const char *rest = find_by_name(o);
 
 	if (!rest)
 		rest = find_by_identity(o);
 	if (rest)
 		return clean_rest(o, rest);
-	int r = dest_error(o, EPERM, "artifacts cannot be promoted there");
-	error_hint(o->e, "to the workspace, or to a directory that `promote-to` names");
+	int r = dest_error(o, ERROR_OWN(EPERM), "artifacts cannot be promoted there");
+	error_hint(o->e, "name a directory of the workspace, or one that `promote-to` names");
 	return r;
 }
 
@@ -140,7 +143,8 @@ static int open_root(struct opening *o, int *ret_fd)
 	if (fd < 0)
 		return fail_open(o, fd);
 	if (fstat(fd, &st) < 0 || st.st_dev != o->root->dev || st.st_ino != o->root->ino)
-		return dest_error(o, ESTALE, "this is not the directory that it was any more");
+		return dest_error(
+			o, ERROR_OWN(ESTALE), "the directory was replaced by another one");
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
@@ -165,14 +169,14 @@ static int make_dir(struct opening *o, int parent, const char *name, size_t upto
 	const char *path = rest ? whole(o, rest) : NULL;
 
 	if (!path)
-		return dest_error(o, ENOMEM, "no memory");
+		return dest_error(o, ERROR_OWN(ENOMEM), "out of memory");
 	int r = promote_guard_check(o->guard, path, o->e);
 	if (r < 0)
 		return r;
 	if (mkdirat(parent, name, 0777) < 0 && errno != EEXIST)
 		return dest_error(o, errno, "cannot make the destination");
 	return fsync(parent) < 0 && errno != EINVAL
-		? dest_error(o, errno, "cannot bring the destination to the disk")
+		? dest_error(o, errno, "cannot flush the destination to the disk")
 		: 0;
 }
 
@@ -184,7 +188,7 @@ static int open_making(struct opening *o, int *fd)
 		const char *name = arena_copy(o->arena, o->rest + at, n);
 
 		if (!name)
-			return dest_error(o, ENOMEM, "no memory");
+			return dest_error(o, ERROR_OWN(ENOMEM), "out of memory");
 		autofd int next = open_dir(*fd, name);
 		if (next == -ENOENT) {
 			int r = make_dir(o, *fd, name, at + n);
@@ -225,7 +229,7 @@ static int open_either(struct opening *o, int *fd, const char **ret_name)
 		else
 			o->rest = arena_copy(o->arena, "", 0);
 		*fd = take_fd(&dir);
-		return o->rest ? 0 : dest_error(o, ENOMEM, "no memory");
+		return o->rest ? 0 : dest_error(o, ERROR_OWN(ENOMEM), "out of memory");
 	}
 	*fd = open_dir(dir, name);
 	return *fd < 0 ? fail_missing(o, *fd) : 0;
@@ -264,7 +268,7 @@ int promote_dest_open(struct promote_dest *ret, struct arena *a, const struct pr
 		return r;
 	const char *path = whole(&o, o.rest);
 	if (!path)
-		return dest_error(&o, ENOMEM, "no memory");
+		return dest_error(&o, ERROR_OWN(ENOMEM), "out of memory");
 	r = promote_guard_check_inside(g, a, path, e);
 	if (r < 0)
 		return r;
@@ -299,7 +303,8 @@ int promote_into(const struct promote_dest *d, struct arena *a, const struct pro
 
 	*ret_path = path;
 	if (!path)
-		return error_set(e, ERROR_PROMOTE, "promote", ENOMEM, source, "no memory");
+		return error_set(e, ERROR_PROMOTE, "promote", ERROR_OWN(ENOMEM), source,
+			"out of memory");
 	int r = promote_guard_check(g, path, e);
 	if (r < 0)
 		return r;

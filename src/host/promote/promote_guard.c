@@ -43,7 +43,8 @@ static int resolve_root(struct facts *facts, struct resolver *res,
 	struct resolved found;
 
 	if (!grown)
-		return fail_rule(rule, ERROR_LIMIT, ENOMEM, rule->dir, "no memory", e);
+		return fail_rule(
+			rule, ERROR_LIMIT, ERROR_OWN(ENOMEM), rule->dir, "out of memory", e);
 	facts->promote_roots = grown;
 	int r = resolve_path(res, rule->dir, 0, &found);
 	if (r == 0 && !found.exists)
@@ -89,8 +90,8 @@ static int check_rule(const struct facts *facts, struct resolver *res,
 		return 0;
 	r = fail_rule(rule, ERROR_POLICY, r == -EINVAL ? 0 : -r, rule->dir,
 		"artifacts cannot be promoted there", e);
-	error_hint(
-		e, "a directory of the workspace, or one that `promote-to` names; without ..");
+	error_hint(e,
+		"name a directory of the workspace, or one that `promote-to` names, without '..'");
 	return r;
 }
 
@@ -252,7 +253,7 @@ static int check(
 	for (size_t i = 0; i < g->denied_count; i++) {
 		if (!path_below(g->denied[i], path) && !path_below(path, g->denied[i]))
 			continue;
-		int r = error_set(e, ERROR_PROMOTE, "promote", EPERM, shown,
+		int r = error_set(e, ERROR_PROMOTE, "promote", ERROR_OWN(EPERM), shown,
 			"the destination is protected");
 		error_hint(e, "the policy protects or hides %s", g->denied[i]);
 		return r;
@@ -267,7 +268,8 @@ int promote_guard_check_inside(
 	const char *path = arena_join(a, dir, '/', ".carrel-promote");
 
 	if (!path)
-		return error_set(e, ERROR_PROMOTE, "promote", ENOMEM, dir, "no memory");
+		return error_set(
+			e, ERROR_PROMOTE, "promote", ERROR_OWN(ENOMEM), dir, "out of memory");
 	return check(g, path, dir, e);
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/writer.h"
 #include "host/promote/promote_guard.h"
 
 #define NOTE "promotion"
@@ -29,33 +30,10 @@ enum { MODE_COUNT = sizeof(modes) / sizeof(modes[0]) };
 
 /* --- writing ----------------------------------------------------------------------------------- */
 
-struct writer {
-	int fd;
-	int error;
-	size_t used;
-	char buffer[2048];
-};
-
-static void flush_note(struct writer *w)
-{
-	if (w->error == 0)
-		w->error = fd_write_all(w->fd, w->buffer, w->used);
-	w->used = 0;
-}
-
+/* With its NUL. */
 static void put_field(struct writer *w, const char *text)
 {
-	for (size_t size = strlen(text) + 1; size > 0 && w->error == 0;) {
-		size_t room = sizeof(w->buffer) - w->used;
-		size_t part = size < room ? size : room;
-
-		memcpy(w->buffer + w->used, text, part);
-		w->used += part;
-		text += part;
-		size -= part;
-		if (w->used == sizeof(w->buffer))
-			flush_note(w);
-	}
+	writer_bytes(w, text, strlen(text) + 1);
 }
 
 static void put_number(struct writer *w, unsigned long long number)
@@ -69,10 +47,12 @@ static void put_number(struct writer *w, unsigned long long number)
 int promote_guard_write(int dir, const struct promote_guard *g)
 {
 	autofd int fd = fd_open_at(dir, NOTE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-	struct writer w = { .fd = fd };
+	char buffer[2048];
+	struct writer w;
 
 	if (fd < 0)
 		return fd;
+	writer_init(&w, buffer, sizeof(buffer), fd_write_to, &fd);
 	put_field(&w, VERSION);
 	put_field(&w, modes[g->mode]);
 	put_field(&w, g->bounded ? "memory" : "disk");
@@ -91,8 +71,7 @@ int promote_guard_write(int dir, const struct promote_guard *g)
 		put_field(&w, g->mount_points[i]);
 	}
 	put_field(&w, "end");
-	flush_note(&w);
-	return w.error;
+	return writer_finish(&w);
 }
 
 /* --- reading ----------------------------------------------------------------------------------- */

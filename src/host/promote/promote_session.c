@@ -90,14 +90,14 @@ static int find_sources(struct job *j, const struct promote_rule *rule,
 
 	*ret_pattern = pattern ? pattern : rule->pattern;
 	if (!pattern) /* was checked before the launch: no memory */
-		return error_set(
-			e, ERROR_PROMOTE, "promote", ENOMEM, rule->pattern, "no memory");
+		return error_set(e, ERROR_PROMOTE, "promote", ERROR_OWN(ENOMEM), rule->pattern,
+			"out of memory");
 	int r = match_beneath(j->arena, j->scratch, pattern, ret_sources, ret_count);
 	if (r < 0)
-		return error_set(e, ERROR_PROMOTE, "promote", -r, pattern,
-			"cannot find what is to be promoted");
+		return error_set(
+			e, ERROR_PROMOTE, "promote", -r, pattern, "cannot find the artifacts");
 	if (*ret_count == 0 && !has_wild_card(pattern))
-		return error_set(e, ERROR_PROMOTE, "promote", ENOENT, pattern,
+		return error_set(e, ERROR_PROMOTE, "promote", ERROR_OWN(ENOENT), pattern,
 			"there is no such artifact");
 	return 0;
 }

@@ -124,9 +124,8 @@ void promote_temp_drop(struct promote_temp *t, int64_t deadline_ns)
 	struct remove_result gone;
 
 	if (t->name[0]) {
-		int r = remove_tree_with(t->dir, t->name, &options, &gone, NULL);
-
-		(void)r; /* what made us drop it counts; the next sweep tries again */
+		/* What made us drop it counts; the next sweep tries again. */
+		(void)!remove_tree_with(t->dir, t->name, &options, &gone, NULL);
 	}
 	t->name[0] = '\0';
 	fd_close(&t->fd);
@@ -167,21 +166,16 @@ void promote_temp_sweep(int dir)
 	/* A position of its own; a removal while reading may only make it miss one. */
 	autofd int fd = fd_open_at(dir, ".", O_RDONLY | O_DIRECTORY, 0);
 
-	while (fd >= 0 && read < SWEEP_READ && removed < SWEEP_REMOVED) {
-		ssize_t n = beneath_read(fd, buffer, sizeof(buffer));
+	struct beneath_list list = { .fd = fd, .buffer = buffer, .size = sizeof(buffer) };
+	struct beneath_entry *entry;
 
-		if (n <= 0)
+	while (fd >= 0 && read++ < SWEEP_READ && removed < SWEEP_REMOVED &&
+		beneath_next(&list, &entry) > 0) {
+		if (!is_temp_name(entry->name))
+			continue;
+		/* Tools can make such names, as many and as large as they like. */
+		if (clock_now_ns() >= deadline)
 			return;
-		for (ssize_t at = 0; at < n; read++) {
-			const struct beneath_entry *entry = (void *)(buffer + at);
-
-			at += entry->length;
-			if (!is_temp_name(entry->name))
-				continue;
-			/* Tools can make such names, as many and as large as they like. */
-			if (clock_now_ns() >= deadline)
-				return;
-			removed += sweep_one(dir, entry->name, deadline);
-		}
+		removed += sweep_one(dir, entry->name, deadline);
 	}
 }

@@ -21,9 +21,8 @@
 enum { BUFFER_BYTES = 8 << 10, ENTRIES_BETWEEN_LOOKS = 64 };
 
 struct level {
-	int from_fd;
+	struct beneath_list from;
 	int to_fd; /* -1 when inspecting */
-	uint32_t at, end;
 	unsigned mode;
 	struct timespec times[2];
 };
@@ -68,8 +67,8 @@ static int tree_error(struct walk *w, const char *name, int errnum, const char *
 static int fail_type(struct walk *w, const char *name, mode_t mode)
 {
 	if (S_ISLNK(mode))
-		return tree_error(w, name, ELOOP, "a symbolic link is not promoted");
-	return tree_error(w, name, EINVAL, "neither a file nor a directory");
+		return tree_error(w, name, ERROR_OWN(ELOOP), "a symbolic link is not promoted");
+	return tree_error(w, name, ERROR_OWN(EINVAL), "neither a file nor a directory");
 }
 
 /* 0, or why it goes no further. Asking costs a system call. */
@@ -78,18 +77,19 @@ static int check_time(struct walk *w, const char *name, int r)
 	if (r == 0 && w->entries % ENTRIES_BETWEEN_LOOKS == 0)
 		r = until_is_over(w->until);
 	if (r == -ETIME)
-		return tree_error(
-			w, name, ETIME, "the time-out was over before all was promoted");
-	return r == -EINTR ? tree_error(w, name, EINTR, "a signal came before all was promoted")
+		return tree_error(w, name, ERROR_OWN(ETIME),
+			"the time-out came before everything was promoted");
+	return r == -EINTR ? tree_error(w, name, ERROR_OWN(EINTR),
+				     "a signal came before everything was promoted")
 			   : 0;
 }
 
 static int fail_setid(struct walk *w, const char *name)
 {
-	int r = tree_error(
-		w, name, EINVAL, "a file with a setuid or setgid bit is not promoted");
+	int r = tree_error(w, name, ERROR_OWN(EINVAL),
+		"a file with a setuid or setgid bit is not promoted");
 
-	error_hint(w->e, "chmod ug-s it first");
+	error_hint(w->e, "run `chmod ug-s` on it first");
 	return r;
 }
 
@@ -118,14 +118,16 @@ static int copy_file(struct walk *w, int from_fd, const char *name, unsigned mod
 		return fail_setid(w, name);
 	uint64_t held = w->saving ? (uint64_t)before.st_blocks * 512 : 0;
 	if (held > w->room)
-		return tree_error(w, name, EFBIG, "files with many names, more than fits");
+		return tree_error(w, name, ERROR_OWN(EFBIG),
+			"files with several names need more room than there is");
 	w->room -= held;
 	int r = copy_contents(from, to, before.st_size, w->until, &how);
 	if (r == -ETIME || r == -EINTR)
 		return check_time(w, name, r);
 	if (r == -EIO ||
 		(r == 0 && (fstat(from, &after) < 0 || !same_content(&before, &after)))) {
-		r = tree_error(w, name, EBUSY, "the file was written to while it was copied");
+		r = tree_error(w, name, ERROR_OWN(EBUSY),
+			"the file was written to while it was copied");
 		error_hint(w->e, "promote it when the tool is done with it");
 		return r;
 	}
@@ -197,7 +199,7 @@ static int visit_link(struct walk *w, int from_fd, const char *name, int to_fd)
 		return tree_error(w, name, errno, "cannot read a symbolic link");
 	target[n] = '\0';
 	if (!w->saving && !stays_inside(target, w->depth)) {
-		int r = tree_error(w, name, ELOOP,
+		int r = tree_error(w, name, ERROR_OWN(ELOOP),
 			"a symbolic link that may lead out of what is promoted");
 
 		error_hint(w->e, "relative links within the promoted directory are kept");
@@ -213,9 +215,12 @@ static int visit_link(struct walk *w, int from_fd, const char *name, int to_fd)
 static int push(struct walk *w, const char *name, int *from, int *to, const struct stat *st)
 {
 	if (w->depth + 1 >= PROMOTE_DEPTH_MAX)
-		return tree_error(w, name, E2BIG, "more than 128 directories deep");
+		return tree_error(
+			w, name, ERROR_OWN(E2BIG), "it is more than 128 directories deep");
 	struct level *l = &w->space->levels[++w->depth];
-	*l = (struct level){ .from_fd = take_fd(from),
+	*l = (struct level){ .from = { .fd = take_fd(from),
+				     .buffer = w->space->buffers[w->depth],
+				     .size = BUFFER_BYTES },
 		.to_fd = take_fd(to),
 		.mode = st->st_mode & 0777,
 		.times = { st->st_atim, st->st_mtim } };
@@ -259,7 +264,8 @@ static int visit_entry(struct walk *w, int from_fd, const char *name, int to_fd)
 	if (r < 0)
 		return r;
 	if (++w->entries > PROMOTE_ENTRIES_MAX)
-		return tree_error(w, NULL, E2BIG, "more than 1000000 entries");
+		return tree_error(
+			w, NULL, ERROR_OWN(E2BIG), "it has more than 1000000 entries");
 	if (fstatat(from_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		/* A tool has just removed it: then it is no part of the artifact. */
 		return errno == ENOENT ? 0
@@ -282,7 +288,7 @@ static int close_level(struct walk *w, bool complete)
 	if (complete && l->to_fd >= 0 &&
 		(futimens(l->to_fd, l->times) < 0 || fchmod(l->to_fd, l->mode) < 0))
 		r = tree_error(w, NULL, errno, "cannot write the copy");
-	fd_close(&l->from_fd);
+	fd_close(&l->from.fd);
 	fd_close(&l->to_fd);
 	w->depth--;
 	return r;
@@ -292,23 +298,14 @@ static int close_level(struct walk *w, bool complete)
 static int walk_step(struct walk *w)
 {
 	struct level *l = &w->space->levels[w->depth];
-	char *buffer = w->space->buffers[w->depth];
+	struct beneath_entry *entry;
+	int r = beneath_next(&l->from, &entry);
 
-	if (l->at >= l->end) {
-		ssize_t n = beneath_read(l->from_fd, buffer, BUFFER_BYTES);
-
-		if (n < 0 && n != -ENOENT)
-			return tree_error(w, NULL, (int)-n, "cannot read the artifact");
-		if (n <= 0) /* at its end, or removed by a tool */
-			return close_level(w, true);
-		l->at = 0;
-		l->end = (uint32_t)n;
-	}
-	const struct beneath_entry *entry = (void *)(buffer + l->at);
-	l->at += entry->length;
-	if (beneath_is_dots(entry->name))
-		return 0;
-	return visit_entry(w, l->from_fd, entry->name, l->to_fd);
+	if (r < 0 && r != -ENOENT)
+		return tree_error(w, NULL, -r, "cannot read the artifact");
+	if (r <= 0) /* at its end, or removed by a tool */
+		return close_level(w, true);
+	return visit_entry(w, l->from.fd, entry->name, l->to_fd);
 }
 
 static int walk_all(struct walk *w)
@@ -334,7 +331,7 @@ static int begin_walk(
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (w->space == MAP_FAILED)
 		return error_set(e, ERROR_PROMOTE, "promote", ENOMEM, shown,
-			"cannot look at what is to be promoted");
+			"cannot examine the artifact");
 	return 0;
 }
 
@@ -365,7 +362,7 @@ static int copy_top(struct walk *w, int from_fd, const char *name, int to_fd)
 		int r = copy_file(w, from_fd, name, st.st_mode, to_fd);
 
 		if (r == 0 && fsync(to_fd) < 0)
-			r = tree_error(w, NULL, errno, "cannot bring the copy to the disk");
+			r = tree_error(w, NULL, errno, "cannot flush the copy to the disk");
 		return r;
 	}
 	if (!S_ISDIR(st.st_mode))

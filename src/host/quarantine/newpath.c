@@ -221,10 +221,9 @@ static void report_standing(struct closer *c, const struct quarantine_move *m)
 {
 	struct error line = { 0 };
 	const char *path = arena_format(c->arena, "%s/%s", m->item->root, m->from);
-	int r = error_set(&line, ERROR_TEARDOWN, "close", m->errnum, path ? path : m->from,
+	(void)error_set(&line, ERROR_TEARDOWN, "close", m->errnum, path ? path : m->from,
 		"cannot move to quarantine what appeared at a protected path");
 
-	(void)r; /* said here */
 	if (c->e && strcmp(c->e->on, line.on) != 0)
 		(void)error_report(&line);
 }
@@ -283,7 +282,7 @@ void newpath_report(const struct report_quarantine *list, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		const struct report_quarantine *moved = &list[i];
 		struct error line = { 0 };
-		int r = error_set(&line, ERROR_TEARDOWN, "close", 0, moved->path,
+		(void)error_set(&line, ERROR_TEARDOWN, "close", 0, moved->path,
 			"quarantined, since the host would obey it");
 
 		if (moved->to)
@@ -291,7 +290,6 @@ void newpath_report(const struct report_quarantine *list, size_t count)
 		else
 			error_hint(&line,
 				"it was removed: the disk has no room for another name of it");
-		(void)r; /* said here */
 		(void)error_report(&line);
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * newpath.h - what a session left where the host would obey it, taken away from there: when the session
- * ends, or, where its launcher was killed, in the sweep that finds it dead.
+ * newpath.h - new protected paths: what a session left where the host would obey it is moved away when the session
+ * ends, or, if its launcher was killed, by the sweep that finds the session dead.
  *
  * Runs in: the launcher, outside, when every process of the session is dead.
  */
@@ -55,5 +55,5 @@ MUST_CHECK int newpath_quarantine(const struct newpath_scope *what, struct arena
 MUST_CHECK int newpath_open_root(
 	const struct newpath_scope *what, const char *path, int *ret_fd);
 
-/* newpath_report - a line or two on stderr for each. */
+/* newpath_report - report each on stderr, in a line or two. */
 void newpath_report(const struct report_quarantine *moved, size_t count);

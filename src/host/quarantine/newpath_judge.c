@@ -31,7 +31,7 @@ enum {
 	/* What is written through an old mapping changes no time stamp and makes no event. */
 	AGAIN_MS = 5000,
 	NAMES_SIZE = 2048,
-	NAMES_READS = 4,
+	NAMES_MAX = 256,
 };
 
 bool newpath_judge_applies(const struct quarantine_item *item)
@@ -54,24 +54,20 @@ static bool is_sample(const char *name)
 /* Whether something is in the directory that is no sample, or so much that one cannot say. */
 static bool is_armed(const struct quarantine_item *item)
 {
-	_Alignas(struct beneath_entry) char names[NAMES_SIZE];
+	_Alignas(struct beneath_entry) char buffer[NAMES_SIZE];
+	struct beneath_entry *entry;
+	int r = -EBADF;
 	autofd int fd = beneath_open(item->root_fd, item->path,
 		O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH_ANY_MOUNT);
 
-	for (int reads = 0; fd >= 0 && reads < NAMES_READS; reads++) {
-		ssize_t n = beneath_read(fd, names, sizeof(names));
+	struct beneath_list names = { .fd = fd, .buffer = buffer, .size = sizeof(buffer) };
 
-		if (n <= 0)
-			return n < 0;
-		for (ssize_t at = 0; at < n;) {
-			const struct beneath_entry *entry = (const void *)(names + at);
-
-			if (!beneath_is_dots(entry->name) && !is_sample(entry->name))
-				return true;
-			at += entry->length;
-		}
+	for (int i = 0; fd >= 0 && i < NAMES_MAX; i++) {
+		r = beneath_next(&names, &entry);
+		if (r <= 0 || !is_sample(entry->name))
+			break;
 	}
-	return true;
+	return r != 0;
 }
 
 static bool is_unchanged(const struct newpath_judgement *j, const struct stat *st, int64_t now)

@@ -1,5 +1,5 @@
 /*
- * newpath_judge.h - may what appeared in a git directory stay, since git itself writes it?
+ * newpath_judge.h - whether a new path in a git directory may stay, because git itself writes it.
  *
  * Runs in: S, while tools live. Used by newpath_watch.c only. May not: read what it judges, beyond names: gitplain.h
  * does, in a child.
@@ -30,7 +30,7 @@ struct newpath_judgement {
 struct newpath_budget {
 	int64_t until_ns; /* no child is begun later: what would need one stays until the next look */
 	unsigned left;      /* so many children more: what comes then is taken away unread */
-	bool child_started; /* a child was; it costs about a millisecond */
+	bool child_started; /* a reader was; it costs about a millisecond */
 	bool cut;           /* something was left for the next look */
 };
 

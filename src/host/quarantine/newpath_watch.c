@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -311,6 +312,43 @@ static void look_and_plan(struct newpath_watch *w, int64_t now)
 		earlier(&s->look_ns, now + BUSY_MS * MS);
 	if (s->look_ns && s->look_ns < now + BUSY_MS * MS && is_busy(s))
 		s->look_ns = now + BUSY_MS * MS;
+}
+
+/* The part of @path that exists on the host, at least that of @root. */
+static size_t existing_part(const char *root, char *path)
+{
+	size_t length = strlen(path);
+	struct stat st;
+
+	while (length > strlen(root) && lstat(path, &st) < 0) {
+		length = path_parent_length(path);
+		path[length] = '\0';
+	}
+	return length;
+}
+
+int newpath_watch_add(struct newpath_watch *w, const struct kept_path *gone)
+{
+	int r = w->state ? 0 : make_state(w);
+
+	if (r < 0)
+		return r;
+	struct newpath_state *s = w->state;
+	const char *path = path_below(gone->root, gone->path);
+	for (size_t i = 0; i < s->count; i++)
+		if (!strcmp(s->items[i].item.root, gone->root) &&
+			!strcmp(s->items[i].item.path, path))
+			return 0;
+	char *existing = arena_copy(&s->arena, gone->path, strlen(gone->path));
+	if (!existing)
+		return -ENOMEM;
+	const struct absent_path absent = { .root = gone->root,
+		.path = gone->path,
+		.existing_prefix = existing_part(gone->root, existing) };
+	r = add_item(w, &absent);
+	s->look_ns = clock_now_ns();
+	set_due(w);
+	return r;
 }
 
 void newpath_watch_step(struct newpath_watch *w)

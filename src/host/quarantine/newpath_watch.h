@@ -1,5 +1,5 @@
 /*
- * newpath_watch.h - what appears at a protected path that was absent is taken away while the session lives.
+ * newpath_watch.h - new protected paths are moved away while the session lives.
  *
  * Runs in: S, of `carrel run` and of live sessions alike, in its one thread, while hostile tools race with it.
  * May not: read or change what it moves, wait for anybody, do more in one step than is bounded by the number of
@@ -47,6 +47,12 @@ void newpath_watch_step(struct newpath_watch *w);
 
 /* newpath_watch_wake - something happened in a watched directory. */
 void newpath_watch_wake(struct newpath_watch *w);
+
+/*
+ * newpath_watch_add - what stood at a protected path is gone: from now on it is one that was absent. Once for a path.
+ * 0, or -ENOMEM.
+ */
+MUST_CHECK int newpath_watch_add(struct newpath_watch *w, const struct kept_path *gone);
 
 /* newpath_watch_stop - the session has ended; what it moved is still known. */
 void newpath_watch_stop(struct newpath_watch *w);

@@ -54,13 +54,12 @@ static void report_output(
 	const struct budget *b, int errnum, const char *on, const char *what, const char *hint)
 {
 	struct error e = { 0 };
-	int r = error_set(&e, ERROR_SCRATCH, "close", errnum, on ? on : b->name, "%s", what);
+	(void)error_set(&e, ERROR_SCRATCH, "close", errnum, on ? on : b->name, "%s", what);
 
 	if (!on)
 		error_below(&e, b->dir_path);
 	if (hint)
 		error_hint(&e, "%s", hint);
-	(void)r; /* said here */
 	(void)error_report(&e);
 }
 
@@ -86,7 +85,8 @@ void output_report_faults(const struct stdio *s, bool quiet, bool kept)
 		if (!quiet && budget_is_over(b))
 			report_ended(b, stdio_stream_names[i]);
 		if (!quiet && b->file_made && !kept)
-			report_output(b, 0, NULL, "the full output goes with the session",
+			report_output(b, 0, NULL,
+				"the full output is deleted when the session ends",
 				"--keep-for 1h leaves it for an hour, --keep until it is removed");
 	}
 }

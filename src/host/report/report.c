@@ -262,6 +262,31 @@ static void put_quarantined(struct json *j, const struct report *r)
 	json_array_end(j);
 }
 
+static void put_covered(struct json *j, const struct report *r)
+{
+	json_key(j, "covered_again");
+	json_array_begin(j);
+	for (size_t i = 0; i < r->covered_count; i++) {
+		json_object_begin(j);
+		put_string(j, "path", r->covered[i].path);
+		put_unsigned(j, "times", r->covered[i].times);
+		put_unsigned(j, "microseconds", r->covered[i].longest_us);
+		put_bool(j, "gone", r->covered[i].gone);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_key(j, "breaches");
+	json_array_begin(j);
+	for (size_t i = 0; i < r->breach_count; i++) {
+		json_object_begin(j);
+		put_string(j, "path", r->breaches[i].path);
+		put_string(j, "name", r->breaches[i].name);
+		put_unsigned(j, "pid", (uint64_t)r->breaches[i].process);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void put_stdio(struct json *j, const struct report *r)
 {
 	json_key(j, "stdio");
@@ -341,6 +366,7 @@ static void put_report(struct json *j, const struct report *r)
 	put_policy(j, r);
 	put_places(j, r);
 	put_promoted(j, r);
+	put_covered(j, r);
 	put_quarantined(j, r);
 	put_stdio(j, r);
 	put_output(j, r);

@@ -77,6 +77,21 @@ struct report_quarantine {
 		times; /* it appeared and was taken away: more than once only while the session lived */
 };
 
+/* A path that was replaced on the host while the session ran, and covered again. */
+struct report_covered {
+	const char *path;
+	uint64_t times;
+	uint64_t longest_us; /* from the event to the mount */
+	bool gone;           /* nothing is there any more */
+};
+
+/* A process that was ended because it had hold of such a path. */
+struct report_breach {
+	const char *path; /* NULL: not known which */
+	const char *name; /* as the process called itself: any bytes */
+	pid_t process;    /* as seen from outside */
+};
+
 /* One of stdout and stderr, where it has a budget or a bound. */
 struct report_output {
 	bool relayed;         /* the rest is filled in */
@@ -149,6 +164,11 @@ struct report {
 
 	const struct report_promotion *promoted;
 	size_t promoted_count;
+
+	const struct report_covered *covered;
+	size_t covered_count;
+	const struct report_breach *breaches;
+	size_t breach_count;
 
 	const struct report_quarantine *quarantined;
 	size_t quarantined_count;

@@ -68,7 +68,7 @@ static int refuse_descriptor(struct error *e, int errnum, const char *target, co
 {
 	int r = refuse_target(e, errnum, target, what);
 
-	error_hint(e, "open one for the report, as in: --report fd:3 3>report.json");
+	error_hint(e, "open one for the report: --report fd:3 3>report.json");
 	return r;
 }
 
@@ -78,20 +78,20 @@ static int open_descriptor(
 	int fd = parse_descriptor(digits);
 
 	if (fd < 0)
-		return refuse_descriptor(
-			e, EINVAL, target, "the report's descriptor is no number");
+		return refuse_descriptor(e, ERROR_OWN(EINVAL), target,
+			"the report's descriptor is not a number");
 	if (fd < 2)
-		return refuse_descriptor(e, EINVAL, target,
+		return refuse_descriptor(e, ERROR_OWN(EINVAL), target,
 			"the report cannot go to the command's own stdin or stdout");
 	int flags = fcntl(fd, F_GETFD);
 	/* Whatever the caller passed on has survived an execve: close-on-exec means it is ours. */
 	if (flags < 0 || (fd > 2 && (flags & FD_CLOEXEC)))
 		return refuse_descriptor(
-			e, EBADF, target, "the report's descriptor is not open");
+			e, ERROR_OWN(EBADF), target, "the report's descriptor is not open");
 	int mode = fcntl(fd, F_GETFL);
 	if (mode < 0 || (mode & O_PATH) || (mode & O_ACCMODE) == O_RDONLY)
-		return refuse_descriptor(
-			e, EBADF, target, "the report's descriptor is not open for writing");
+		return refuse_descriptor(e, ERROR_OWN(EBADF), target,
+			"the report's descriptor is not open for writing");
 	if (ret->dry)
 		return 0;
 	if (fd == 2)
@@ -109,9 +109,11 @@ static int open_descriptor(
 
 static int refuse_unread(const struct report_file *f, struct error *e)
 {
-	int r = refuse_target(e, ENXIO, f->target, "nobody reads the FIFO that is the report");
+	int r = refuse_target(e, ERROR_OWN(ENXIO), f->target,
+		"no process reads the FIFO that is named as the report");
 
-	error_hint(e, "begin to read it first, or let the shell wait: --report fd:3 3>FIFO");
+	error_hint(e,
+		"start the reader first, or let the shell wait for it: --report fd:3 3>FIFO");
 	return r;
 }
 
@@ -136,8 +138,8 @@ static int open_stream(struct report_file *f, struct error *e)
 		return refuse_target(e, -fd, f->target, "cannot open the report");
 	/* Between fstatat and openat something else may have come: never write into that. */
 	if (fstat(fd, &st) < 0 || (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)))
-		return refuse_target(
-			e, EINVAL, f->target, "the report was replaced while it was opened");
+		return refuse_target(e, ERROR_OWN(EINVAL), f->target,
+			"the report was replaced while it was opened");
 	f->kind = REPORT_FILE_STREAM;
 	f->patience_ms = PATIENCE_MS;
 	f->fd = take_fd(&fd);
@@ -216,20 +218,20 @@ static int check_existing(const struct report_file *f, const struct stat *st, st
 
 	if (faccessat(f->dirfd, f->name, W_OK, 0) < 0)
 		return refuse_target(
-			e, errno, f->target, "the report exists and is not writable");
+			e, errno, f->target, "cannot write to the report that exists");
 	if (fstatat(f->dirfd, ".", &dir, 0) < 0)
 		return refuse_target(e, errno, f->target, "cannot open the report's directory");
 	/* Sticky: only the owner of the file or of the directory may rename over it. */
 	if ((dir.st_mode & S_ISVTX) && geteuid() != 0 && st->st_uid != geteuid() &&
 		dir.st_uid != geteuid())
-		return refuse_target(
-			e, EPERM, f->target, "the report exists and is someone else's");
+		return refuse_target(e, ERROR_OWN(EPERM), f->target,
+			"the report exists and belongs to another user");
 	return 0;
 }
 
 static int refuse_symlink(const struct report_file *f, struct error *e)
 {
-	int r = refuse_target(e, ELOOP, f->target, "the report is a symbolic link");
+	int r = refuse_target(e, ERROR_OWN(ELOOP), f->target, "the report is a symbolic link");
 
 	error_hint(e, "name the file it points to, or pass a descriptor (fd:N)");
 	return r;
@@ -238,10 +240,10 @@ static int refuse_symlink(const struct report_file *f, struct error *e)
 /* Nobody may read it, and then no time-out holds. */
 static int refuse_stream(const struct report_file *f, struct error *e)
 {
-	int r = refuse_target(
-		e, EINVAL, f->target, "the report is a FIFO where tools can make one");
+	int r = refuse_target(e, ERROR_OWN(EINVAL), f->target,
+		"the report is a FIFO in a directory that tools can write");
 
-	error_hint(e, "have it elsewhere, or pass a descriptor (fd:N)");
+	error_hint(e, "name a FIFO elsewhere, or pass a descriptor (fd:N)");
 	return r;
 }
 
@@ -266,8 +268,10 @@ static int open_by_type(struct report_file *f, struct error *e)
 	if (S_ISLNK(st.st_mode))
 		return refuse_symlink(f, e);
 	if (S_ISDIR(st.st_mode))
-		return refuse_target(e, EISDIR, f->target, "the report is a directory");
-	return refuse_target(e, EINVAL, f->target, "the report is neither a file nor a stream");
+		return refuse_target(
+			e, ERROR_OWN(EISDIR), f->target, "the report is a directory");
+	return refuse_target(
+		e, ERROR_OWN(EINVAL), f->target, "the report is neither a file nor a stream");
 }
 
 /* Opens the directory of @target; @name is where its last component begins. */
@@ -292,7 +296,7 @@ static int open_path(const char *target, const struct toolplace *place, struct r
 	size_t length = strlen(name);
 
 	if (length == 0 || !strcmp(name, ".") || !strcmp(name, ".."))
-		return refuse_target(e, EISDIR, target, "the report is a directory");
+		return refuse_target(e, ERROR_OWN(EISDIR), target, "the report is a directory");
 	struct report_file f = { .fd = -1, .target = target, .dry = ret->dry };
 	if (length >= sizeof(f.name))
 		return refuse_target(e, ENAMETOOLONG, target, "cannot create the report");
@@ -319,7 +323,7 @@ static int open_target(const char *target, const struct toolplace *place,
 	const char *digits = descriptor_text(target);
 
 	if (!*target)
-		return refuse_target(e, EINVAL, NULL, "the report's name is empty");
+		return refuse_target(e, ERROR_OWN(EINVAL), NULL, "the report's name is empty");
 	return digits ? open_descriptor(target, digits, ret, e)
 		      : open_path(target, place, ret, e);
 }

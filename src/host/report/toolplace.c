@@ -30,7 +30,7 @@ static bool is_of_tools(const struct toolplace *p, const char *path)
 
 static int refuse_place(struct error *e, const char *target, const char *what)
 {
-	int r = error_set(e, ERROR_REPORT, "report", ELOOP, target, "%s", what);
+	int r = error_set(e, ERROR_REPORT, "report", ERROR_OWN(ELOOP), target, "%s", what);
 
 	error_hint(e, "name the directory that is meant, or pass a descriptor (fd:N)");
 	return r;
@@ -89,7 +89,7 @@ int toolplace_check_dir(const struct toolplace *p, const char *target, size_t le
 	int r = arena_init(&a, ARENA_SIZE);
 
 	if (r < 0)
-		return error_set(e, ERROR_LIMIT, "report", -r, target, "no memory");
+		return error_set(e, ERROR_LIMIT, "report", -r, target, "out of memory");
 	r = find_here(&a, dirfd, &here);
 	if (r < 0) /* without /proc there is no session */
 		r = error_set(e, ERROR_REPORT, "report", -r, target,
@@ -152,7 +152,7 @@ int toolplace_open(
 		: of_tools ? plainfile_reopen(place)
 			   : fd_open_at(AT_FDCWD, file, O_RDONLY, 0);
 	if (fd == -EINVAL && of_tools)
-		return error_set(e, ERROR_PATH, "session", 0, file, "this is no file");
+		return error_set(e, ERROR_PATH, "session", 0, file, "this is not a file");
 	return fd < 0 ? error_set(e, ERROR_PATH, "session", -fd, file, "cannot read this file")
 		      : fd;
 }

@@ -19,8 +19,7 @@ static void print_line(const char *const *parts, size_t count)
 	for (size_t i = 0; i < count && r >= 0; i++)
 		r = fd_write_visible(STDERR_FILENO, parts[i]);
 	if (r >= 0)
-		r = fd_write_all(STDERR_FILENO, "\n", 1);
-	(void)r;
+		(void)!fd_write_all(STDERR_FILENO, "\n", 1);
 }
 
 static void print_item(const char *what, const char *on, const char *why)
@@ -28,6 +27,17 @@ static void print_item(const char *what, const char *on, const char *why)
 	const char *const parts[] = { what, ": ", on, why ? ": " : "", why ? why : "" };
 
 	print_line(parts, sizeof(parts) / sizeof(parts[0]));
+}
+
+void verbose_passed_over(const char *variable)
+{
+	print_item("--env is passed over, carrel sets this itself", variable, NULL);
+}
+
+void verbose_tell_covered(const char *path, bool gone)
+{
+	print_item(gone ? "removed on the host" : "replaced on the host, and covered again",
+		path, NULL);
 }
 
 void verbose_report(const struct plan *plan)

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "plan/plan.h"
 
 /*
@@ -12,3 +14,9 @@
  * the repositories in its workspace (docs/git.md). Nothing without `verbose`.
  */
 void verbose_report(const struct plan *plan);
+
+/* verbose_passed_over - that --env names @variable, NAME or NAME=VALUE, which carrel sets itself and no other way. */
+void verbose_passed_over(const char *variable);
+
+/* verbose_tell_covered - @path was replaced on the host, and is covered again; @gone: removed. For `verbose` alone. */
+void verbose_tell_covered(const char *path, bool gone);

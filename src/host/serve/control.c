@@ -53,7 +53,7 @@ int control_seal(const void *data, size_t size)
 	return r < 0 ? r : take_fd(&fd);
 }
 
-/* From its beginning: the offset is the sender's, too. */
+/* It is read with pread(2): the file offset is shared with the sender. */
 static ssize_t read_apart(int fd, char **ret)
 {
 	struct stat st;
@@ -143,7 +143,8 @@ int control_receive(int fd, struct control_message *ret)
 	for (unsigned i = 0; i < CONTROL_FDS_MAX; i++)
 		ret->fds[i] = -1;
 	bool reset = false;
-	/* The other side closed without reading all: that is said once, and what it sent lies behind. */
+	/* The other side closed without reading everything. The socket reports that once, and the
+	 * records that it sent come after it (unix(7)). */
 	do
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
 	while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset && (reset = true))));
@@ -167,7 +168,8 @@ int control_send_error(int fd, const struct control_record *request, const struc
 	struct control_record record = { .kind = CONTROL_ERROR,
 		.tag = request->tag,
 		.execution = request->execution,
-		.number = e->errnum };
+		.number = e->errnum,
+		.flag = e->own };
 	char body[2048];
 	int n = snprintf(body, sizeof(body), "%s%c%s%c%s%c%s", error_code_name(e->code), 0,
 		e->what, 0, e->on, 0, e->hint);
@@ -188,10 +190,10 @@ void control_read_error(const struct control_message *m, struct error *ret)
 	const char *what = next_text(m->body, end);
 	const char *on = next_text(what, end);
 	const char *hint = next_text(on, end);
-	int r = error_set(ret, error_code_find(m->body), "session", m->head.number,
-		on[0] ? on : NULL, "%s", what);
+	int errnum = m->head.number > 0 ? m->head.number : 0;
+	(void)error_set(ret, error_code_find(m->body), "session",
+		m->head.flag ? ERROR_OWN(errnum) : errnum, on[0] ? on : NULL, "%s", what);
 
-	(void)r; /* it is filled in, which is all that is wanted */
 	if (hint[0])
 		error_hint(ret, "%s", hint);
 }

@@ -29,11 +29,12 @@ enum control_kind {
 	CONTROL_SIGNAL,   /* number: signal to the command's group; flag 1: to its whole tree */
 	CONTROL_CONTINUE, /* SIGCONT; flag 1: in front of its terminal */
 	CONTROL_CLOSE,    /* the terminal was read to its end */
-	CONTROL_SHOW, /* answered by TEXT: the session as JSON; flag 1: for people, 2: in one line */
+	CONTROL_SHOW, /* answered by TEXT: the session as JSON; flag 1: for people, 2: in one line,
+		       * 3: its policy, each line with its place */
 	CONTROL_STOP, /* body: the name or number of a service; answered by DONE when it is over */
 	CONTROL_OPEN,     /* body: a path, with its NUL; number: O_* flags; streams: mode */
 	CONTROL_CLASSIFY, /* body: a path, with its NUL; answered by TEXT: one JSON object;
-			   * flag 1: one line for people */
+			   * flag 1: one line for people, 2: a line for each field */
 	CONTROL_END,      /* end the session; answered by DONE when nothing of it is left */
 	/* supervisor -> client */
 	CONTROL_ACCEPTED = 64, /* execution: its number from here on */
@@ -43,8 +44,11 @@ enum control_kind {
 	CONTROL_TEXT,   /* body: what was asked for: JSON, or for people */
 	CONTROL_OPENED, /* descriptor; body: its path as the session sees it */
 	CONTROL_DONE,   /* body: what there is to say, for people; may be empty */
-	CONTROL_ERROR, /* number: errno or 0; body: code, message, on what, hint; each with its NUL */
+	CONTROL_ERROR, /* number: errno or 0; flag 1: the message names the cause already; body: code,
+			 * message, on what, hint; each with its NUL */
 };
+
+enum { CONTROL_SHOW_POLICY = 3, CONTROL_FORM_FIELDS = 2 }; /* flags of SHOW and of CLASSIFY */
 
 /* Which limit ended a command. The numbers are those of the report's words. */
 enum control_limit {

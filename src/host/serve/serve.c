@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "box/rest.h"
-#include "host/launch/mountwatch.h"
 #include "host/machine/explain.h"
 #include "host/process/confine_self.h"
 #include "host/serve/server.h"
@@ -36,7 +35,7 @@ static int fault(struct server *s, int r, const char *what)
 int server_watch(struct server *s, int fd, enum server_event what, unsigned index)
 {
 	struct epoll_event event = {
-		.events = what == SERVER_EVENT_MOUNTS ? EPOLLPRI : EPOLLIN,
+		.events = EPOLLIN,
 		.data.u64 = (uint64_t)what << 32 | index,
 	};
 
@@ -154,9 +153,9 @@ static void handle_signals(struct server *s)
 	}
 }
 
-static void handle_mounts(struct server *s)
+static void handle_mounts(struct server *s, uint64_t event)
 {
-	if (s->out->breached || !mountwatch_lost(s->mounts, s->plan, s->e))
+	if (s->out->breached || cover_event(&s->out->cover, event, s->e) == 0)
 		return;
 	s->out->breached = true;
 	s->phase = SERVER_OVER;
@@ -166,11 +165,11 @@ static void handle_mounts(struct server *s)
 
 static int watch_mounts(struct server *s)
 {
-	s->mounts = mountwatch_open(s->launch->init);
-	s->out->unwatched = s->mounts == -ENOENT;
-	if (s->mounts < 0)
-		return s->out->unwatched ? 0 : s->mounts;
-	return server_watch(s, s->mounts, SERVER_EVENT_MOUNTS, 0);
+	int r = cover_watch(&s->out->cover, s->plan, s->launch->init, &s->out->watch, s->epoll,
+		(uint64_t)SERVER_EVENT_MOUNTS << 32);
+
+	s->out->unwatched = r == -ENOENT;
+	return s->out->unwatched ? 0 : r;
 }
 
 static int begin_serving(struct server *s)
@@ -190,10 +189,13 @@ static int begin_serving(struct server *s)
 	newpath_watch_begin(
 		&s->out->watch, s->plan, s->epoll, (uint64_t)SERVER_EVENT_NEWPATH << 32);
 	s->settings->ready(s->settings->context);
+	cover_begin(&s->out->cover, s->launch->box, s->launch->mounts);
+	launch_close_views(s->launch);
 	return 0;
 }
 
-/* Init, or the init of a tighter view: none says anything but READY, init SCRATCH before; none may end. */
+/* Handles a record of init, or of the init of a tighter view. They send only READY, and init
+ * SCRATCH before it; none may end. */
 static int handle_init(struct server *s, unsigned view)
 {
 	struct channel_record record;
@@ -204,6 +206,8 @@ static int handle_init(struct server *s, unsigned view)
 	if (r == -ECONNRESET)
 		r = channel_receive(channel, &record, fds);
 	autofd int fd = take_fd(&fds[0]);
+	if (r > 0 && record.kind == CHANNEL_READY && record.flag)
+		s->launch->mounts[view] = take_fd(&fd);
 	for (int i = 0; i < CHANNEL_FDS_MAX; i++)
 		fd_close(&fds[i]);
 	if (r > 0 && record.kind == CHANNEL_SCRATCH && view == 0 && s->views_awaited & 1u &&
@@ -221,8 +225,8 @@ static int handle_init(struct server *s, unsigned view)
 		s->out->errnum = record.errnum;
 		return explain_op(s->plan, record.op, record.errnum, true, s->e);
 	}
-	return error_set(s->e, ERROR_PROTOCOL, "supervise", 0, NULL,
-		"init ended before the session did");
+	return error_set(
+		s->e, ERROR_PROTOCOL, "supervise", 0, NULL, "init ended before the session");
 }
 
 /* --- the loop -------------------------------------------------------------------------------- */
@@ -241,7 +245,7 @@ static int handle_event(struct server *s, uint64_t data)
 		handle_timer(s);
 		return 0;
 	case SERVER_EVENT_MOUNTS:
-		handle_mounts(s);
+		handle_mounts(s, data);
 		return 0;
 	case SERVER_EVENT_LISTENER:
 		server_accept(s);
@@ -293,7 +297,7 @@ static int run_loop(struct server *s)
 	return 0;
 }
 
-/* Each execution and each client is a descriptor of ours; init took the old limit along. */
+/* Each execution and each client takes a descriptor of S; init keeps the old limit. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -328,12 +332,13 @@ static int watch_session(struct server *s)
 	if (r < 0)
 		return fault(s, r, "cannot watch for events");
 	raise_descriptor_limit();
-	r = confine_self(s->plan);
+	cover_prepare(&s->out->cover);
+	r = confine_self();
 	s->out->confined = r >= 0;
 	return r < 0 ? fault(s, r, "the supervisor cannot confine itself") : 0;
 }
 
-/* Those who wait for the end keep their connection; everybody else sees it close. */
+/* Clients that wait for the end keep their connection; the others see it close. */
 static void leave_clients(struct server *s)
 {
 	struct serve_outcome *o = s->out;
@@ -368,12 +373,14 @@ int serve(const struct plan *plan, struct launch *l, struct signals *signals,
 	s->settings = settings;
 	s->out = ret;
 	s->e = e;
-	s->mounts = s->epoll = s->timer = -1;
+	ret->cover = COVER_NONE;
+	s->epoll = s->timer = -1;
 	int r = watch_session(s);
 	if (r >= 0)
 		r = run_loop(s);
 	newpath_watch_stop(&ret->watch);
-	fd_close(&s->mounts); /* an open view would keep the mounts alive */
+	cover_end(&ret->cover);
+	launch_close_views(l);
 	launch_kill(l);
 	leave_clients(s);
 	fd_close(&s->timer);

@@ -15,6 +15,7 @@
 #include "host/launch/launch.h"
 #include "host/launch/limits.h"
 #include "host/process/signals.h"
+#include "host/cover/cover.h"
 #include "host/quarantine/newpath_watch.h"
 #include "plan/plan.h"
 
@@ -38,6 +39,7 @@ struct serve_outcome {
 	bool unwatched; /* the machine's /proc hides init */
 	int op, errnum; /* not ready: operation or step, and why */
 	uint64_t executions;
+	struct cover cover;         /* what was covered again */
 	struct newpath_watch watch; /* what was taken away while the session lived */
 	/* Connections that asked for the end and wait for its word; serve_farewell() answers them. */
 	int waiting[SERVE_WAITING_MAX];

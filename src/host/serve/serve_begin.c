@@ -1,5 +1,5 @@
 /*
- * serve_begin.c - an execution is asked for, judged against the session's policy, and begun.
+ * serve_begin.c - a request for an execution is judged against the session's policy, and started.
  *
  * Runs in: S. May not: look at a request that its sender can still change; hand a descriptor to a tool
  * that could be a way out of the session.
@@ -19,8 +19,9 @@
 #include "box/request.h"
 #include "host/serve/server.h"
 #include "host/stdio/stdio_kind.h"
+#include "plan/settings.h"
 
-/* As a `run` would: what could be a way out of the session is the client's to relay. */
+/* Checks the streams as `run` does: a client must relay what could be a way out of the session. */
 static int check_streams(const struct facts *facts, const struct control_message *m,
 	unsigned count, struct error *e)
 {
@@ -32,7 +33,8 @@ static int check_streams(const struct facts *facts, const struct control_message
 		if (!why && kind != STDIO_KIND_PIPE && kind != STDIO_KIND_HARMLESS &&
 			kind != STDIO_KIND_UNIX && kind != STDIO_KIND_TERMINAL)
 			why = "neither a pipe, nor a connected unix socket, nor a terminal";
-		/* As stdio_set_owner(): reopening by name, /dev/stdout, is all that it is for. */
+		/* As in stdio_set_owner(), the owner only matters for reopening the pipe by name
+		 * (/dev/stdout). */
 		if (!why && kind == STDIO_KIND_PIPE && facts->privileged)
 			(void)!fchown(m->fds[i], facts->kernel_uid, facts->kernel_gid);
 		if (!why)
@@ -40,14 +42,15 @@ static int check_streams(const struct facts *facts, const struct control_message
 		char on[] = "descriptor 0";
 		on[strlen(on) - 1] = (char)('0' + i);
 		int r = error_set(
-			e, ERROR_DESCRIPTOR, "session", 0, on, "what was sent is %s", why);
-		error_hint(e, "send a pipe and relay it");
+			e, ERROR_DESCRIPTOR, "session", 0, on, "the descriptor is %s", why);
+		error_hint(e, "send a pipe, and relay what comes out of it");
 		return r;
 	}
 	return 0;
 }
 
-/* A body that cannot change any more, whatever the client does with its own descriptor. */
+/* Maps a body that is sealed: the client cannot change it any more, whatever it does with its own
+ * descriptor. */
 static int map_sealed(int fd, const char **ret_data, size_t *ret_size)
 {
 	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
@@ -65,7 +68,7 @@ static int map_sealed(int fd, const char **ret_data, size_t *ret_size)
 	return 0;
 }
 
-/* What of a request must be remembered when its bytes are gone. */
+/* What must be remembered of a request when its bytes are gone. */
 struct accepted_request {
 	struct request head;
 	unsigned streams; /* how many descriptors */
@@ -73,13 +76,27 @@ struct accepted_request {
 
 static int looser(struct error *e, const char *what)
 {
-	return error_set(e, ERROR_LOOSENS, "session", EPERM, what,
+	return error_set(e, ERROR_LOOSENS, "session", ERROR_OWN(EPERM), what,
 		"an execution may tighten the session's policy and not loosen it");
 }
 
-static bool is_looser(const struct number_value *have, uint64_t requested)
+/* Each of its limits against the session's own. */
+static int check_limits(const struct policy *policy, const uint64_t *requested, struct error *e)
 {
-	return requested && have->set && requested > have->value;
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings_table[i];
+		uint64_t value = s->limit ? requested[s->limit - 1] : 0;
+
+		if (!value)
+			continue;
+		const struct number_value *have = policy_number(policy, s);
+		if (have->set && value > have->value)
+			return looser(e, s->name);
+		if (s->kind == KIND_DURATION && value > TEXT_DURATION_MAX_MS)
+			return error_set(e, ERROR_REQUEST, "session", ERROR_OWN(ERANGE),
+				s->name, "a time limit is longer than the clock can count");
+	}
+	return 0;
 }
 
 static bool is_locked(const struct policy *policy, const char *setting)
@@ -100,42 +117,26 @@ static int check_variables(
 	for (uint32_t i = 0; i < v->head.envc; i++, at = request_next(at))
 		if (!strncmp(at, "CARREL_", 7) || !strncmp(at, "PWD=", 4))
 			return error_set(e, ERROR_REQUEST, "session", 0, at,
-				"a variable that carrel itself sets");
+				"carrel itself sets this variable");
 	return v->cwd[0] && is_locked(policy, "cwd") ? looser(e, "cwd") : 0;
 }
 
 static int check_request(const struct server *s, const struct request_view *v, struct error *e)
 {
 	const struct policy *policy = s->plan->policy;
-	const struct request *h = &v->head;
+	uint32_t flags = v->head.flags;
+	int r = check_limits(policy, v->head.limits, e);
 
-	if (is_looser(&policy->timeout_ms, h->timeout_ms))
-		return looser(e, "timeout");
-	if (is_looser(&policy->grace_ms, h->grace_ms))
-		return looser(e, "grace");
-	if (is_looser(&policy->cpu_time_ms, h->cpu_time_ms))
-		return looser(e, "cpu-time");
-	if (is_looser(&policy->file_size, h->file_size))
-		return looser(e, "file-size");
-	if (is_looser(&policy->open_files, h->open_files))
-		return looser(e, "open-files");
-	if (is_looser(&policy->memory, h->memory))
-		return looser(e, "memory");
-	if (is_looser(&policy->pids, h->pids))
-		return looser(e, "pids");
-	if (is_looser(&policy->cpus_milli, h->cpus_milli))
-		return looser(e, "cpus");
-	if (h->timeout_ms > TEXT_DURATION_MAX_MS || h->grace_ms > TEXT_DURATION_MAX_MS ||
-		h->cpu_time_ms > TEXT_DURATION_MAX_MS)
-		return error_set(e, ERROR_REQUEST, "session", ERANGE, NULL,
-			"a time limit is longer than the clock goes");
-	if ((h->flags & REQUEST_TTY) && (h->flags & REQUEST_DETACH))
+	if (r < 0)
+		return r;
+	if ((flags & REQUEST_TTY) && (flags & REQUEST_DETACH))
 		return error_set(
 			e, ERROR_REQUEST, "session", 0, NULL, "a service has no terminal");
 	return check_variables(policy, v, e);
 }
 
-/* The first words, for `session show`: cut between characters, what is not printable as \xNN. */
+/* Keeps the first words for `session show`, cut between characters, with unprintable bytes as
+ * \xNN. */
 static void note_command(struct slot *slot, const struct request_view *v)
 {
 	size_t used = 0;
@@ -158,56 +159,73 @@ static int check_name(const struct server *s, const struct request_view *v, stru
 
 	if (!length)
 		return 0;
-	/* A number alone would be another service's, for whoever stops one. */
+	/* `--stop` takes a name or a number, so a name that is a number could mean another
+	 * service. */
 	if (length >= sizeof(s->slots[0].name) || v->name[0] == '-' ||
 		strspn(v->name, "0123456789") == length ||
 		strspn(v->name,
 			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			"0123456789._-") != length)
 		return error_set(e, ERROR_REQUEST, "session", 0, v->name,
-			"a service's name is made of letters, digits, '.', '_' and '-', and is no "
-			"number");
+			"a service's name is made of letters, digits, '.', '_' and '-', and is not "
+			"a number");
 	for (unsigned i = 0; i < s->slot_count; i++)
 		if (s->slots[i].state != SLOT_FREE && !strcmp(s->slots[i].name, v->name))
-			return error_set(e, ERROR_EXECUTION, "session", EEXIST, v->name,
-				"there is a service of that name already");
+			return error_set(e, ERROR_EXECUTION, "session", ERROR_OWN(EEXIST),
+				v->name, "there is a service of that name already");
+	return 0;
+}
+
+static int malformed_execution(int r, struct error *e)
+{
+	return error_set(e, ERROR_REQUEST, "session", r == -EPROTO ? 0 : -r, NULL,
+		"the request for an execution is malformed");
+}
+
+/* The body of a request, wherever it came. */
+static int judge_body(const struct server *s, const struct control_message *m, const char *data,
+	size_t size, struct request *ret, struct slot *note, struct error *e)
+{
+	struct request_view view;
+	int r = request_read(data, size, &view);
+
+	if (r < 0)
+		return malformed_execution(r, e);
+	if (m->head.streams != 7 && !(view.head.flags & REQUEST_TTY))
+		return malformed_execution(-EPROTO, e);
+	r = check_request(s, &view, e);
+	if (r < 0)
+		return r;
+	r = check_name(s, &view, e);
+	if (r < 0)
+		return r;
+	*ret = view.head;
+	note_command(note, &view);
+	(void)snprintf(note->name, sizeof(note->name), "%s", view.name);
 	return 0;
 }
 
 static int judge_request(const struct server *s, const struct control_message *m,
 	struct accepted_request *ret, struct slot *note, struct error *e)
 {
-	struct request_view view;
-	const char *data = m->body;
-	size_t size = m->size;
+	const char *data;
+	size_t size;
 	bool apart = m->head.body == CONTROL_BODY_FD;
-	int r = 0;
+	int r;
 
 	if (m->head.streams > 7 ||
 		(unsigned)__builtin_popcount(m->head.streams) + apart != m->fd_count)
-		r = -EPROTO;
-	if (r >= 0 && apart)
+		return malformed_execution(-EPROTO, e);
+	if (apart) {
 		r = map_sealed(m->fds[m->fd_count - 1], &data, &size);
-	if (r >= 0)
-		r = request_read(data, size, &view);
-	if (r >= 0 && m->head.streams != 7 && !(view.head.flags & REQUEST_TTY))
-		r = -EPROTO;
-	if (r < 0) {
-		r = error_set(e, ERROR_REQUEST, "session", r == -EPROTO ? 0 : -r, NULL,
-			"the execution that was asked for is malformed");
-	} else {
-		*ret = (struct accepted_request){ .head = view.head,
-			.streams = m->fd_count - apart };
-		r = check_request(s, &view, e);
-	}
-	if (r >= 0)
-		r = check_name(s, &view, e);
-	if (r >= 0) {
-		note_command(note, &view);
-		(void)snprintf(note->name, sizeof(note->name), "%s", view.name);
-	}
-	if (apart && data != m->body)
+		if (r < 0)
+			return malformed_execution(r, e);
+		r = judge_body(s, m, data, size, &ret->head, note, e);
 		(void)munmap((void *)data, size);
+	} else {
+		r = judge_body(s, m, m->body, m->size, &ret->head, note, e);
+	}
+	ret->streams = m->fd_count - apart;
 	return r < 0 ? r : check_streams(s->plan->facts, m, ret->streams, e);
 }
 
@@ -223,13 +241,13 @@ static void set_timeout(const struct server *s, struct slot *slot, uint64_t requ
 static struct cgroup_limits limits_of(const struct request *head)
 {
 	return (struct cgroup_limits){
-		.memory_bytes = head->memory,
-		.tasks = head->pids,
-		.cpu_milli = head->cpus_milli,
+		.memory_bytes = head->limits[EXECUTION_MEMORY],
+		.tasks = head->limits[EXECUTION_PIDS],
+		.cpu_milli = head->limits[EXECUTION_CPUS],
 	};
 }
 
-/* Where it has a group, the monitor goes into it before the command can begin. */
+/* The monitor goes into the group, where there is one, before the command can start. */
 static int enter_group(
 	struct server *s, struct slot *slot, const struct request *head, struct error *e)
 {
@@ -248,7 +266,7 @@ static int enter_group(
 		     : 0;
 }
 
-/* Hands the request and its descriptors to the monitor, which begins. */
+/* Hands the request and its descriptors to the monitor, which starts the command. */
 static int send_exec(struct server *s, struct slot *slot, const struct control_message *m,
 	const struct request *head, bool in_front, struct error *e)
 {
@@ -261,11 +279,11 @@ static int send_exec(struct server *s, struct slot *slot, const struct control_m
 	if (r < 0)
 		return r;
 	record.number = slot->group.dir >= 0;
-	set_timeout(s, slot, head->timeout_ms);
+	set_timeout(s, slot, head->limits[EXECUTION_TIMEOUT]);
 	server_make_busy(s, slot, SLOT_RUNNING);
 	r = channel_send_body(slot->channel, &record, m->fds, m->fd_count, m->body, m->size);
 	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
-			       "the execution cannot be begun")
+			       "the execution cannot be started")
 		     : 0;
 }
 
@@ -304,11 +322,11 @@ static int begin_pty(
 	slot->has_tty = true;
 	r = server_send_monitor(slot, &record);
 	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
-			       "the execution cannot be begun")
+			       "the execution cannot be started")
 		     : 0;
 }
 
-/* What the session does not allow anyway needs no view of its own. */
+/* What the session does not allow anyway needs no tighter view. */
 static unsigned choose_view(const struct plan *plan, const struct request *head)
 {
 	unsigned view = 0;
@@ -328,7 +346,7 @@ static int begin_execution(struct server *s, struct slot *slot, struct control_m
 
 	if (head->flags & REQUEST_TTY)
 		return begin_pty(s, slot, m, e);
-	/* Which process the group is for, the monitor has not said yet. */
+	/* The monitor has not reported yet which process the group is for. */
 	slot->waits =
 		!slot->host_pid && limits_execution_needs(s->settings->limits, &requested);
 	return slot->waits ? keep_request(s, slot, m, e)
@@ -352,10 +370,11 @@ int server_begin_execution(
 	memcpy(slot->command, note.command, sizeof(slot->command));
 	slot->number = ++s->last_number;
 	slot->detached = (request.head.flags & REQUEST_DETACH) != 0;
-	slot->grace_ms = request.head.grace_ms ? (int64_t)request.head.grace_ms
-					       : (int64_t)s->plan->policy->grace_ms.value;
-	slot->cpu_time = request.head.cpu_time_ms || s->plan->policy->cpu_time_ms.set;
-	slot->file_size = request.head.file_size || s->plan->policy->file_size.set;
+	const uint64_t *limits = request.head.limits;
+	slot->grace_ms = (int64_t)(limits[EXECUTION_GRACE] ? limits[EXECUTION_GRACE]
+							   : s->plan->policy->grace_ms.value);
+	slot->cpu_time = limits[EXECUTION_CPU_TIME] || s->plan->policy->cpu_time_ms.set;
+	slot->file_size = limits[EXECUTION_FILE_SIZE] || s->plan->policy->file_size.set;
 	s->out->executions++;
 	r = begin_execution(s, slot, m, &request.head, e);
 	if (r < 0) {
@@ -379,7 +398,8 @@ int server_start_prepared(struct server *s, struct slot *slot, bool in_front, st
 	if (m->head.body != CONTROL_BODY_FD)
 		memcpy(&head, m->body, sizeof(head));
 	else if (pread(m->fds[m->fd_count - 1], &head, sizeof(head), 0) != sizeof(head))
-		r = error_set(e, ERROR_REQUEST, "session", EIO, NULL, "the request is gone");
+		r = error_set(e, ERROR_REQUEST, "session", EIO, NULL,
+			"the request cannot be read again");
 	if (r >= 0)
 		r = send_exec(s, slot, m, &head, in_front, e);
 	slot->request = NULL;

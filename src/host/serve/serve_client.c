@@ -19,9 +19,7 @@ enum { LISTEN_AGAIN_NS = 100000000 };
 static void refuse_peer(int fd, const struct error *e)
 {
 	const struct control_record none = { 0 };
-	int r = control_send_error(fd, &none, e);
-
-	(void)r; /* it is being sent away in any case */
+	(void)!control_send_error(fd, &none, e); /* it is being sent away in any case */
 }
 
 static int place_client(struct server *s, int fd, struct error *e)
@@ -40,7 +38,7 @@ static int place_client(struct server *s, int fd, struct error *e)
 		s->resting = false;
 		return 0;
 	}
-	return error_set(e, ERROR_LIMIT, "session", EBUSY, NULL,
+	return error_set(e, ERROR_LIMIT, "session", ERROR_OWN(EBUSY), NULL,
 		"the session serves as many clients as it can");
 }
 
@@ -53,8 +51,8 @@ void server_accept(struct server *s)
 	if (fd < 0) {
 		if (errno != EMFILE && errno != ENFILE && errno != ENOMEM)
 			return;
-		/* For a while, or until a client leaves: a listener that is ready all the time would be a
-		 * busy loop. */
+		/* The listener is left out for a while, or until a client leaves: while it is
+		 * ready and cannot be accepted, epoll would return at once each time. */
 		if (epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->settings->listener, NULL) == 0) {
 			s->listening = false;
 			s->listen_ns = clock_now_ns() + LISTEN_AGAIN_NS;
@@ -62,8 +60,8 @@ void server_accept(struct server *s)
 		return;
 	}
 	int r = peer_is_own(fd) ? place_client(s, fd, &e)
-				: error_set(&e, ERROR_PEER, "session", EPERM, NULL,
-					  "the session is not this process's to use");
+				: error_set(&e, ERROR_PEER, "session", ERROR_OWN(EPERM), NULL,
+					  "the session belongs to another user");
 	if (r < 0) {
 		refuse_peer(fd, &e);
 		return;
@@ -71,7 +69,8 @@ void server_accept(struct server *s)
 	(void)take_fd(&fd);
 }
 
-/* Its executions end with it, but for services; what it only asked about is forgotten. */
+/* The executions of the client end with it, except services; answers that it waited for are
+ * dropped. */
 static void end_executions_of(struct server *s, int index)
 {
 	for (unsigned i = 0; i < s->slot_count; i++) {
@@ -154,10 +153,10 @@ static int explain_bad_record(int r, struct error *e)
 	}
 	return error_set(e, ERROR_REQUEST, "session", 0, NULL, "%s",
 		r == -E2BIG ? "too many descriptors came with a request"
-			    : "that is no record of the control protocol");
+			    : "this is not a record of the control protocol");
 }
 
-/* One record of one client: then the others have their turn. */
+/* Handles one record of one client; then the other clients have their turn. */
 void server_client_event(struct server *s, unsigned index)
 {
 	struct error e = { 0 };

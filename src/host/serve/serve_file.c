@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "host/serve/server.h"
 #include "plan/surface.h"
 
@@ -22,7 +23,7 @@ enum { PATH_ROOM = 4096, ANSWER_ROOM = 32768 };
 static int malformed(struct error *e)
 {
 	return error_set(e, ERROR_REQUEST, "session", 0, NULL,
-		"a path is absolute, shorter than 4096 bytes and ends with its NUL");
+		"a path must be absolute, shorter than 4096 bytes, and end with a NUL");
 }
 
 static int send_open(struct slot *slot, int flags, unsigned mode, const char *path, size_t size)
@@ -58,11 +59,11 @@ int server_open_file(
 		return -EAGAIN;
 	server_make_busy(s, slot, SLOT_OPENING);
 	slot->kind = m->head.kind;
-	slot->lines = m->head.flag != 0;
+	slot->form = m->head.flag;
 	slot->requested_path = classify ? malloc(m->size) : NULL;
 	if (slot->requested_path)
 		memcpy(slot->requested_path, m->body, m->size);
-	/* A FIFO, or a device, must not keep the monitor waiting. */
+	/* Opening a FIFO or a device must not block the monitor. */
 	int r = !classify ? send_open(slot, m->head.number | O_NONBLOCK, m->head.streams,
 				    m->body, m->size)
 		: slot->requested_path ? look_at(s, slot, m->size - 1)
@@ -75,7 +76,7 @@ int server_open_file(
 	return 0;
 }
 
-/* What does not exist is what its directory is, as far as that exists. */
+/* A path that does not exist is classified by the nearest directory above it that exists. */
 static size_t parent_length(const char *path, size_t length)
 {
 	while (length > 1 && path[length - 1] == '/')
@@ -105,7 +106,7 @@ static bool join_missing(
 		rest += strspn(rest, "/");
 		n = strcspn(rest, "/");
 		if (n == 2 && rest[0] == '.' && rest[1] == '.')
-			return false; /* of what does not exist: nobody can say where that is */
+			return false; /* a ".." in a part that does not exist leads nowhere */
 		if (n && !(n == 1 && rest[0] == '.')) {
 			*to++ = '/';
 			memcpy(to, rest, n);
@@ -152,7 +153,7 @@ static int write_json(const struct surface *surface, const char *rule, const cha
 	json_string(&j, resolved);
 	json_object_end(&j);
 	int r = json_finish(&j);
-	return r < 0 ? r : (int)j.used;
+	return r < 0 ? r : (int)j.out.used;
 }
 
 static int write_line(const struct surface *surface, const char *rule, char *ret, size_t size)
@@ -160,6 +161,57 @@ static int write_line(const struct surface *surface, const char *rule, char *ret
 	return snprintf(ret, size, "%-12s %c%c  %s%s%s%s", plan_surface_name(surface->kind),
 		surface->read ? 'r' : '-', surface->write ? 'w' : '-', surface->why,
 		rule ? " (" : "", rule ? rule : "", rule ? ")" : "");
+}
+
+/* A name may hold anything: one line each, whatever it holds. */
+static bool put_field(char **at, size_t *room, const char *text)
+{
+	while (*text && *room > 8) {
+		size_t n = text_visible(&text, "", *at, *room - 2);
+
+		*at += n;
+		*room -= n;
+	}
+	if (*text || *room < 2)
+		return false;
+	*(*at)++ = '\n';
+	--*room;
+	return true;
+}
+
+/* The walls that stand, by their names. */
+static void name_walls(const struct plan *plan, char *ret, size_t size)
+{
+	size_t used = 0;
+
+	ret[0] = '\0';
+	for (int i = 0; i < WALL_COUNT; i++) {
+		if (plan->walls[i].state != WALL_ON)
+			continue;
+		int n = snprintf(ret + used, size - used, "%s%s", used ? " " : "",
+			plan_wall_name((enum wall)i));
+		if (n > 0 && (size_t)n < size - used)
+			used += (size_t)n;
+	}
+}
+
+static int write_fields(const struct plan *plan, const struct surface *surface,
+	const char *rule, const char *resolved, bool exists, char *ret, size_t size)
+{
+	const struct facts *facts = plan->facts;
+	char *at = ret, ids[32] = "", walls[512];
+	const char *const fields[] = { plan_surface_name(surface->kind),
+		surface->read ? "read" : "", surface->write ? "write" : "",
+		surface->quarantined ? "quarantined" : "", exists ? "exists" : "", surface->why,
+		rule ? rule : "", resolved ? resolved : "", ids, walls };
+
+	if (facts->privileged)
+		(void)snprintf(ids, sizeof(ids), "%u %u", facts->kernel_uid, facts->kernel_gid);
+	name_walls(plan, walls, sizeof(walls));
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (!put_field(&at, &size, fields[i]))
+			return -ENOBUFS;
+	return (int)(at - ret);
 }
 
 static void answer_surface(
@@ -176,14 +228,16 @@ static void answer_surface(
 	if (resolved)
 		plan_surface(s->plan, resolved, &surface);
 	const char *line = rule_of(s, &surface, rule);
-	int r = !text         ? -ENOMEM
-		: slot->lines ? write_line(&surface, line, text, ANSWER_ROOM)
-			      : write_json(&surface, line, resolved, exists, text, ANSWER_ROOM);
+	int r = !text ? -ENOMEM
+		: slot->form == CONTROL_FORM_FIELDS
+		? write_fields(s->plan, &surface, line, resolved, exists, text, ANSWER_ROOM)
+		: slot->form ? write_line(&surface, line, text, ANSWER_ROOM)
+			     : write_json(&surface, line, resolved, exists, text, ANSWER_ROOM);
 	if (r >= 0) {
 		server_answer(s, slot->client, &record, text, (size_t)r, NULL, 0);
 	} else {
-		r = error_set(&e, ERROR_LIMIT, "session", -r, NULL, "the answer does not fit");
-		(void)r; /* sent here */
+		(void)error_set(
+			&e, ERROR_LIMIT, "session", -r, NULL, "the answer does not fit");
 		server_refuse(s, slot->client, &request, &e);
 	}
 	free(text);
@@ -205,8 +259,9 @@ static void classified(struct server *s, struct slot *slot, int errnum, size_t l
 }
 
 /*
- * Files of /proc ask who writes (oom_score_adj, autogroup), not who opened: that is a client of the session,
- * whose rights its tools do not have, and with a link they choose the file.
+ * Files of /proc check who writes (oom_score_adj, autogroup), not who opened them. The writer
+ * would be a client of the session, which has rights that its tools lack, and by a link a tool
+ * could choose the file.
  */
 static bool lends_rights(int fd)
 {

@@ -35,9 +35,8 @@ static struct slot *find_own(
 			slot->number)
 			return slot;
 	}
-	int r = error_set(e, ERROR_EXECUTION, "session", ESRCH, NULL,
+	(void)error_set(e, ERROR_EXECUTION, "session", ERROR_OWN(ESRCH), NULL,
 		"this client has no such execution");
-	(void)r; /* there is no slot */
 	return NULL;
 }
 
@@ -72,7 +71,7 @@ static int do_signal(
 			server_kill_slot(slot);
 		return 0;
 	}
-	/* Before it began and after it ended there is nobody to take it. */
+	/* Before it starts and after it ends there is no process to take the signal. */
 	int r = slot->state == SLOT_PTY || slot->state == SLOT_LINGERS
 		? 0
 		: server_send_monitor(slot, &record);
@@ -113,7 +112,7 @@ static int do_close(
 	return 0;
 }
 
-/* Whoever may talk to the session may stop what nobody else waits for. */
+/* Any client of the session may stop a service, since no client waits for it. */
 static int do_stop(
 	struct server *s, unsigned client, struct control_message *m, struct error *e)
 {
@@ -134,13 +133,13 @@ static int do_stop(
 		server_ask_to_end(s, slot, SIGTERM);
 		return 0;
 	}
-	return error_set(e, ERROR_EXECUTION, "session", ESRCH, m->body,
+	return error_set(e, ERROR_EXECUTION, "session", ERROR_OWN(ESRCH), m->body,
 		"there is no such service in the session");
 }
 
 /* --- the session ----------------------------------------------------------------------------- */
 
-/* One moment's view, whatever its length: in pages, executions would begin and end between them. */
+/* It is one snapshot, whatever its length: between pages executions would start and end. */
 static int answer_text(
 	struct server *s, unsigned client, uint64_t tag, const char *text, size_t size)
 {
@@ -162,9 +161,10 @@ static int do_show(
 	struct server *s, unsigned client, struct control_message *m, struct error *e)
 {
 	char *text = malloc(SERVER_SHOW_MAX);
-	int r = !text ? -ENOMEM
-		: m->head.flag == 0
-		? server_show(s, text, SERVER_SHOW_MAX)
+	int r = !text               ? -ENOMEM
+		: m->head.flag == 0 ? server_show(s, text, SERVER_SHOW_MAX)
+		: m->head.flag == CONTROL_SHOW_POLICY
+		? server_show_policy(s, text, SERVER_SHOW_MAX)
 		: server_show_text(s, m->head.flag == 2, text, SERVER_SHOW_MAX);
 
 	if (r >= 0)
@@ -213,10 +213,10 @@ int server_handle(struct server *s, unsigned client, struct control_message *m, 
 			(m->fd_count && !requests[i].has_fds))
 			return malformed(e);
 		if (s->phase != SERVER_SERVING && !requests[i].when_ending)
-			return error_set(e, ERROR_ENDING, "session", ESHUTDOWN, NULL,
+			return error_set(e, ERROR_ENDING, "session", ERROR_OWN(ESHUTDOWN), NULL,
 				"the session is ending");
 		return requests[i].handle(s, client, m, e);
 	}
 	return error_set(e, ERROR_REQUEST, "session", 0, NULL,
-		"the session knows no request of this kind");
+		"the session does not know this kind of request");
 }

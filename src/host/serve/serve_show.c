@@ -85,7 +85,7 @@ int server_show(const struct server *s, char *ret, size_t size)
 	json_array_end(&j);
 	json_object_end(&j);
 	int r = json_finish(&j);
-	return r < 0 ? r : (int)j.used;
+	return r < 0 ? r : (int)j.out.used;
 }
 
 /* --- for people ------------------------------------------------------------------------------ */
@@ -169,4 +169,30 @@ int server_show_text(const struct server *s, bool line, char *ret, size_t size)
 		if (s->slots[i].state >= SLOT_PTY)
 			put_execution(&t, &s->slots[i], now_ns);
 	return t.full ? -ENOBUFS : (int)(t.at - ret);
+}
+
+/* --- the policy ------------------------------------------------------------------------------ */
+
+static int put_policy(void *context, const void *data, size_t size)
+{
+	struct text *t = context;
+
+	if (size >= t->room)
+		return -ENOBUFS;
+	memcpy(t->at, data, size);
+	t->at += size;
+	t->room -= size;
+	return 0;
+}
+
+int server_show_policy(const struct server *s, char *ret, size_t size)
+{
+	struct policy policy = *s->plan->policy; /* its lists are the plan's */
+	struct text t = { .at = ret, .room = size };
+
+	/* Where no line names the workspace, it is what was the working directory. */
+	if (!policy.workspace.value)
+		policy.workspace.value = s->plan->facts->workspace;
+	int r = policy_print(&policy, true, put_policy, &t);
+	return r < 0 ? r : (int)(t.at - ret);
 }

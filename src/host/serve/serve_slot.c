@@ -1,8 +1,8 @@
 /*
  * serve_slot.c - the monitors of a live session, and the end of executions.
  *
- * Runs in: S. A slot is a monitor: idle until it is given work and again when that is done, and free when it
- * is gone. May not: wait for one.
+ * Runs in: S. A slot holds a monitor: it is idle before and after an execution, and free when the monitor has
+ * ended. May not: wait for one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,8 @@ static int64_t in_ms(uint64_t ms)
 	return clock_now_ns() + (int64_t)ms * 1000000;
 }
 
-/* Its end is known before its event is looked at: work that it were given now would be lost. */
+/* The end of the channel can be seen before its event is handled: a monitor that has ended must
+ * get no work. */
 static bool has_ended(const struct slot *slot)
 {
 	struct pollfd event = { .fd = slot->channel };
@@ -101,9 +102,10 @@ static struct slot *new_monitor(struct server *s, unsigned view)
 			slot = &s->slots[i];
 	if (!slot || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return NULL;
-	/* Only ours: the monitor's end may wait, it has nothing else to do. */
+	/* Only our end is non-blocking: the monitor may wait, since it has nothing else to do. */
 	int r = fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-	/* Its first record then tells its pid, for the group of its execution. */
+	/* With SO_PASSCRED its first record brings its pid, which the group of its execution needs
+	 * (unix(7)). */
 	if (r >= 0 && s->settings->limits->session.group.dir >= 0 &&
 		setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)) < 0)
 		r = -errno;
@@ -155,10 +157,9 @@ struct slot *server_take_monitor(
 	if (!slot)
 		slot = new_monitor(s, view);
 	if (!slot) {
-		int r = error_set(e, ERROR_LIMIT, "session", EAGAIN, NULL,
+		(void)error_set(e, ERROR_LIMIT, "session", ERROR_OWN(EAGAIN), NULL,
 			"the session has as many executions as it can");
 
-		(void)r; /* there is no slot */
 		return NULL;
 	}
 	slot->client = (int)client;
@@ -195,8 +196,8 @@ void server_kill_slot(struct slot *slot)
 		return; /* it is being done: asking again gains no time */
 	slot->state = SLOT_KILLING;
 	slot->deadline_ns = in_ms(KILL_PATIENCE_MS);
-	int r = signal_monitor(slot, SIGKILL, true);
-	(void)r; /* what does not take it is dismissed at the deadline */
+	/* What does not take it is dismissed at the deadline. */
+	(void)!signal_monitor(slot, SIGKILL, true);
 }
 
 /* Those who asked for the end of a service. */
@@ -216,8 +217,9 @@ static void answer_stoppers(struct server *s, uint32_t number)
 }
 
 /*
- * What the group used, and whether a limit of it ended the command: as limits_settle() has it for a run.
- * Where the kernel killed the monitor with the rest, it is the group that tells how the command ended.
+ * Fills in what the group used and whether a limit of it ended the command, as limits_settle()
+ * does for a run. Where the kernel killed the monitor with the command, only the group can tell
+ * how the command ended.
  */
 static bool settle_limits(struct server *s, struct slot *slot, struct control_record *record,
 	struct limits_usage *ret_usage)
@@ -287,14 +289,11 @@ void server_ask_to_end(struct server *s, struct slot *slot, int signal)
 	/* A stopped command must run to see the signal. */
 	int r = signal_monitor(slot, signal, true);
 	if (r >= 0)
-		r = signal_monitor(slot, SIGCONT, true);
-	(void)r; /* the grace ends in any case */
+		(void)!signal_monitor(slot, SIGCONT, true); /* the grace ends in any case */
 }
 
-/*
- * Its monitor is gone. What killed it may have been meant for all, as kill(-1) is: those that wait may be
- * dying, and the next execution is to have one that was forked since.
- */
+/* The monitor has ended. What killed it may have been meant for all processes, as kill(-1) is, and
+ * then the idle monitors may be dying too: the next execution gets one that is forked after this. */
 static void lose_execution(struct server *s, struct slot *slot)
 {
 	struct control_record record = { .started = STARTED_UNKNOWN, .number = EIO };
@@ -305,10 +304,9 @@ static void lose_execution(struct server *s, struct slot *slot)
 	if (slot->state == SLOT_OPENING) {
 		struct error e = { 0 };
 		const struct control_record request = { .tag = slot->tag };
-		int r = error_set(&e, ERROR_LIMIT, "session", EIO, NULL,
+		(void)error_set(&e, ERROR_LIMIT, "session", EIO, NULL,
 			"the session cannot do this at the moment");
 
-		(void)r; /* sent below */
 		server_refuse(s, slot->client, &request, &e);
 	}
 	server_free_slot(s, slot);
@@ -331,7 +329,8 @@ void server_slot_deadline(struct server *s, struct slot *slot)
 		server_kill_slot(slot);
 		return;
 	case SLOT_KILLING:
-		/* Something inside stopped the monitor, or a process cannot die: init takes over. */
+		/* A process inside stopped the monitor, or a process cannot die: init takes over
+		 * and kills. */
 		if (slot->pid &&
 			channel_send(server_init_channel(s, slot->view), &dismiss, NULL, 0) < 0)
 			server_begin_end(s);
@@ -362,14 +361,15 @@ static void take_end(struct server *s, struct slot *slot, const struct channel_r
 	if (signal)
 		answer.limit =
 			signal == SIGXCPU ? CONTROL_LIMIT_CPU_TIME : CONTROL_LIMIT_FILE_SIZE;
-	/* Where no cgroup counts: whether the session's limit was reached at the end. */
+	/* Without a cgroup the monitor reports whether the session's limit was reached at the end. */
 	if (!answer.limit && record->number == EAGAIN && record->started == STARTED_YES &&
 		record->wait_status != 0)
 		answer.limit = CONTROL_LIMIT_PIDS;
 	slot->state = SLOT_LINGERS;
 	slot->deadline_ns = 0;
 	send_end(s, slot, &answer);
-	/* The client reads the terminal to its end first; it may have gone while it was told. */
+	/* The client reads the terminal to its end first. It may have disconnected while it was
+	 * sent the record. */
 	bool waits = record->flag && !slot->has_tty && !slot->detached && slot->group.dir < 0;
 	if (slot->state == SLOT_LINGERS && waits)
 		server_rest_slot(s, slot);
@@ -386,7 +386,7 @@ static void take_terminal(struct server *s, struct slot *slot, int *master)
 	server_answer(s, slot->client, &record, NULL, 0, master, 1);
 }
 
-/* A service runs: it is the session's now, and who asked for it hears no more of it. */
+/* The service runs and belongs to the session now: its client hears no more of it. */
 static void release_service(struct server *s, struct slot *slot)
 {
 	const struct control_record record = {
@@ -475,14 +475,14 @@ void server_slot_event(struct server *s, unsigned index)
 		lose_execution(s, slot);
 		return;
 	}
-	/* The first to speak is the monitor: nothing else has run yet that has this socket. */
+	/* The first record comes from the monitor itself: nothing else has run yet that has this
+	 * socket. */
 	if (!slot->host_pid)
 		slot->host_pid = sender;
 	if (record.body < sizeof(s->path))
 		handle_record(s, slot, &record, &fds[0], s->path);
 	else
-		lose_execution(
-			s, slot); /* no monitor of ours says so much, or that it comes apart */
+		lose_execution(s, slot); /* our monitors send neither so much nor a part */
 	for (int i = 0; i < CHANNEL_FDS_MAX; i++)
 		fd_close(&fds[i]);
 }

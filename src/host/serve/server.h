@@ -43,7 +43,7 @@ struct slot {
 	uint32_t kind;   /* SLOT_OPENING: CONTROL_OPEN or CONTROL_CLASSIFY */
 	uint32_t number; /* of the execution */
 	bool detached, timed_out, has_tty;
-	bool lines;                    /* CLASSIFY: for people */
+	unsigned form;                 /* CLASSIFY: the request's flag */
 	bool started;                  /* CHANNEL_STARTED came */
 	bool cpu_time, file_size;      /* it has that limit */
 	int64_t begun_ns, deadline_ns; /* deadline 0: none */
@@ -78,7 +78,7 @@ struct server {
 	struct serve_outcome *out;
 	struct error *e;
 	enum server_phase phase;
-	int epoll, timer, mounts;
+	int epoll, timer;
 	bool resting;      /* idle, and what is not needed then was given back */
 	bool listening;    /* the listener is in the epoll set */
 	int64_t listen_ns; /* where it is not: when to try again, CLOCK_MONOTONIC */
@@ -162,6 +162,8 @@ enum { /* the paths, each byte escaped; and what is said of each execution */
 MUST_CHECK int server_show(const struct server *s, char *ret, size_t size);
 /* For people; @line: one line. */
 MUST_CHECK int server_show_text(const struct server *s, bool line, char *ret, size_t size);
+/* Its policy, as `policy show` prints one. */
+MUST_CHECK int server_show_policy(const struct server *s, char *ret, size_t size);
 
 /* serve_request.c: one record of a client. -errno with @e: refused. */
 MUST_CHECK int server_handle(

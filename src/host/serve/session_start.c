@@ -69,7 +69,8 @@ static int print_text(const struct facts *f)
 		"/tool-results\nworkspace ", f->workspace, "\n" };
 	int r = 0;
 
-	/* Labels and names by turns; of a name, what a terminal would obey is shown as \xNN. */
+	/* @parts: labels and names by turns. In a name, bytes that a terminal would interpret are
+	 * shown as \xNN. */
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && r >= 0; i++)
 		r = i % 2 ? fd_write_visible(STDOUT_FILENO, parts[i])
 			  : fd_write_all(STDOUT_FILENO, parts[i], strlen(parts[i]));
@@ -82,7 +83,7 @@ static int print_json(const struct facts *f)
 	char buffer[1024];
 	struct json j;
 
-	json_init(&j, buffer, sizeof(buffer), json_write_fd, (void *)&out);
+	json_init(&j, buffer, sizeof(buffer), fd_write_to, (void *)&out);
 	json_object_begin(&j);
 	session_show_paths(&j, f);
 	json_key(&j, "pid");
@@ -91,10 +92,8 @@ static int print_json(const struct facts *f)
 	return json_finish(&j);
 }
 
-/*
- * Nothing of the caller's stays open: neither its terminal nor a pipe that somebody reads to the end, under
- * whatever number. What we opened ourselves is close-on-exec, what was inherited is not.
- */
+/* Closes everything of the caller: its terminal, and pipes that somebody reads to the end, under
+ * whatever number. Our own descriptors are close-on-exec, inherited ones are not. */
 static void close_inherited(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -120,11 +119,11 @@ static void leave_caller(struct start *s)
 	for (int fd = 0; fd < 3; fd++) {
 		int r = dup3(fd == 2 && s->log >= 0 ? s->log : null, fd, 0);
 
-		(void)r; /* the caller's then stays open: a nuisance, and nothing more */
+		(void)r; /* the caller's descriptors then stay open, which is only a nuisance */
 	}
 }
 
-/* Every wall stands: tell the one who waits, and stay behind. */
+/* Every wall stands: report that to the waiting process, and go on in the background. */
 static void report_ready(void *context)
 {
 	struct start *s = context;
@@ -132,14 +131,14 @@ static void report_ready(void *context)
 	unsigned char status = 0;
 	int r = s->flags[FLAG_JSON].given ? print_json(f) : print_text(f);
 
-	(void)r; /* the session is there, whether somebody reads about it or not */
+	(void)r; /* the session exists whether or not its description can be written */
 	sweeper_start(s->p->records, session_id(f->session_name));
 	if (s->said < 0)
 		return;
 	leave_caller(s);
 	r = fd_write_all(s->said, &status, 1);
 	fd_close(&s->said);
-	/* A session that its starter was not told of nobody would end. */
+	/* If its starter does not learn of it, nobody would end this session. */
 	if (r < 0)
 		(void)kill(getpid(), SIGTERM);
 }
@@ -159,7 +158,7 @@ static int open_parent(struct start *s)
 	long fd = syscall(SYS_pidfd_open, (pid_t)pid, 0);
 	if (fd < 0)
 		return error_set(&s->error, ERROR_USAGE, "options", errno, flag->value,
-			"there is no such process to die with");
+			"the process of --die-with does not exist");
 	s->die_with = (int)fd;
 	return 0;
 }
@@ -178,8 +177,8 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 			s->flags, FLAG_COUNT, e);
 	if (r >= 0 && !s->p->help && s->p->argv && s->p->argv[0]) {
 		r = error_set(e, ERROR_USAGE, "options", 0, s->p->argv[0],
-			"session start takes no command");
-		error_hint(e, "carrel exec -s ID -- COMMAND runs one in the session");
+			"`carrel session start` takes no command");
+		error_hint(e, "start the session, then: carrel exec -s ID -- COMMAND");
 	}
 	if (r >= 0 && !s->p->help && s->p->policy.report.value)
 		r = prepare_report(s->p, &s->report_file, e);
@@ -196,14 +195,12 @@ static int note_in_record(struct start *s, const char *name, const char *text)
 
 	return r < 0
 		? error_set(&s->error, ERROR_SCRATCH, "session", -r, s->p->facts.session_dir,
-			  "cannot note the %s of executions", name)
+			  "cannot record the %s of executions", name)
 		: 0;
 }
 
-/*
- * What an execution has where it asks for nothing, for its client: that owns the pipes, and says where a
- * command was looked for in vain.
- */
+/* Records the defaults of an execution for its client, which owns the pipes and reports where a
+ * command was looked for in vain. */
 static int note_defaults(struct start *s)
 {
 	const struct policy *p = &s->p->policy;
@@ -216,7 +213,7 @@ static int note_defaults(struct start *s)
 	return r < 0 ? r : note_in_record(s, "path", s->p->plan.path_env);
 }
 
-/* For clients, which have no plan: where artifacts may go. */
+/* Records for clients, which have no plan, where artifacts may go. */
 static int note_guard(const struct start *s, struct error *e)
 {
 	const struct plan *plan = &s->p->plan;
@@ -231,7 +228,7 @@ static int note_guard(const struct start *s, struct error *e)
 		arena_free(&arena);
 	}
 	return r < 0 ? error_set(e, ERROR_SCRATCH, "session", -r, plan->facts->session_dir,
-			       "cannot note where artifacts may go")
+			       "cannot record where artifacts may go")
 		     : 0;
 }
 
@@ -275,7 +272,7 @@ static int begin_session(
 		session_id(plan->facts->session_name));
 
 	if (length >= (int)sizeof(record))
-		return error_set(e, ERROR_STATE, "session", ENAMETOOLONG,
+		return error_set(e, ERROR_STATE, "session", ERROR_OWN(ENAMETOOLONG),
 			plan->facts->state_dir, "the state directory's path is too long");
 	s->listener = state_listen(&s->state, session_id(plan->facts->session_name), record, e);
 	s->listening = s->listener >= 0;
@@ -295,12 +292,12 @@ static int serve_session(struct start *s)
 		.context = s,
 	};
 	int r = serve(&s->p->plan, &s->launch, &s->signals, &settings, &s->served, &s->error);
-
 	s->outcome.ready = s->served.ready;
 	s->outcome.confined = s->served.confined;
 	s->outcome.breached = s->served.breached;
 	s->outcome.unwatched = s->served.unwatched;
 	s->outcome.op = s->served.op;
+	s->outcome.cover = s->served.cover;
 	s->outcome.watch = s->served.watch;
 	s->outcome.errnum = s->served.errnum;
 	return r;
@@ -308,7 +305,7 @@ static int serve_session(struct start *s)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-/* What was said since nobody listens, for the one who asked for the end. */
+/* What was reported since stderr was closed, for the client that ends the session. */
 static void farewell(struct start *s)
 {
 	char *text = s->log >= 0 ? malloc(LOG_MAX + 1) : NULL;
@@ -337,7 +334,7 @@ static int finish_start(struct start *s, int status)
 		.status = status,
 	};
 
-	/* Nobody finds it any more before its directory goes. */
+	/* Clients cannot find the session any more before its directory is removed. */
 	if (s->listening)
 		state_forget(&s->state, session_id(s->p->facts.session_name));
 	fd_close(&s->listener);
@@ -376,7 +373,7 @@ static int supervise_in_this_process(
 {
 	struct start *s = calloc(1, sizeof(*s));
 	const struct error no_memory = {
-		.code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1, .what = "cannot begin"
+		.code = ERROR_LIMIT, .errnum = ENOMEM, .op = -1, .what = "cannot start"
 	};
 
 	if (!s) {
@@ -415,13 +412,12 @@ static int supervise_in_this_process(
 static void report_lost(const char *what, int errnum)
 {
 	struct error e = { 0 };
-	int r = error_set(&e, ERROR_PROTOCOL, "launch", errnum, NULL, "%s", what);
+	(void)error_set(&e, ERROR_PROTOCOL, "launch", errnum, NULL, "%s", what);
 
-	(void)r; /* told here */
 	error_report(&e);
 }
 
-/* What went wrong in the supervisor it has said on stderr, unless it was killed, or ended well. */
+/* The supervisor has reported on stderr what went wrong, unless it was killed or ended well. */
 static int wait_for_word(int fd, pid_t pid)
 {
 	unsigned char status;
@@ -434,18 +430,17 @@ static int wait_for_word(int fd, pid_t pid)
 	if (n == 1)
 		return status;
 	if (n < 0)
-		report_lost("whether the session began cannot be learnt", errno);
+		report_lost("it is not known whether the session started", errno);
 	else if (waitpid(pid, &end, 0) != pid || !WIFEXITED(end) || WEXITSTATUS(end) == 0)
-		report_lost("the session ended before it was told that it had begun", 0);
+		report_lost("the session ended before it reported that it had started", 0);
 	return STATUS_CARREL;
 }
 
 static int report_errno(const char *what, int number)
 {
 	struct error e = { 0 };
-	int r = error_set(&e, ERROR_LIMIT, "launch", number, NULL, "%s", what);
+	(void)error_set(&e, ERROR_LIMIT, "launch", number, NULL, "%s", what);
 
-	(void)r; /* told here */
 	error_report(&e);
 	return STATUS_CARREL;
 }
@@ -456,7 +451,7 @@ static int in_background(
 	int said[2];
 
 	if (pipe2(said, O_CLOEXEC) < 0)
-		return report_errno("cannot begin", errno);
+		return report_errno("cannot start the session", errno);
 	pid_t pid = fork();
 	if (pid == 0) {
 		(void)close(said[0]);

@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/writer.h"
 #include "host/process/process_stat.h"
 #include "host/quarantine/newpath.h"
 #include "plan/path.h"
@@ -33,79 +34,47 @@ enum { ARENA_SIZE = 64 << 20, MANIFEST_MAX = 4 << 20 };
 /* For a killed session to be over, in ms. What still lives then is busy in the kernel. */
 enum { PATIENCE = 2000 };
 
-/* Texts on their way to the file, many in one write. */
-struct pending {
-	int fd;
-	size_t used;
-	char bytes[3072];
-};
-
-static int flush_record(struct pending *p)
+/* With its NUL. */
+static void put_field(struct writer *w, const char *text)
 {
-	size_t size = p->used;
-
-	p->used = 0;
-	return fd_write_all(p->fd, p->bytes, size);
+	writer_bytes(w, text, strlen(text) + 1);
 }
 
-static int put_field(struct pending *p, const char *text)
-{
-	size_t size = strlen(text) + 1;
-	int r = size > sizeof(p->bytes) - p->used ? flush_record(p) : 0;
-
-	if (r < 0)
-		return r;
-	if (size > sizeof(p->bytes))
-		return fd_write_all(p->fd, text, size);
-	memcpy(p->bytes + p->used, text, size);
-	p->used += size;
-	return 0;
-}
-
-static int put_number(struct pending *p, uint64_t number)
+static void put_number(struct writer *w, uint64_t number)
 {
 	char text[24];
 
 	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-	return put_field(p, text);
+	put_field(w, text);
 }
 
-static int put_init(struct pending *p, pid_t init)
+static void put_init(struct writer *w, pid_t init)
 {
 	int64_t started = process_started(init);
 
 	if (started < 0)
-		return 0; /* it is over */
-	int r = put_field(p, "init");
-	if (r >= 0)
-		r = put_number(p, (uint64_t)init);
-	return r < 0 ? r : put_number(p, (uint64_t)started);
+		return; /* it is over */
+	put_field(w, "init");
+	put_number(w, (uint64_t)init);
+	put_number(w, (uint64_t)started);
 }
 
-static int put_begun(struct pending *p, const struct facts *facts)
+static void put_begun(struct writer *w, const struct facts *facts)
 {
-	int r = put_field(p, "begun");
-
-	if (r >= 0)
-		r = put_number(p, (uint64_t)facts->begun.tv_sec);
-	if (r >= 0)
-		r = put_number(p, (uint64_t)facts->begun.tv_nsec);
-	if (r >= 0)
-		r = put_number(p, facts->workspace_dev);
-	if (r >= 0)
-		r = put_number(p, facts->workspace_ino);
-	return r < 0 ? r : put_field(p, facts->workspace);
+	put_field(w, "begun");
+	put_number(w, (uint64_t)facts->begun.tv_sec);
+	put_number(w, (uint64_t)facts->begun.tv_nsec);
+	put_number(w, facts->workspace_dev);
+	put_number(w, facts->workspace_ino);
+	put_field(w, facts->workspace);
 }
 
-static int put_absent(struct pending *p, const struct absent_path *a)
+static void put_absent(struct writer *w, const struct absent_path *a)
 {
-	int r = put_field(p, "absent");
-
-	if (r >= 0)
-		r = put_field(p, a->root);
-	if (r >= 0)
-		r = put_field(p, a->path);
-	return r < 0 ? r : put_number(p, a->existing_prefix);
+	put_field(w, "absent");
+	put_field(w, a->root);
+	put_field(w, a->path);
+	put_number(w, a->existing_prefix);
 }
 
 /* The word of a rule that has a record; NULL: it has none, or is an absent path of the plan's. */
@@ -118,16 +87,16 @@ static const char *word_of(const struct gitdir_rule *rule)
 	return rule->kind == GITDIR_PROTECT && rule->exists ? "protect" : NULL;
 }
 
-static int put_rule(struct pending *p, const struct gitdir_rule *rule)
+static void put_rule(struct writer *w, const struct gitdir_rule *rule)
 {
 	const char *word = word_of(rule);
 
 	if (!word)
-		return 0;
-	int r = put_field(p, word);
-	if (r >= 0)
-		r = put_field(p, rule->path);
-	return r < 0 || strcmp(word, "link") != 0 ? r : put_field(p, rule->target);
+		return;
+	put_field(w, word);
+	put_field(w, rule->path);
+	if (!strcmp(word, "link"))
+		put_field(w, rule->target);
 }
 
 static bool is_reviewed(const struct plan *plan)
@@ -139,23 +108,23 @@ static bool is_reviewed(const struct plan *plan)
 static int write_note(int record, const struct plan *plan, pid_t init)
 {
 	const struct facts *facts = plan->facts;
-	struct pending pending;
+	struct writer w;
+	char buffer[3072];
 	bool reviewed = is_reviewed(plan);
 	autofd int fd =
 		fd_open_at(record, MANIFEST, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
 		return fd;
-	pending.fd = fd;
-	pending.used = 0;
-	int r = put_init(&pending, init);
-	if (r >= 0 && reviewed)
-		r = put_begun(&pending, facts);
-	for (size_t i = 0; i < plan->absent_count && r >= 0; i++)
-		r = put_absent(&pending, &plan->absents[i]);
-	for (size_t i = 0; reviewed && i < facts->git_rule_count && r >= 0; i++)
-		r = put_rule(&pending, &facts->git_rules[i]);
-	return r < 0 ? r : flush_record(&pending);
+	writer_init(&w, buffer, sizeof(buffer), fd_write_to, &fd);
+	put_init(&w, init);
+	if (reviewed)
+		put_begun(&w, facts);
+	for (size_t i = 0; i < plan->absent_count; i++)
+		put_absent(&w, &plan->absents[i]);
+	for (size_t i = 0; reviewed && i < facts->git_rule_count; i++)
+		put_rule(&w, &facts->git_rules[i]);
+	return writer_finish(&w);
 }
 
 int manifest_write(int record, const struct plan *plan, pid_t init, struct error *e)
@@ -165,7 +134,7 @@ int manifest_write(int record, const struct plan *plan, pid_t init, struct error
 	if (r >= 0)
 		return 0;
 	r = error_set(e, ERROR_STATE, "session", -r, plan->facts->session_name,
-		"cannot note the protected paths in the state directory");
+		"cannot record the protected paths in the state directory");
 	if (r == -ENOSPC || r == -EDQUOT)
 		error_hint(e,
 			"free some space there, or name another directory with XDG_STATE_HOME");

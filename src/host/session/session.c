@@ -101,8 +101,8 @@ static void undo(struct session *s)
 	int r = s->dir >= 0 ? remove_tree(s->base, s->name, &gone, &ignored) : 0;
 
 	if (r >= 0)
-		r = record_remove(s->records, session_id(s->name), s->record);
-	(void)r; /* the cause of the failure is what the user needs to hear; a sweep tries again */
+		/* The cause of the failure is what the user needs to hear; a sweep tries again. */
+		(void)!record_remove(s->records, session_id(s->name), s->record);
 	session_close(s);
 }
 
@@ -123,7 +123,7 @@ static int make_session(struct session *s, const struct plan *plan, struct error
 	if (r < 0)
 		return scratch_error(s, r, "cannot make the session directory", e);
 	r = make_entries(s->dir, plan);
-	return r < 0 ? scratch_error(s, r, "cannot furnish the session directory", e) : 0;
+	return r < 0 ? scratch_error(s, r, "cannot fill the session directory", e) : 0;
 }
 
 int session_create(struct session *ret, int records, const struct plan *plan, struct error *e)

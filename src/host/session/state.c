@@ -5,7 +5,6 @@
  */
 #include "host/session/state.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 
 #include "base/fd.h"
 #include "host/facts/facts.h"
+#include "host/tree/beneath.h"
 
 #define LINK_SUFFIX ".record"
 enum { BACKLOG = 256 };
@@ -96,7 +96,7 @@ int state_open(struct state *ret, const char *const *environment, bool make, str
 	int r = state_runtime_path(environment, s.path);
 
 	if (r == -ENAMETOOLONG)
-		return state_error(&s, ENAMETOOLONG,
+		return state_error(&s, ERROR_OWN(ENAMETOOLONG),
 			"the path of the directory of sockets is too long", e);
 	r = r < 0 ? open_in_state(&s, environment, make, e) : open_in_runtime(&s, make, e);
 	if (r < 0) {
@@ -138,7 +138,7 @@ int state_listen(
 	/* Linked first: a session that is found can be looked at. */
 	if (symlinkat(record_path, s->dir, name) < 0)
 		return state_error(
-			s, errno, "cannot note the session in the directory of sockets", e);
+			s, errno, "cannot record the session in the directory of sockets", e);
 	mode_t mask = umask(0177);
 	int r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 	(void)umask(mask);
@@ -186,26 +186,23 @@ static bool names_session(const char *name, char ret[SESSION_ID_LENGTH + 1])
 /* The smallest id behind @after. The directory is read anew each time: it changes meanwhile. */
 static int next_id(int fd, const char *after, char best[SESSION_ID_LENGTH + 1])
 {
-	struct dirent *entry;
-	int copy = fd_open_at(fd, ".", O_RDONLY | O_DIRECTORY, 0);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	_Alignas(struct beneath_entry) char buffer[2048];
+	struct beneath_entry *entry;
+	autofd int copy = fd_open_at(fd, ".", O_RDONLY | O_DIRECTORY, 0);
+	struct beneath_list names = { .fd = copy, .buffer = buffer, .size = sizeof(buffer) };
+	int r;
 
-	if (!dir) {
-		int r = copy < 0 ? copy : -errno;
-
-		fd_close(&copy);
-		return r;
-	}
+	if (copy < 0)
+		return copy;
 	best[0] = '\0';
-	while ((entry = readdir(dir))) {
+	while ((r = beneath_next(&names, &entry)) > 0) {
 		char id[SESSION_ID_LENGTH + 1];
 
-		if (names_session(entry->d_name, id) && strcmp(id, after) > 0 &&
+		if (names_session(entry->name, id) && strcmp(id, after) > 0 &&
 			(!best[0] || strcmp(id, best) < 0))
 			memcpy(best, id, sizeof(id));
 	}
-	(void)closedir(dir);
-	return best[0] != '\0';
+	return r < 0 ? r : best[0] != '\0';
 }
 
 int state_next(const struct state *s, struct state_session *ret)
@@ -239,7 +236,7 @@ int state_find(
 		if (strncmp(at.id, id, strlen(id)) != 0)
 			continue;
 		if (found.id[0]) {
-			error_hint(e, "write more of it: carrel session list shows all");
+			error_hint(e, "write more of it; `carrel session list` shows all");
 			return error_set(e, ERROR_SESSION, "session", 0, prefix,
 				"more than one session's id begins like this");
 		}
@@ -248,9 +245,9 @@ int state_find(
 	if (r < 0)
 		return state_error(s, -r, "cannot read the directory of sockets", e);
 	if (!found.id[0]) {
-		r = error_set(e, ERROR_SESSION, "session", ENOENT, prefix,
+		r = error_set(e, ERROR_SESSION, "session", ERROR_OWN(ENOENT), prefix,
 			"there is no such live session");
-		error_hint(e, "carrel session list shows those there are");
+		error_hint(e, "`carrel session list` shows all");
 		return r;
 	}
 	*ret = found;

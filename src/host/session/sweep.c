@@ -33,9 +33,8 @@ static void print_removed(const struct gc *gc, const char *what, const char *nam
 	char text[NAME_MAX + 64];
 	int length = snprintf(text, sizeof(text), "%s %s%s\n",
 		gc->dry_run ? "would remove" : "removed", what, name);
-	int r = fd_write_all(STDOUT_FILENO, text, (size_t)length);
-
-	(void)r; /* told as far as somebody listens */
+	/* Told as far as somebody listens. */
+	(void)!fd_write_all(STDOUT_FILENO, text, (size_t)length);
 }
 
 static void print_session(void *context, const char *name)
@@ -64,7 +63,7 @@ static int read_options(int argc, const char *const *argv, int first, struct gc 
 			gc->base = argv[i] + 15;
 		} else {
 			int r = error_set(gc->e, ERROR_USAGE, "options", 0, argv[i],
-				"gc does not know this argument");
+				"`carrel gc` has no such argument");
 			error_hint(gc->e, "carrel gc [--dry-run] [--scratch-base DIR]");
 			return r;
 		}

@@ -284,7 +284,7 @@ int stdio_prepare_output(struct stdio *s, const int caller_fd[STDIO_STREAMS],
 		return r;
 	if (mode == TTY_YES && s->stream[1].budgeted)
 		return error_set(e, ERROR_USAGE, "launch", 0, NULL,
-			"`tty yes` makes one stream of all, which can have no budget");
+			"`tty yes` joins all streams into one, which cannot have a budget");
 	if (mode == TTY_AUTO)
 		want_pty_auto(s);
 	else if (mode == TTY_YES)

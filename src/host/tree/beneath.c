@@ -112,6 +112,32 @@ ssize_t beneath_read(int fd, void *buffer, size_t size)
 	return n < 0 ? -errno : n;
 }
 
+struct beneath_entry *beneath_read_already(char *buffer, uint32_t *at, uint32_t end)
+{
+	while (*at < end) {
+		struct beneath_entry *entry = (void *)(buffer + *at);
+
+		*at += entry->length;
+		if (!beneath_is_dots(entry->name))
+			return entry;
+	}
+	return NULL;
+}
+
+int beneath_next(struct beneath_list *list, struct beneath_entry **ret)
+{
+	for (;;) {
+		*ret = beneath_read_already(list->buffer, &list->at, list->end);
+		if (*ret)
+			return 1;
+		ssize_t n = beneath_read(list->fd, list->buffer, list->size);
+		if (n <= 0)
+			return (int)n;
+		list->at = 0;
+		list->end = (uint32_t)n;
+	}
+}
+
 int beneath_is_name(const char *name)
 {
 	return name[0] && !beneath_is_dots(name) && !strchr(name, '/');

@@ -61,6 +61,23 @@ MUST_CHECK int beneath_chmod(int fd, unsigned mode);
 /* beneath_read - getdents64(2): bytes of records in @buffer, 0 at the end, or -errno. */
 MUST_CHECK ssize_t beneath_read(int fd, void *buffer, size_t size);
 
+/* A directory that is being read. It begins with `at` and `end` 0; fd and buffer are the caller's. */
+struct beneath_list {
+	int fd;
+	uint32_t size;    /* of buffer: 280 bytes at least, for the longest record */
+	uint32_t at, end; /* unread records in it */
+	char *buffer;     /* aligned as struct beneath_entry */
+};
+
+/*
+ * beneath_next - the next entry, which is neither "." nor "..".
+ * @ret: in the buffer, until the next call. Returns 1, 0 at the end, or -errno.
+ */
+MUST_CHECK int beneath_next(struct beneath_list *list, struct beneath_entry **ret);
+
+/* beneath_read_already - the same, NULL where nothing is left in the buffer: for who reads by himself. */
+struct beneath_entry *beneath_read_already(char *buffer, uint32_t *at, uint32_t end);
+
 /* beneath_is_dots - whether a directory entry is "." or "..". */
 static inline int beneath_is_dots(const char *name)
 {

@@ -21,17 +21,12 @@ enum {
 	CLOCK_EVERY = 256, /* entries between two looks at the clock */
 };
 
-struct level {
-	int fd;
-	uint32_t at, end; /* unread records in its buffer */
-};
-
 struct walk {
 	struct census found;
 	uint64_t entries;
 	int64_t until_ms;
 	int depth;
-	struct level levels[CENSUS_MAX_DEPTH];
+	struct beneath_list levels[CENSUS_MAX_DEPTH];
 	char (*buffers)
 		[BUFFER_BYTES]; /* one for each level; pages are taken as they are touched */
 };
@@ -55,25 +50,12 @@ static bool is_over(struct walk *w)
 	return true;
 }
 
-/* The next record of the current directory; NULL at its end. */
-static struct beneath_entry *next_entry(struct walk *w)
+static void push_level(struct walk *w, int fd)
 {
-	struct level *l = &w->levels[w->depth];
-	char *buffer = w->buffers[w->depth];
-
-	if (l->at >= l->end) {
-		ssize_t n = beneath_read(l->fd, buffer, BUFFER_BYTES);
-
-		if (n < 0)
-			w->found.truncated = true;
-		if (n <= 0)
-			return NULL;
-		l->at = 0;
-		l->end = (uint32_t)n;
-	}
-	struct beneath_entry *entry = (void *)(buffer + l->at);
-	l->at += entry->length;
-	return entry;
+	w->depth++;
+	w->levels[w->depth] = (struct beneath_list){
+		.fd = fd, .buffer = w->buffers[w->depth], .size = BUFFER_BYTES
+	};
 }
 
 static void descend(struct walk *w, const char *name)
@@ -87,7 +69,7 @@ static void descend(struct walk *w, const char *name)
 		w->found.truncated =
 			true; /* too deep, locked, a mount, gone: all not counted */
 	else
-		w->levels[++w->depth] = (struct level){ .fd = fd };
+		push_level(w, fd);
 }
 
 static void count_entry(struct walk *w, const struct beneath_entry *entry)
@@ -114,12 +96,12 @@ static void count_entry(struct walk *w, const struct beneath_entry *entry)
 static void count_all(struct walk *w)
 {
 	while (w->depth >= 0) {
-		struct beneath_entry *entry = next_entry(w);
+		struct beneath_entry *entry;
+		int r = beneath_next(&w->levels[w->depth], &entry);
 
-		if (!entry)
+		w->found.truncated = w->found.truncated || r < 0;
+		if (r <= 0)
 			fd_close(&w->levels[w->depth--].fd);
-		else if (beneath_is_dots(entry->name))
-			continue;
 		else if (is_over(w))
 			break;
 		else
@@ -132,21 +114,19 @@ static void count_all(struct walk *w)
 int census_tree(int parent_fd, const char *name, int max_ms, struct census *ret)
 {
 	const size_t size = (size_t)CENSUS_MAX_DEPTH * BUFFER_BYTES;
-	struct walk w = { .until_ms = now_ms() + max_ms };
+	struct walk w = { .until_ms = now_ms() + max_ms, .depth = -1 };
 
 	if (!beneath_is_name(name) && strcmp(name, ".") != 0)
 		return -EINVAL;
-	int fd = beneath_open(
+	autofd int fd = beneath_open(
 		parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, BENEATH_SAME_MOUNT);
 	if (fd < 0)
 		return fd;
-	w.levels[0].fd = fd;
 	w.buffers = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (w.buffers == MAP_FAILED) {
-		fd_close(&w.levels[0].fd);
+	if (w.buffers == MAP_FAILED)
 		return -ENOMEM;
-	}
+	push_level(&w, take_fd(&fd));
 	count_all(&w);
 	(void)munmap(w.buffers, size);
 	*ret = w.found;

@@ -218,7 +218,7 @@ int remove_tree_with(int parent_fd, const char *name, const struct remove_option
 	*ret = (struct remove_result){ .workers = 1 };
 	if (!beneath_is_name(name))
 		return error_set(e, ERROR_INTERNAL, "close", EINVAL, name,
-			"cannot remove what is not one name");
+			"cannot remove a path of several names");
 	autofd int fd = beneath_open_dir(parent_fd, name);
 	if (fd >= 0)
 		ret->workers += remove_opened(&w, parent_fd, fd, name);

@@ -119,16 +119,15 @@ static bool is_read(const struct walk_frame *f)
 	return f->end && !f->full && !f->left && !f->again && !f->tried && !f->shards;
 }
 
+/* Not beneath_next(): between two reads it may be enough, and the buffer may have to be a larger one. */
 static struct beneath_entry *next_entry(struct walk *w, struct walk_frame *f)
 {
 	for (;;) {
-		while (f->at < f->end) {
-			struct beneath_entry *entry = (void *)(f->buffer + f->at);
+		struct beneath_entry *entry = beneath_read_already(f->buffer, &f->at, f->end);
 
-			f->at += entry->length;
+		if (entry) {
 			f->seen++;
-			if (!beneath_is_dots(entry->name))
-				return entry;
+			return entry;
 		}
 		if (is_read(f))
 			return NULL;

@@ -1,9 +1,9 @@
 /*
  * mountwatch.c - see mountwatch.h.
  *
- * Runs in: S.
+ * Runs in: S, and the coverer's child.
  */
-#include "host/launch/mountwatch.h"
+#include "host/cover/mountwatch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 
-enum { MOUNTINFO_MAX = 8 << 20 }; /* thousands of mounts of the host are in it as well */
+enum { FIRST_SIZE = 64 << 10 };
 
 int mountwatch_open(pid_t init)
 {
@@ -45,9 +45,9 @@ static bool field_is(const char *field, size_t size, const char *path)
 	return !*path && i == size;
 }
 
-static bool is_mounted(const char *text, const char *path)
+bool mountwatch_table_has(const struct mountwatch_table *table, const char *path)
 {
-	for (const char *line = text; *line;) {
+	for (const char *line = table->text; *line;) {
 		const char *field = line;
 		const char *end = strchrnul(line, '\n');
 
@@ -63,24 +63,66 @@ static bool is_mounted(const char *text, const char *path)
 	return false;
 }
 
+void mountwatch_table_free(struct mountwatch_table *table)
+{
+	if (table->text)
+		(void)munmap(table->text, table->size);
+	table->text = NULL;
+}
+
+/* All of it, where @size has room for it and a NUL. Bytes, -EFBIG where it has not, or -errno. */
+static ssize_t read_into(int fd, char *text, size_t size)
+{
+	size_t used = 0;
+
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	while (used < size) {
+		ssize_t n = read(fd, text + used, size - used);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : (ssize_t)used;
+		used += (size_t)n;
+	}
+	return -EFBIG;
+}
+
+int mountwatch_table_read(int fd, struct mountwatch_table *ret)
+{
+	*ret = (struct mountwatch_table){ .size = FIRST_SIZE };
+	for (;;) {
+		ret->text = mmap(NULL, ret->size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (ret->text == MAP_FAILED) {
+			ret->text = NULL;
+			return -errno;
+		}
+		ssize_t n = read_into(fd, ret->text, ret->size);
+		if (n >= 0)
+			return 0;
+		mountwatch_table_free(ret);
+		if (n != -EFBIG)
+			return (int)n;
+		ret->size *= 4;
+	}
+}
+
 /* *@ret_path: the first place where nothing is mounted any more, or NULL. 0 or -errno. */
 static int find_missing(int fd, const struct plan *plan, const char **ret_path)
 {
-	char *text = mmap(NULL, MOUNTINFO_MAX + 1, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct mountwatch_table table;
+	int r = mountwatch_table_read(fd, &table);
 
-	if (text == MAP_FAILED)
-		return -errno;
-	int r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : 0;
-	ssize_t n = r < 0 ? r : fd_read_file(fd, text, MOUNTINFO_MAX);
-	const char *missing = NULL;
-	for (size_t i = 0; n >= 0 && i < plan->op_count && !missing; i++)
-		if (plan->ops[i].kind == OP_ATTACH && !is_mounted(text, plan->ops[i].path))
-			missing = plan->ops[i].path;
-	(void)munmap(text, MOUNTINFO_MAX + 1);
-	if (n < 0)
-		return (int)n;
-	*ret_path = missing;
+	*ret_path = NULL;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < plan->op_count && !*ret_path; i++)
+		if (plan->ops[i].kind == OP_ATTACH &&
+			!mountwatch_table_has(&table, plan->ops[i].path))
+			*ret_path = plan->ops[i].path;
+	mountwatch_table_free(&table);
 	return 0;
 }
 
@@ -89,7 +131,7 @@ bool mountwatch_lost(int fd, const struct plan *plan, struct error *e)
 	const char *missing = NULL;
 	int r = find_missing(fd, plan, &missing);
 
-	/* EINVAL: init is gone, and its last record tells more. */
+	/* EINVAL: init has ended; its last record says more. */
 	if (r == -EINVAL || (r >= 0 && !missing))
 		return false;
 	if (r < 0) {

@@ -1,0 +1,449 @@
+/*
+ * cover.c - see cover.h.
+ *
+ * Runs in: S, and the seed.
+ */
+#include "host/cover/cover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error_report.h"
+#include "base/fd.h"
+#include "base/parent.h"
+#include "host/cover/coverer.h"
+#include "host/cover/mountwatch.h"
+#include "host/report/verbose.h"
+#include "plan/tree_node.h"
+
+enum { STACK_SIZE = 64 * 1024, WAIT_MS = 200, FINISH_MS = COVER_MOST_MS + 1000 };
+
+static size_t board_size(const struct plan *plan)
+{
+	return sizeof(struct cover_board) + plan->op_count * sizeof(struct cover_place);
+}
+
+static int watch(const struct cover *c, int fd, uint32_t events, uint64_t event)
+{
+	struct epoll_event ev = { .events = events, .data.u64 = event };
+
+	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+/* --- the seed ---------------------------------------------------------------------------------- */
+
+/*
+ * What S may do no more when it is confined this may: become the coverer. It shares the memory and the descriptors of S, so that
+ * it costs some microseconds and no memory to speak of; it touches none of it until S waits for its end.
+ */
+static int seed_main(void *context)
+{
+	struct cover *c = context;
+
+	if (parent_die_with(c->self, SIGKILL) < 0)
+		_exit(1);
+	while (!atomic_load(&c->wanted))
+		(void)syscall(SYS_futex, &c->wanted, FUTEX_WAIT, 0, NULL);
+	/* A child of S, without an exit signal: that would look as if init had ended. */
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT, NULL, NULL, NULL, NULL);
+	if (pid == 0)
+		coverer_main(&c->task, c->self, c->task_socket, c->task_view);
+	c->coverer = pid > 0 ? pid : 0;
+	_exit(0);
+}
+
+void cover_prepare(struct cover *c)
+{
+	*c = COVER_NONE;
+	c->self = getpid();
+	c->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+	if (c->stack == MAP_FAILED)
+		c->stack = NULL;
+	if (c->stack)
+		c->seed = clone(seed_main, c->stack + STACK_SIZE, CLONE_VM | CLONE_FILES, c);
+	if (c->seed < 0)
+		c->seed = 0;
+}
+
+static void reap(pid_t *pid)
+{
+	while (*pid > 0 && waitpid(*pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	*pid = 0;
+}
+
+static void end_coverer(struct cover *c)
+{
+	if (c->coverer > 0)
+		(void)kill(c->coverer, SIGKILL); /* not reaped yet: the pid is still its own */
+	reap(&c->coverer);
+	fd_close(&c->socket);
+}
+
+static void end_seed(struct cover *c)
+{
+	if (c->seed > 0)
+		(void)kill(c->seed, SIGKILL);
+	reap(&c->seed);
+	if (c->stack)
+		(void)munmap(c->stack, STACK_SIZE);
+	c->stack = NULL;
+}
+
+/* --- watching ---------------------------------------------------------------------------------- */
+
+int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
+	struct newpath_watch *newpath, int epoll, uint64_t event)
+{
+	c->plan = plan;
+	c->init = init;
+	c->epoll = epoll;
+	c->event = event;
+	c->newpath = newpath;
+	c->mounts = mountwatch_open(init);
+	return c->mounts < 0 ? c->mounts : watch(c, c->mounts, EPOLLPRI, event);
+}
+
+static int start_coverer(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
+{
+	int pair[2];
+	autofd int proc = fd_open_at(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY, 0);
+
+	if (proc < 0 || view[0] < 0 || c->seed <= 0)
+		return -ENOENT;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	c->task = (struct cover_task){
+		.plan = c->plan, .box = box, .init = c->init, .proc = proc, .board = c->board
+	};
+	c->task_socket = pair[1];
+	c->task_view = view;
+	atomic_store(&c->wanted, 1);
+	(void)syscall(SYS_futex, &c->wanted, FUTEX_WAKE, 1);
+	reap(&c->seed);
+	(void)close(pair[1]);
+	c->socket = pair[0];
+	return c->coverer > 0 ? watch(c, c->socket, EPOLLIN, c->event + 1) : -EAGAIN;
+}
+
+void cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
+{
+	if (c->mounts < 0 || c->board)
+		return;
+	void *board = mmap(NULL, board_size(c->plan), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (board == MAP_FAILED)
+		return;
+	c->board = board;
+	int r = start_coverer(c, box, view);
+	end_seed(c);
+	if (r >= 0)
+		return;
+	end_coverer(c);
+	(void)munmap(board, board_size(c->plan));
+	c->board = NULL;
+}
+
+/*
+ * Have it covered: cover_event() hears of it. Most often at once: what is to begin meanwhile waits, as everything inside
+ * stands still; where it takes longer, time-outs and signals come first.
+ */
+static int ask(struct cover *c)
+{
+	struct pollfd answer = { .fd = c->socket, .events = POLLIN };
+	char byte = 0;
+
+	c->again = c->pending;
+	if (c->pending)
+		return 0;
+	c->pending = true;
+	c->board->asked_ns = clock_now_ns();
+	/* A coverer that is dead is found by the end of its stream. */
+	if (send(c->socket, &byte, 1, MSG_NOSIGNAL) != 1 && errno != EPIPE)
+		return -errno;
+	(void)poll(&answer, 1, WAIT_MS);
+	return 0;
+}
+
+static const char *what_failed(enum cover_failure failed)
+{
+	static const char *const words[] = {
+		[COVER_FAILED_NOT] = "it was covered",
+		[COVER_FAILED_NAMESPACE] = "the session's namespaces cannot be entered",
+		[COVER_FAILED_STOP] = "a process of the session did not stop",
+		[COVER_FAILED_TABLE] = "its mounts cannot be read",
+		[COVER_FAILED_KIND] = "what is there now cannot be covered",
+		[COVER_FAILED_LINKS] =
+			"what is there now has a second name, which nothing protects",
+		[COVER_FAILED_COVER] = "it could not be mounted again",
+		[COVER_FAILED_AGAIN] = "it was replaced faster than it was covered",
+		[COVER_FAILED_HOLDERS] = "who has hold of it could not be found out",
+		[COVER_FAILED_GONE] = "nobody could see it come back",
+		[COVER_FAILED_DIED] = "the process that covers it again has died",
+	};
+
+	return failed < sizeof(words) / sizeof(*words) ? words[failed] : "";
+}
+
+static int fail(const struct cover *c, struct error *e)
+{
+	const struct cover_board *b = c->board;
+	bool known = b->failed_op >= 0 && (size_t)b->failed_op < c->plan->op_count;
+	int r = b->result < 0 ? b->result : -EPROTO;
+
+	(void)error_set(e, ERROR_LAYER, "supervise", 0,
+		known ? c->plan->ops[b->failed_op].path : NULL,
+		"the session was ended: a mount of it was removed from outside, and %s",
+		what_failed(b->failed));
+	error_hint(e,
+		known ? "this path was replaced on the host while the session ran"
+		      : "a path that was covered was replaced on the host while the session ran");
+	return r;
+}
+
+/* --- what is gone ------------------------------------------------------------------------------ */
+
+static bool is_hidden(const struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->node_count; i++)
+		if (plan->nodes[i].kind == NODE_HIDE && !strcmp(plan->nodes[i].path, path))
+			return true;
+	return false;
+}
+
+/* Where something was hidden and is gone its directory is watched: nothing else tells that it comes back. */
+static int watch_for_return(struct cover *c, const char *path)
+{
+	static char dir[PATH_MAX]; /* S has one thread, and no room for it on the stack */
+	const char *slash = strrchr(path, '/');
+	int length = slash == path ? 1 : (int)(slash - path);
+
+	if (snprintf(dir, sizeof(dir), "%.*s", length, path) >= (int)sizeof(dir))
+		return -ENAMETOOLONG;
+	if (c->gone < 0) {
+		c->gone = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+		int r = c->gone < 0 ? -errno : watch(c, c->gone, EPOLLIN, c->event + 1);
+
+		if (r < 0)
+			return r;
+	}
+	return inotify_add_watch(c->gone, dir, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0
+		? -errno
+		: 0;
+}
+
+static const struct kept_path *kept_at(const struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->kept_count; i++)
+		if (!strcmp(plan->kept[i].path, path))
+			return &plan->kept[i];
+	return NULL;
+}
+
+/*
+ * Something hidden is hidden when it comes back. What is protected and gone is as what was absent (newpath_watch.h):
+ * whoever makes it anew, nobody may obey it. A directory that was pinned is neither: what is protected in it went with it.
+ */
+static int look_after_place(struct cover *c, const char *path)
+{
+	const struct kept_path *kept = kept_at(c->plan, path);
+	bool hidden = is_hidden(c->plan, path);
+	struct stat st;
+	int r = 0;
+
+	if (hidden)
+		r = watch_for_return(c, path);
+	else if (kept)
+		r = newpath_watch_add(c->newpath, kept);
+	/* Between the look at it and the watch. */
+	if (hidden && r == 0 && lstat(path, &st) == 0)
+		c->again = true;
+	return r;
+}
+
+static int look_after_gone(struct cover *c)
+{
+	for (size_t i = 0; i < c->plan->op_count; i++) {
+		if (!c->board->places[i].gone)
+			continue;
+		int r = look_after_place(c, c->plan->ops[i].path);
+		if (r < 0) {
+			c->board->result = r;
+			c->board->failed = COVER_FAILED_GONE;
+			c->board->failed_op = (int32_t)i;
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* --- events ------------------------------------------------------------------------------------ */
+
+/* Somebody was ended: that is said whatever is quiet. */
+static void tell(struct cover *c)
+{
+	const struct cover_board *b = c->board;
+
+	for (; c->holders_told < b->holder_count && c->holders_told < COVER_HOLDERS;
+		c->holders_told++) {
+		const struct cover_holder *h = &b->holders[c->holders_told];
+		struct error e = { 0 };
+
+		(void)error_set(&e, ERROR_LAYER, "supervise", 0,
+			h->op >= 0 && (size_t)h->op < c->plan->op_count
+				? c->plan->ops[h->op].path
+				: NULL,
+			"a process was ended, which had opened what was replaced on the host: %.15s "
+			"(%d)",
+			h->name, (int)h->process);
+		(void)error_report(&e);
+	}
+}
+
+static void tell_places(struct cover *c)
+{
+	for (size_t i = 0; c->plan->policy->verbose.on && i < c->plan->op_count; i++) {
+		struct cover_place *place = &c->board->places[i];
+
+		if (place->told != place->times)
+			verbose_tell_covered(c->plan->ops[i].path, place->gone);
+		place->told = place->times;
+	}
+}
+
+static int handle_answer(struct cover *c, struct error *e)
+{
+	char byte;
+	ssize_t n = recv(c->socket, &byte, 1, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	c->pending = false;
+	if (n != 1) {
+		c->board->failed = COVER_FAILED_DIED;
+		c->board->failed_op = -1;
+		c->board->result = -ECHILD;
+	}
+	tell(c);
+	if (c->board->result < 0 || look_after_gone(c) < 0)
+		return fail(c, e);
+	tell_places(c);
+	return c->again ? ask(c) : 0;
+}
+
+static void drain_gone(struct cover *c)
+{
+	char events[1024];
+
+	while (c->gone >= 0 && read(c->gone, events, sizeof(events)) > 0)
+		c->again = true;
+}
+
+int cover_event(struct cover *c, uint64_t event, struct error *e)
+{
+	if (!c->board || c->socket < 0)
+		return mountwatch_lost(c->mounts, c->plan, e) ? -EIO : 0;
+	if (event == c->event)
+		return ask(c);
+	drain_gone(c);
+	int r = handle_answer(c, e);
+	return r == 0 && c->again && !c->pending ? ask(c) : r;
+}
+
+int cover_finish(struct cover *c, struct error *e)
+{
+	struct pollfd answer = { .fd = c->socket, .events = POLLIN };
+
+	c->again = false;
+	if (!c->pending)
+		return 0;
+	return poll(&answer, 1, FINISH_MS) > 0 ? handle_answer(c, e) : 0;
+}
+
+void cover_end(struct cover *c)
+{
+	fd_close(&c->mounts);
+	fd_close(&c->gone);
+	end_coverer(c);
+	end_seed(c);
+}
+
+/* --- for the end ------------------------------------------------------------------------------- */
+
+int cover_report(const struct cover *c, struct arena *arena, struct report *report)
+{
+	size_t count = 0, at = 0;
+
+	if (!c->board)
+		return 0;
+	for (size_t i = 0; i < c->plan->op_count; i++)
+		count += c->board->places[i].times > 0;
+	uint32_t named =
+		c->board->holder_count < COVER_HOLDERS ? c->board->holder_count : COVER_HOLDERS;
+	struct report_covered *covered = arena_array(arena, count + 1, sizeof(*covered));
+	struct report_breach *breaches = arena_array(arena, named + 1u, sizeof(*breaches));
+	if (!covered || !breaches)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->plan->op_count; i++) {
+		const struct cover_place *place = &c->board->places[i];
+
+		if (place->times)
+			covered[at++] = (struct report_covered){ .path = c->plan->ops[i].path,
+				.times = place->times,
+				.longest_us = place->longest_us,
+				.gone = place->gone };
+	}
+	for (uint32_t i = 0; i < named; i++) {
+		const struct cover_holder *h = &c->board->holders[i];
+
+		breaches[i] = (struct report_breach){ .name = h->name, .process = h->process };
+		if (h->op >= 0 && (size_t)h->op < c->plan->op_count)
+			breaches[i].path = c->plan->ops[h->op].path;
+	}
+	report->covered = covered;
+	report->covered_count = count;
+	report->breaches = breaches;
+	report->breach_count = named;
+	return 0;
+}
+
+int cover_kept(const struct cover *c, struct arena *arena, const struct kept_path **ret_kept)
+{
+	const struct plan *plan = c->plan;
+
+	*ret_kept = plan->kept;
+	if (!c->board || !plan->kept_count)
+		return 0;
+	struct kept_path *kept = arena_array(arena, plan->kept_count, sizeof(*kept));
+	if (!kept)
+		return -ENOMEM;
+	memcpy(kept, plan->kept, plan->kept_count * sizeof(*kept));
+	for (size_t i = 0; i < plan->op_count; i++) {
+		const struct cover_place *place = &c->board->places[i];
+
+		for (size_t j = 0; place->times && !place->gone && j < plan->kept_count; j++)
+			if (!strcmp(kept[j].path, plan->ops[i].path)) {
+				kept[j].dev = place->dev;
+				kept[j].ino = place->ino;
+			}
+	}
+	*ret_kept = kept;
+	return 0;
+}

@@ -1,0 +1,145 @@
+/*
+ * coverer.c - see coverer.h.
+ *
+ * Runs in: the coverer; work_once() in its child.
+ */
+#include "host/cover/coverer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/parent.h"
+#include "box/rest.h"
+#include "box/sys.h"
+#include "plan/embedded.h"
+
+enum { ALARM_SECONDS = COVER_MOST_MS / 1000 + 3 };
+
+/*
+ * What its child needs where root itself made the mounts. Of an ordinary user the child has every capability in the
+ * session's user namespace when it has entered it, and this process needs none: user_namespaces(7).
+ */
+static int keep_capabilities(bool privileged)
+{
+	const unsigned kept = privileged ? 1u << CAP_SYS_ADMIN | 1u << CAP_SYS_CHROOT |
+			1u << CAP_SYS_PTRACE | 1u << CAP_KILL | 1u << CAP_DAC_READ_SEARCH
+					 : 0;
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	data[0].permitted = data[0].effective = kept;
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
+
+static int load_filter(void)
+{
+	const struct embedded_filter *filter = embedded_find_filter(EMBEDDED_COVERER_FILTER);
+
+	if (!filter)
+		return -ENOENT;
+	struct sock_fprog program = { .len = filter->count,
+		.filter = (struct sock_filter *)filter->code };
+	return (int)sys_result(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
+}
+
+/* The coverer's descriptors, from its beginning to its end. */
+enum { FD_SOCKET, FD_PROC, FD_VIEWS, FD_END = FD_VIEWS + VIEW_COUNT };
+
+/* Everything else of S is closed. */
+static int keep_descriptors(int socket, int proc, const int view[VIEW_COUNT])
+{
+	int from[FD_END] = { socket, proc };
+
+	for (unsigned i = 0; i < VIEW_COUNT; i++)
+		from[FD_VIEWS + i] = view[i];
+	/* Out of the way first: one may lie where another goes. */
+	for (int i = 0; i < FD_END; i++)
+		if (from[i] >= 0 && (from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, FD_END)) < 0)
+			return -errno;
+	for (int i = 0; i < FD_END; i++) {
+		(void)close(i);
+		if (from[i] >= 0 && dup3(from[i], i, O_CLOEXEC) < 0)
+			return -errno;
+	}
+	return sys_close_range(FD_END, ~0U);
+}
+
+static _Noreturn void work_once(const struct cover_task *t, pid_t coverer)
+{
+	/* Should a file system keep it for ever: with it goes what it holds. */
+	int r = parent_die_with(coverer, SIGKILL);
+
+	(void)alarm(ALARM_SECONDS);
+	t->board->result = r < 0 ? r : cover_again(t);
+	_exit(t->board->result < 0 ? 1 : 0);
+}
+
+/* For each byte that comes from S one that goes back, when the child has ended. */
+static _Noreturn void coverer_loop(const struct cover_task *t)
+{
+	const pid_t self = getpid();
+	char byte;
+
+	struct pollfd event = { .fd = FD_SOCKET, .events = POLLIN };
+
+	while (rest_poll(t->box, &event, 1) > 0 && read(FD_SOCKET, &byte, 1) == 1) {
+		struct cover_board *board = t->board;
+		int status = 0;
+
+		board->failed = COVER_FAILED_DIED;
+		board->failed_op = -1;
+		board->result = -ECHILD;
+		pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+		if (child == 0) {
+			board->failed = COVER_FAILED_NOT;
+			work_once(t, self);
+		}
+		if (child < 0 || waitpid(child, &status, __WALL) != child ||
+			!WIFEXITED(status) ||
+			(WEXITSTATUS(status) == 0) != (board->result == 0)) {
+			board->failed = COVER_FAILED_DIED;
+			board->result = -ECHILD;
+		}
+		if (write(FD_SOCKET, &byte, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+_Noreturn void coverer_main(
+	struct cover_task *t, pid_t parent, int socket, const int view[VIEW_COUNT])
+{
+	int own_view[VIEW_COUNT];
+	sigset_t alarm_only;
+	int r = parent_die_with(parent, SIGKILL);
+
+	if (r >= 0)
+		r = keep_descriptors(socket, t->proc, view);
+	for (unsigned i = 0; i < VIEW_COUNT; i++)
+		own_view[i] = view[i] >= 0 ? FD_VIEWS + (int)i : -1;
+	t->proc = FD_PROC;
+	t->view = own_view;
+	/* The child is to see the ends of what it stops (SIGCHLD stays blocked) and its alarm. */
+	(void)sigemptyset(&alarm_only);
+	(void)sigaddset(&alarm_only, SIGALRM);
+	(void)sigprocmask(SIG_UNBLOCK, &alarm_only, NULL);
+	(void)prctl(PR_SET_NAME, "carrel-coverer", 0, 0, 0);
+	if (r >= 0)
+		r = keep_capabilities(t->plan->facts->privileged);
+	if (r >= 0)
+		r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+	if (r >= 0)
+		r = load_filter();
+	if (r < 0)
+		_exit(1);
+	coverer_loop(t);
+}

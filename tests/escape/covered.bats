@@ -1,0 +1,246 @@
+#!/usr/bin/env bats
+# What the host replaces under a mount of a session is covered again, and the session goes on. The control arm is the
+# kernel's: the hammer gets hold of what is bare for a moment, and is ended for it; outside it uses what it gets.
+load ../lib/common
+load ../lib/session
+load ../lib/live
+load escape
+
+setup() {
+	escape_setup
+	make_runtime_dir "$T/run"
+	git -c init.defaultBranch=main init -q "$WS"
+	git -C "$WS" config user.name u
+	git -C "$WS" config user.email u@h
+	git -C "$WS" commit -q --allow-empty -m first
+	cp "$BATS_TEST_DIRNAME/hammer.py" "$T/bin"
+	REPORT=$T/report
+}
+
+teardown() {
+	live_teardown
+}
+
+# beside COMMAND...: a command in a session, in the background, that has begun when this returns; it ends when
+# $WS/stop exists.
+beside() {
+	"$CARREL" run --report "$REPORT" "${SETTINGS[@]}" -- "$@" >"$T/out" 2>"$T/err" 3>&- 4>&- &
+	BESIDE=$!
+	wait_for test -e "$WS/ready"
+}
+
+# stops STATUS: it ends with that.
+stops() {
+	local ended=0
+
+	: >"$WS/stop"
+	wait "$BESIDE" || ended=$?
+	[[ $ended == "$1" ]] || fail "ended with $ended: $(<"$T/out") $(<"$T/err")"
+}
+
+WAIT=': >ready; until [ -e stop ]; do sleep 0.02; done; '
+
+# covered PATH: the report says that it was covered again.
+covered() {
+	jq -e --arg path "$1" '.covered_again[] | select(.path == $path and .times > 0)' "$REPORT" >/dev/null ||
+		fail "not covered again: $1: $(jq -c .covered_again "$REPORT")"
+}
+
+# What the host has replaced is bare until the kernel shows a mount there again.
+COVERED='covered() { for path; do until grep -qF " $path " /proc/self/mountinfo; do sleep 0.01; done; done; }; '
+
+# replace FILE [TEXT]: as git, editors and useradd do.
+replace() {
+	printf '%s\n' "${2-new}" >"$1.other"
+	mv "$1.other" "$1"
+}
+
+@test "git on the host beside a command in the session" {
+	git init -q --bare "$T/remote.git"
+	beside sh -c "$WAIT"'cat .git/config; echo evil >>.git/config && echo written; git commit -q --allow-empty -m inside && echo committed'
+	git -C "$WS" config user.name other
+	git -C "$WS" remote add origin "$T/remote.git"
+	git -C "$WS" push -q -u origin main
+	git -C "$WS" checkout -q -b topic --track origin/main
+	git -C "$WS" commit -q --allow-empty -m outside
+	git -C "$WS" rebase -q --onto main HEAD~1
+	git -C "$WS" gc -q
+	stops 0
+	[[ $(<"$T/out") == *'name = other'*'remote = origin'*committed* && $(<"$T/out") != *written* ]] || fail "$(<"$T/out")"
+	[[ $(git -C "$WS" config user.name) == other && $(<"$WS/.git/config") != *evil* ]]
+	covered "$WS/.git/config"
+	[[ $(jq -c '[.quarantined, .breaches, .error]' "$REPORT") == '[[],[],null]' ]] || fail "$(<"$REPORT")"
+}
+
+@test "git on the host beside a live session, in every view" {
+	begin
+	local turn # run has an i of its own
+
+	for turn in 1 2 3; do
+		git -C "$WS" config user.name "n$turn"
+		carrel exec -- sh -c 'cat .git/config; echo evil >>.git/config'
+		assert_status 2
+		assert_matches "$output" "name = n$turn"
+		carrel exec --workspace-mode ro -- sh -c 'cat .git/config; echo evil >>.git/config || : >made'
+		assert_status 2
+		assert_matches "$output" "name = n$turn"
+	done
+	carrel session end
+	assert_status 0
+	[[ $(<"$WS/.git/config") != *evil* && ! -e $WS/made ]]
+}
+
+@test "a hidden file that is replaced is hidden again" {
+	echo secret >"$T/secret"
+	SETTINGS=(--hide "$T/secret")
+	beside sh -c "$COVERED$WAIT"'covered "$1"; cat "$1"; echo "status $?"' sh "$T/secret"
+	replace "$T/secret" 'new secret'
+	replace "$T/secret" 'newer secret'
+	stops 0
+	[[ $(<"$T/out") == 'status 0' ]] || fail "$(<"$T/out")"
+	covered "$T/secret"
+}
+
+@test "a hidden file that is removed is hidden when it comes back" {
+	echo secret >"$T/secret"
+	SETTINGS=(--hide "$T/secret" --verbose)
+	beside sh -c "$COVERED$WAIT"'covered "$1"; cat "$1"' sh "$T/secret"
+	rm "$T/secret"
+	wait_for grep -qF "removed on the host: $T/secret" "$T/err"
+	echo 'new secret' >"$T/secret"
+	stops 0
+	[[ $(<"$T/out") == '' ]] || fail "$(<"$T/out")"
+	covered "$T/secret"
+}
+
+@test "a hidden directory that is replaced, by what is in it or as a whole" {
+	mkdir "$T/keys" "$T/keys.new"
+	echo key >"$T/keys.new/id"
+	SETTINGS=(--hide "$T/keys")
+	beside sh -c "$COVERED$WAIT"'covered "$1"; ls -A "$1"; cat "$1/id"; :' sh "$T/keys"
+	mv "$T/keys" "$T/keys.old"
+	rmdir "$T/keys.old"
+	mv "$T/keys.new" "$T/keys"
+	stops 0
+	[[ $(<"$T/out") == '' ]] || fail "$(<"$T/out")"
+}
+
+@test "a protected directory that is replaced at once is protected again" {
+	mkdir "$WS/.git/hooks.new"
+	beside sh -c "$COVERED$WAIT"'covered "$PWD/.git/hooks"; echo evil >.git/hooks/pre-commit || echo held'
+	rm -rf "$WS/.git/hooks"/* # a directory is renamed over an empty one alone: rename(2)
+	mv -T "$WS/.git/hooks.new" "$WS/.git/hooks"
+	stops 0
+	[[ $(<"$T/out") == held && ! -e $WS/.git/hooks/pre-commit ]] || fail "$(<"$T/out")"
+	covered "$WS/.git/hooks"
+}
+
+@test "what is protected and removed is not made anew by a tool" {
+	SETTINGS=(--verbose)
+	beside sh -c "$WAIT"'mkdir .git/hooks; echo evil >.git/hooks/pre-commit; until [ ! -e .git/hooks ]; do sleep 0.02; done; echo taken'
+	rm -rf "$WS/.git/hooks"
+	wait_for grep -qF "removed on the host: $WS/.git/hooks" "$T/err"
+	stops 0
+	[[ $(<"$T/out") == taken ]] || fail "$(<"$T/out")"
+	jq -e --arg path "$WS/.git/hooks" '.quarantined[] | select(.path == $path)' "$REPORT" || fail "$(<"$REPORT")"
+	rm -rf "$WS"/.carrel-quarantine-*
+}
+
+@test "a protected file becomes a FIFO; a link ends the session" {
+	echo old >"$WS/x"
+	SETTINGS=(--protect x)
+	beside sh -c "$COVERED$WAIT"'covered "$PWD/x"; mv x y; rm -f x; [ -p x ] && echo held'
+	mkfifo "$WS/other"
+	mv -T "$WS/other" "$WS/x"
+	stops 0
+	[[ $(<"$T/out") == held ]] || fail "$(<"$T/out") $(<"$T/err")"
+	rm -f "$WS"/{ready,stop,x}
+	echo old >"$WS/x"
+	beside sh -c "$WAIT"
+	ln -s /etc/passwd "$WS/other"
+	mv -T "$WS/other" "$WS/x"
+	stops 125
+	assert_matches "$(<"$T/err")" 'removed from outside, and what is there now cannot be covered.*/x'
+}
+
+@test "a protected file that gets a second name ends the session" {
+	echo old >"$WS/x"
+	SETTINGS=(--protect x)
+	beside sh -c "$WAIT"
+	echo new >"$WS/other"
+	ln "$WS/other" "$WS/name"
+	mv -T "$WS/other" "$WS/x"
+	stops 125
+	assert_matches "$(<"$T/err")" 'second name'
+}
+
+# hammered MODE PATH: it is replaced until the hammer was ended for what it had got hold of.
+hammered() {
+	local i=0
+
+	beside sh -c ': >ready; while [ ! -e stop ]; do python3 "$@"; done; exit 0' sh \
+		"$T/bin/hammer.py" "$1" "$2" "$WS/hits" "$WS/stop"
+	while ! grep -q 'a process was ended' "$T/err" && ((i++ < 3000)); do
+		replace "$2" "secret $i"
+	done
+	stops 0
+	grep -q 'a process was ended' "$T/err" || fail "never bare: $i times"
+	[[ ! -e $WS/hits ]] || fail "what was bare was used: $(wc -l <"$WS/hits") of $i"
+	[[ $(jq -r --arg path "$2" '.breaches[0] | [.path == $path, .name] | tostring' "$REPORT") == '[true,"python3"]' ]] ||
+		fail "$(jq -c .breaches "$REPORT")"
+	covered "$2"
+}
+
+@test "what was opened for writing while it was bare is of no use" {
+	need python3
+	timeout -s KILL 60 python3 "$T/bin/hammer.py" write "$WS/.git/config" "$T/control" "$T/never" control || true &
+	wait_for test -s "$T/control"
+	kill_left
+	git -C "$WS" config --file "$WS/.git/config" user.name u
+	hammered write "$WS/.git/config"
+	refute_matches "$(<"$WS/.git/config")" evil
+}
+
+@test "what was opened for reading while it was bare is of no use" {
+	need python3
+	echo secret >"$T/secret"
+	SETTINGS=(--hide "$T/secret")
+	hammered read "$T/secret"
+}
+
+@test "all stand still and go on: threads, vfork, a stopped job, a pipeline" {
+	need python3 make
+	cat >"$WS/threads.py" <<-'END'
+		import os, subprocess, threading
+		open("ready", "w").close()
+		def work():
+		    while not os.path.exists("stop"):
+		        subprocess.run(["true"], check=True)
+		threads = [threading.Thread(target=work) for _ in range(4)]
+		[t.start() for t in threads]
+		[t.join() for t in threads]
+		print("all went on")
+	END
+	beside sh -c 'sleep 1000 & kill -STOP $!; python3 threads.py && until grep -q "State:.T" /proc/$!/status; do sleep 0.02; done; echo stopped; kill -KILL $!'
+	for i in {1..50}; do
+		replace "$WS/.git/config" "# $i"
+	done
+	stops 0
+	assert_matches "$(<"$T/out")" 'all went on.*stopped'
+	[[ $(jq -c '[.breaches, .error]' "$REPORT") == '[[],null]' ]] || fail "$(<"$REPORT")"
+}
+
+@test "without its coverer the session ends" {
+	beside sh -c ': >ready; sleep 1000'
+	wait_for pgrep -x carrel-coverer -P "$BESIDE"
+	pkill -KILL -x carrel-coverer -P "$BESIDE"
+	stops 125
+	assert_matches "$(<"$T/err")" 'the process that covers it again has died'
+}
+
+@test "the coverer cannot be seen from inside" {
+	beside sh -c ': >ready; cat /proc/[0-9]*/comm; until [ -e stop ]; do sleep 0.02; done'
+	wait_for pgrep -x carrel-coverer -P "$BESIDE"
+	stops 0
+	refute_matches "$(<"$T/out")" coverer
+}
