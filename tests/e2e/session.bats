@@ -195,7 +195,7 @@ sleepers() {
 	# What the whole session has, and what one execution can have.
 	for arguments in --hide --hide=x --profile; do
 		carrel exec "$arguments" x -- true
-		assert_refused "setting of the whole session: $arguments"$'\n''carrel: hint: .*session start; .*: cwd, env, .*, net$'
+		assert_refused "setting of the whole session: $arguments"$'\n''carrel: hint: .*session start`; .*: cwd, env, .*, net$'
 	done
 	carrel read --net none x
 	assert_refused 'hint: .*session start$'
