@@ -196,10 +196,10 @@ sleepers() {
 	# What the whole session has, and what one execution can have.
 	for arguments in --hide --hide=x --profile; do
 		carrel exec "$arguments" x -- true
-		assert_refused "setting of the whole session: $arguments"$'\n''carrel: hint: .*session start; .*: workspace-mode, cwd, env, .*, quiet$'
+		assert_refused "setting of the whole session: $arguments"$'\n''carrel: hint: .*session start`; .*: workspace-mode, cwd, env, .*, quiet$'
 	done
 	carrel read --net none x
-	assert_refused 'hint: .*session start$'
+	assert_refused 'hint: .*session start`$'
 	# Values and variables: what `run` refuses, in the same words.
 	local -a values=(--timeout=0 --timeout=99999999999999999999d --grace=-1 --cpu-time=x --file-size=12x --open-files=0
 		--memory=0 --pids=1.5 --cpus=0.001 --output-budget=-1 --output-max=0 --env= --env==x '--env=A B=1' --env=PWD=/x
