@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What holds under which options of the runtime: every claimed wall is attacked, on every image, beside the
 # same attempts without carrel; and the tables of docs/container.md are made anew and compared.
+# ctest: cost=50 mounts
 load ../lib/common
 load container
 

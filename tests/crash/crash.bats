@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Every process of a launch is killed at each of its system calls: the launcher, its init, the payload
 # up to execve. The driver is that of tests/torture.
-# ctest: serial
+# ctest: processors=2 cost=100 mounts
 
 load ../lib/common
 

@@ -338,7 +338,7 @@ refused() {
 }
 
 @test "standard streams that would be a way out" {
-	run --separate-stderr "$CARREL" run -- touch "$WS/ran" <"$T"
+	apart "$CARREL" run -- touch "$WS/ran" <"$T"
 	assert_refused 'standard input is a directory'
 	assert_matches "$stderr" 'hint: redirect it: </dev/null'
 	[[ ! -e $WS/ran ]]

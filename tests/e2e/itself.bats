@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # carrel builds itself in a session: a whole build of real size, with every wall up. Without optimisation:
 # that is the compiler's time alone.
+# ctest: as=user cost=70
 load ../lib/common
 
 @test "carrel builds itself in a session, and what it built runs a command" {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # memory, pids and cpus on any machine: what can be held is held, what cannot is refused before anything
 # runs. What needs controllers of cgroup v2 is in tests/vm/limits.bats.
+# ctest: cost=30
 load ../lib/common
 load ../lib/session
 
@@ -12,7 +13,7 @@ setup() {
 
 reported() {
 	carrel run --report "$R" "$@"
-	assert_valid_report "$R"
+	keep_report "$R"
 }
 
 @test "pids: a bomb gets as many tasks as it may have, and the report says so" {
@@ -177,13 +178,13 @@ reported() {
 }
 
 @test "limits are shown by plan and policy, and read back" {
-	run --separate-stderr "$CARREL" policy show --memory 1536M --pids 64 --cpus 1.25
+	apart "$CARREL" policy show --memory 1536M --pids 64 --cpus 1.25
 	assert_status 0
 	assert_matches "$output" $'(^|\n)memory 1536M '
 	assert_matches "$output" $'(^|\n)pids 64 '
 	assert_matches "$output" $'(^|\n)cpus 1.25 '
-	run --separate-stderr "$CARREL" policy show --json --cpus 1.25
+	apart "$CARREL" policy show --json --cpus 1.25
 	[[ $(jq '.rules[] | select(.setting == "cpus") | .thousandths' <<<"$output") == 1250 ]]
-	run --separate-stderr "$CARREL" plan --pids 64 -- true
+	apart "$CARREL" plan --pids 64 -- true
 	assert_matches "$output" 'pids 65'
 }

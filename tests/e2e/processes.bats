@@ -18,7 +18,7 @@ load ../lib/session
 
 @test "orphans are reaped: no zombies gather below init" {
 	sh_in 'for i in 1 2 3 4 5 6 7 8 9; do (sleep 0 & exit 0); done
-		for i in $(seq 100); do
+		for i in $(seq '"$((PATIENCE * 20))"'); do
 			grep -l "^State:.Z" /proc/[0-9]*/status 2>/dev/null || exit 0
 			sleep 0.05
 		done; exit 1'
@@ -68,7 +68,7 @@ load ../lib/session
 }
 
 @test "pid 1 shows no environment, no descriptors, no memory, and no arguments of the caller" {
-	SECRET_OF_THE_CALLER=hunter2 run --separate-stderr "$CARREL" run -- sh -c '
+	SECRET_OF_THE_CALLER=hunter2 apart "$CARREL" run -- sh -c '
 		cat /proc/1/environ; ls /proc/1/fd; cat /proc/1/maps; tr "\0" " " </proc/1/cmdline; echo
 		head -c 1 /proc/1/mem; ls -l /proc/1/exe /proc/1/root /proc/1/cwd' 2>/dev/null
 	refute_matches "$output$stderr" 'hunter2'

@@ -10,7 +10,7 @@ setup() {
 
 reported() {
 	carrel run --report "$R" "$@"
-	assert_valid_report "$R"
+	keep_report "$R"
 }
 
 @test "a good run: everything is known" {
@@ -69,9 +69,9 @@ reported() {
 	check exec 127 -- /no/such
 	check exec 126 -- /etc
 	check usage 125 --
-	run --separate-stderr "$CARREL" run --report "$R" -- true <"$T"
+	apart "$CARREL" run --report "$R" -- true <"$T"
 	assert_status 125
-	assert_valid_report "$R"
+	keep_report "$R"
 	assert_field "$R" .error.code descriptor
 }
 
@@ -94,12 +94,12 @@ reported() {
 
 @test "fd:N, /dev/fd/N and a pipe" {
 	"$CARREL" run --report fd:5 -- sh -c 'ls /proc/self/fd | tr "\n" " "' 5>"$R" >"$T/out"
-	assert_valid_report "$R"
+	keep_report "$R"
 	[[ $(<"$T/out") == '0 1 2 3 ' ]] || fail 'the command got the descriptor'
 	"$CARREL" run --report /dev/fd/6 -- true 6>"$R"
-	assert_valid_report "$R"
+	keep_report "$R"
 	"$CARREL" run --report fd:7 -- true 7>&1 >/dev/null | cat >"$R"
-	assert_valid_report "$R"
+	keep_report "$R"
 	mkfifo "$T/fifo"
 	# Nobody reads it: refused at once, and with the hint's words it waits in the shell.
 	carrel run --report "$T/fifo" -- touch "$WS/ran"
@@ -108,13 +108,13 @@ reported() {
 	cat "$T/fifo" >"$R" 3>&- &
 	carrel run --report fd:8 -- true 8>"$T/fifo"
 	wait $!
-	assert_valid_report "$R"
+	keep_report "$R"
 	exec 8<>"$T/fifo" # a reader, before there is another
 	cat "$T/fifo" >"$R" 3>&- 8>&- &
 	carrel run --report "$T/fifo" -- true 8>&-
 	exec 8>&-
 	wait $!
-	assert_valid_report "$R"
+	keep_report "$R"
 }
 
 @test "descriptors that cannot be a report: nothing runs" {
@@ -157,7 +157,7 @@ reported() {
 	[[ $(<"$R") == old ]]
 	touch "$WS/go"
 	finish
-	assert_valid_report "$R"
+	keep_report "$R"
 	(($(find "$T" -maxdepth 1 -name '.carrel*' | wc -l) == 0))
 	echo old >"$R"
 	start_and_wait run --report "$R" -- sh -c 'touch ready; sleep 1000'

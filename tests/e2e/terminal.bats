@@ -181,7 +181,7 @@ at_terminal() {
 }
 
 @test "tty yes: a terminal although nothing is one" {
-	run --separate-stderr "$CARREL" run --tty yes -- sh -c 'tty; test -t 1 && echo is-tty' </dev/null
+	apart "$CARREL" run --tty yes -- sh -c 'tty; test -t 1 && echo is-tty' </dev/null
 	assert_status 0
 	assert_matches "$output" 'is-tty'
 }

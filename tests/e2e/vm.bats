@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # tests/lib/vm, as ./dev vm calls it: what it makes of a machine's end. qemu is a script here.
-# ctest: as=any
+# ctest: as=any cost=35
 load ../lib/common
 
 setup() {
@@ -14,10 +14,16 @@ setup() {
 	[[ -r /etc/debian_version ]] || skip 'no Debian'
 	B=$T/build
 	mkdir -p "$T/bin" "$B/tests" "$B/vm/$kernel"
+	# What is in the guest's disk and memory no script asks for: without a source, and without the programs of a base.
+	mkdir -p "$T/source/tests"
+	cp -r "$CARREL_SOURCE/tests/lib" "$CARREL_SOURCE/tests/lint" "$T/source/tests/"
+	printf '#!/bin/sh\n' >"$T/source/tests/lib/vm-base"
+	VM=$T/source/tests/lib/vm
 	touch "$B/vm/$kernel/initramfs" "$B/vm/$kernel/vmlinuz"
 	printf '#!/bin/sh\n' >"$T/bin/cmake"
 	qemu "printf 'status 0\n' >\"\$status\""
 	PATH=$T/bin:$PATH
+	export CARREL_VM_KVM=/dev/null
 	unset CI
 }
 
@@ -33,7 +39,7 @@ qemu() {
 }
 
 vm() {
-	run --separate-stderr "$CARREL_SOURCE/tests/lib/vm" run "$B" "$CARREL_SOURCE" "$@"
+	run --separate-stderr "$VM" run "$B" "$T/source" "$@"
 }
 
 assert_no_run_left() {
@@ -65,6 +71,40 @@ assert_no_run_left() {
 	assert_no_run_left
 }
 
+# on_kvm LINE...: a machine that says what it runs on, and where that is KVM does this instead.
+on_kvm() {
+	: >"$T/kvm"
+	export CARREL_VM_KVM=$T/kvm
+	qemu "if [[ \"\$*\" == *'-accel kvm'* && \"\$*\" != *name=status* ]]; then" "$@" 'exit; fi' \
+		'[[ "$*" =~ -accel\ ([a-z]+) ]]; echo "${BASH_REMATCH[1]}" >"$out"' \
+		"printf 'status 0\n' >\"\$status\""
+}
+
+@test "KVM is used where a trial shows that it works, and the trial is made once" {
+	on_kvm 'echo it works >"$console"' "echo >>${T@Q}/trials"
+	for time in first second; do
+		vm -- true
+		assert_status 0
+		assert_output kvm
+	done
+	[[ $(wc -l <"$T/trials") == 1 ]] || fail "$time: tried again"
+	assert_no_run_left
+}
+
+@test "where KVM fails, says nothing or hangs the machine is emulated" {
+	for trial in 'echo it works >"$console"; exit 1' ':' "echo >>${T@Q}/hung; sleep 600"; do
+		rm -f "$B/vm/kvm"
+		on_kvm "$trial"
+		vm -- true
+		assert_status 0
+		assert_output tcg
+	done
+	[[ -s $T/hung ]] || fail 'it was not tried'
+	CARREL_VM_KVM=$T/none vm -- true
+	assert_output tcg
+	assert_no_run_left
+}
+
 @test "after its time a machine is killed" {
 	qemu 'exec sleep 600'
 	vm -t 0.5s -- true
@@ -74,7 +114,7 @@ assert_no_run_left() {
 
 @test "what ends the caller ends the machine" {
 	qemu "echo \$\$ >${T@Q}/pid" 'exec sleep 600'
-	"$CARREL_SOURCE/tests/lib/vm" run "$B" "$CARREL_SOURCE" -- true >/dev/null 2>&1 3>&- &
+	"$VM" run "$B" "$T/source" -- true >/dev/null 2>&1 3>&- &
 	caller=$!
 	wait_for test -s "$T/pid"
 	kill -TERM "$caller"
@@ -88,7 +128,7 @@ assert_no_run_left() {
 
 @test "even a caller that is killed takes the machine along, and the next one its directory" {
 	qemu "echo \$\$ >${T@Q}/pid" 'exec sleep 600'
-	"$CARREL_SOURCE/tests/lib/vm" run "$B" "$CARREL_SOURCE" -- true >/dev/null 2>&1 3>&- &
+	"$VM" run "$B" "$T/source" -- true >/dev/null 2>&1 3>&- &
 	caller=$!
 	wait_for test -s "$T/pid"
 	kill -KILL "$caller"

@@ -38,7 +38,9 @@ visible_place() {
 
 # verdict: the last line of what was said.
 verdict() {
-	printf '%s\n' "${output-}" | tail -n 1
+	local said=${output-}
+
+	printf '%s\n' "${said##*$'\n'}"
 }
 
 # broke COMMAND...: the control arm.
@@ -50,7 +52,7 @@ broke() {
 
 # session COMMAND...: in a session with $SETTINGS.
 session() {
-	run --separate-stderr "$CARREL" run "${SETTINGS[@]}" -- "$@"
+	apart "$CARREL" run "${SETTINGS[@]}" -- "$@"
 }
 
 # held COMMAND...: the same in a session.

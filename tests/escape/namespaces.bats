@@ -30,9 +30,9 @@ load escape
 @test "even without the filter no second user namespace is made" {
 	local settings=(--syscall 'allow unshare' --syscall 'allow clone')
 
-	run --separate-stderr "$CARREL" run "${settings[@]}" -- attack_calls unshare user
+	apart "$CARREL" run "${settings[@]}" -- attack_calls unshare user
 	[[ $status == 0 && $(verdict) =~ ^refused:(ENOSPC|EPERM|EUSERS)$ ]] || fail 'made'
-	run --separate-stderr "$CARREL" run "${settings[@]}" -- attack_calls clone user
+	apart "$CARREL" run "${settings[@]}" -- attack_calls clone user
 	[[ $status == 0 && $(verdict) =~ ^refused:(ENOSPC|EPERM|EUSERS)$ ]] || fail 'made'
 	broke "$CARREL" run --nested -- "$T/bin/attack_calls" unshare user
 }

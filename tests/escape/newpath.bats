@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # What appears at a protected path that was absent goes while the session lives, not only at its end.
+# ctest: cost=30
 load ../lib/common
 load ../lib/session
 load ../lib/live
@@ -73,7 +74,7 @@ control() {
 	[[ ! -e $WS/pwned ]] || fail 'it ran'
 	(($("$CARREL" session show --json "$ID" | jq .quarantined) >= 8)) || fail 'not counted'
 	[[ -n $(compgen -G "$WS/.git/.carrel-quarantine-*/hooks.quarantined/pre-commit") ]] || fail 'it is lost'
-	run --separate-stderr "$CARREL" session end "$ID"
+	apart "$CARREL" session end "$ID"
 	assert_matches "$stderr" "quarantined, since the host would obey it: $WS/.envrc"
 	rm -rf "$WS"/{,.git/}.carrel-quarantine-*
 }
@@ -113,21 +114,20 @@ control() {
 }
 
 @test "hundreds of git directories that all change at once keep the launcher from neither its time-out nor a signal" {
-	local begun i
+	local i
 
 	git init -q "$WS/child1"
 	rm -r "$WS/child1/.git/hooks"
 	for i in {2..60}; do
 		cp -r "$WS/child1" "$WS/child$i"
 	done
-	begun=$SECONDS
-	run --separate-stderr timeout 60 "$CARREL" run --timeout 4s --grace 1s --report "$T/report" -- sh -c '
+	run --separate-stderr timeout "$PATIENCE" "$CARREL" run --timeout 3s --grace 1s --report "$T/report" -- sh -c '
 		for i in 1 2 3 4; do while :; do :; done & done
 		while :; do for d in child*; do
 			printf "[core]\n" >$d/.git/config.worktree; mkdir -p $d/.git/hooks; : >$d/.git/commondir
 		done; done 2>/dev/null'
-	assert_status 124
-	((SECONDS - begun < 15)) || fail 'too late'
+	assert_status 124 # and not by timeout(1), which would have written no report
+	assert_field "$T/report" .limit timeout
 	((($(find "$WS"/child*/.git -maxdepth 1 -name commondir | wc -l)) == 0)) || fail 'it stands'
 	rm -rf "$WS"/child* "$WS"/{,.git/}.carrel-quarantine-*
 }
@@ -135,22 +135,23 @@ control() {
 AGAIN='while :; do echo evil >.envrc; mkdir .vscode; ln -s x .git/hooks; done 2>/dev/null'
 
 @test "a tool that makes it again and again keeps the launcher from neither its time-out nor a signal" {
-	local begun=$SECONDS
-
-	run --separate-stderr timeout 30 "$CARREL" run --timeout 4s --grace 1s --report "$T/report" -- sh -c "$AGAIN"
-	assert_status 124
-	((SECONDS - begun < 15)) || fail 'too late'
+	is_counted() {
+		rm -rf "$WS"/{,.git/}.carrel-quarantine-*
+		run --separate-stderr timeout "$PATIENCE" "$CARREL" run --timeout "$((TIME * 3))s" --grace 1s \
+			--report "$T/report" -- sh -c "$AGAIN"
+		# Not by timeout(1), which would have written no report.
+		[[ $status == 124 && $(field "$T/report" .limit) == timeout ]] || return
+		(($(field "$T/report" '[.quarantined[].times] | add // 0') > 20))
+	}
+	given_time is_counted
 	[[ ! -e $WS/.envrc && ! -e $WS/.vscode && ! -L $WS/.git/hooks ]] || fail 'it stands'
-	(($(field "$T/report" '[.quarantined[].times] | add') > 20)) || fail 'not counted'
 	# What is kept of it, and what is said, does not grow with it.
 	(($(find "$WS"/.carrel-quarantine-* -type f | wc -l) < 12)) || fail 'too much is kept'
 	(($(wc -l <<<"$stderr") < 20)) || fail 'too much is said'
-	start_and_wait run --grace 1s -- sh -c ": >ready; sleep 2; $AGAIN"
-	sleep 3
-	begun=$SECONDS
+	start_and_wait run --grace 1s -- sh -c "sleep 2.5; : >ready; $AGAIN"
+	wait_for eval '(($(grep -c quarantined "$T/err") > 1))'
 	signal TERM
-	finish
-	((SECONDS - begun < 15)) || fail 'too late'
+	ends_soon finish
 	[[ ! -e $WS/.envrc && ! -L $WS/.git/hooks ]] || fail 'it stands'
 	rm -rf "$WS"/{,.git/}.carrel-quarantine-*
 }

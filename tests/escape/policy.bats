@@ -31,7 +31,7 @@ network() {
 	ln -s "$WS" "$T/directory"
 	for path in "$WS/policy" policy "$T/link" "$T/directory/policy" "$WS/../ws/policy" \
 		/proc/self/cwd/policy; do
-		run --separate-stderr "$CARREL" run --policy "$path" -- true
+		apart "$CARREL" run --policy "$path" -- true
 		assert_refused
 	done
 	echo 'net host' >"$T/policy"
@@ -42,19 +42,19 @@ network() {
 @test "nor when another policy includes it" {
 	echo 'net host' >"$WS/policy"
 	echo "policy $WS/policy" >"$T/policy"
-	run --separate-stderr "$CARREL" run --policy "$T/policy" -- true
+	apart "$CARREL" run --policy "$T/policy" -- true
 	assert_refused 'workspace'
 }
 
 @test "nor as the user's policy, where the configuration lies in the workspace" {
 	mkdir -p "$WS/carrel"
 	echo 'net host' >"$WS/carrel/policy"
-	XDG_CONFIG_HOME=$WS run --separate-stderr "$CARREL" run -- true
+	XDG_CONFIG_HOME=$WS apart "$CARREL" run -- true
 	assert_refused 'workspace'
 	mkdir -p "$WS/.config/carrel"
 	echo 'net host' >"$WS/.config/carrel/policy"
 	mkdir "$WS/inner"
-	HOME=$WS run --separate-stderr "$CARREL" run --workspace "$WS/.config" -- true
+	HOME=$WS apart "$CARREL" run --workspace "$WS/.config" -- true
 	assert_refused
 }
 

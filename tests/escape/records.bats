@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Records: the host side obeys what it wrote itself, whatever a tool writes where later a scratch base is, and whoever
 # owns it. What lies in the state directory is obeyed: the control arm.
+# ctest: cost=35
 load ../lib/common
 load ../lib/session
 load escape

@@ -127,7 +127,7 @@ socket.socket(socket.AF_UNIX).bind("socket"); os.mkfifo("fifo")'
 }
 
 @test "mount points under /tmp and in the scratch are not renamed or removed" {
-	TMPDIR=/tmp run --separate-stderr "$CARREL" run -- sh -c '
+	TMPDIR=/tmp apart "$CARREL" run -- sh -c '
 		for p in "$CARREL_SCRATCH" "$CARREL_TOOL_RESULTS" "${CARREL_SCRATCH%/*}" /tmp; do
 			attack_files rename "$p" "$p.moved"
 			attack_files rmdir "$p"

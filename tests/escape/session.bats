@@ -31,7 +31,7 @@ setup() {
 
 # session COMMAND...: in the live session.
 session() {
-	run --separate-stderr "$CARREL" exec -s "$ID" --env PATH -- "$@" </dev/null
+	apart "$CARREL" exec -s "$ID" --env PATH -- "$@" </dev/null
 }
 
 # hidden PATH: there outside, and nothing of it inside.
@@ -203,10 +203,10 @@ monitors() {
 	begin
 	local signal
 	for signal in STOP KILL; do
-		monitors 200 "kill -$signal"
+		monitors "$((PATIENCE * 10))" "kill -$signal"
 		# The control arm: it was hit.
 		assert_matches "$output" '^did [0-9]'
-		inside --timeout 60s -- echo next
+		inside --timeout "${PATIENCE}s" -- echo next
 		[[ $status == 0 && $output == next ]] || fail "held up by $signal: $status"
 	done
 	end_session
@@ -229,14 +229,14 @@ while True:
 	hit() { [[ -s $T/out ]]; }
 	local i
 	for i in 1 2 3; do
-		inside --timeout 60s -- true
+		inside --timeout "${PATIENCE}s" -- true
 		# Lost at worst (125); never 124.
 		[[ $status == 0 || $status == 125 || $status == 137 ]] || fail "not ended: $status"
 	done
 	wait_for hit
 	kill "$EXEC"
 	wait "$EXEC" || true
-	inside --timeout 60s -- echo next
+	inside --timeout "${PATIENCE}s" -- echo next
 	assert_output next
 	end_session
 }
@@ -279,7 +279,7 @@ while True:
 	# shellcheck disable=SC2016
 	inside --workspace-mode ro -- sh -c 'kill -STOP "$(sed -n "s/^PPid:.//p" /proc/$PPID/status)"; echo did'
 	# Where init may signal it, it goes on; where Landlock refuses that, the session ends.
-	inside --workspace-mode ro --timeout 60s -- echo next
+	inside --workspace-mode ro --timeout "${PATIENCE}s" -- echo next
 	[[ $output == next || $status == 125 ]] || fail "held up: $status"
 	carrel session end "$ID" || true
 	assert_nothing_left

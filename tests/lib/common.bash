@@ -21,6 +21,11 @@ teardown() {
 	common_teardown
 }
 
+# A file with a teardown_file of its own calls this there.
+teardown_file() {
+	assert_kept_reports
+}
+
 common_setup() {
 	unset "${!CARREL_@}" 2>/dev/null || true
 	CARREL=$COMMON_CARREL CARREL_SOURCE=$COMMON_SOURCE CARREL_HELPERS=$COMMON_HELPERS
@@ -41,10 +46,12 @@ common_teardown() {
 	local status=0
 
 	cd /
-	if [[ -n ${BATS_TEST_COMPLETED-} && -z ${EXPECT_LEFT-} ]]; then
-		await_nothing_left || status=1
+	if [[ -z ${BATS_TEST_COMPLETED-} || -n ${EXPECT_LEFT-} ]]; then
+		kill_left
+	elif ! await_nothing_left; then
+		status=1
+		kill_left
 	fi
-	kill_left
 	remove_test_directory
 	return "$status"
 }
@@ -83,9 +90,20 @@ need_root() {
 
 # --- running ----------------------------------------------------------------------------------
 
-# carrel ARGUMENT...: `run` with status, $output (stdout) and $stderr apart.
+# apart PROGRAM ARGUMENT...: status, $output (stdout), its $lines and $stderr as `run --separate-stderr` leaves them. It
+# forks once, where that forks four times and runs mktemp(1).
+apart() {
+	local file=$BATS_TEST_TMPDIR/apart.$BASHPID
+
+	output=$(exec "$@" 2>"$file") && status=0 || status=$?
+	# shellcheck disable=SC2034 # for the tests
+	IFS=$'\n' read -d '' -r -a lines <<<"$output" || true
+	read -d '' -r stderr <"$file" || true
+}
+
+# carrel ARGUMENT...
 carrel() {
-	run --separate-stderr "$CARREL" "$@"
+	apart "$CARREL" "$@"
 }
 
 # sh_in SCRIPT [ARGUMENT...]: a shell script in a session with default policy.
@@ -151,8 +169,8 @@ assert_valid_report() {
 		fail "not a valid report: $(head -c 2000 "${!#}")"
 }
 
-# keep_report FILE: a copy, for assert_kept_reports in teardown_file. Where python3 and jsonschema take
-# seconds to start, as under emulation, they start once for a file of tests.
+# keep_report FILE: it is to be valid, which assert_kept_reports looks at when the file of tests is over: python3 and
+# jsonschema take a quarter of a second to start, and seconds under emulation.
 keep_report() {
 	KEPT=$((${KEPT-0} + 1))
 	cp "$1" "$BATS_FILE_TMPDIR/report-$BATS_TEST_NUMBER-$KEPT"
@@ -174,22 +192,26 @@ assert_kept_reports() {
 # the pid of the test's shell.
 
 mark_processes() {
-	local most
-
-	most=$(ulimit -Hq)
-	[[ $most != unlimited ]] || most=819200
-	((most > 2000)) || fail "the limit for message queues is $most: too low to tell tests apart"
-	MARK=$((most / 8 * 7 - $$ % (most / 4 * 3)))
+	((COMMON_MOST > 2000)) || fail "the limit for message queues is $COMMON_MOST: too low to tell tests apart"
+	MARK=$((COMMON_MOST / 8 * 7 - $$ % (COMMON_MOST / 4 * 3)))
 	ulimit -q "$MARK"
 }
 
-# marked: the pids of the test's processes, but for its own shell, its subshells, and the grep that
-# looks for them; zombies are dead. One per line.
-marked() {
+# Asked once for a file of tests, whose tests inherit it: each of them lowers its own.
+if [[ -z ${COMMON_MOST-} ]]; then
+	COMMON_MOST=$(ulimit -Hq)
+	[[ $COMMON_MOST != unlimited ]] || COMMON_MOST=819200
+	export COMMON_MOST
+fi
+
+# find_marked: in MARKED, the pids of the test's processes, but for its own shell, its subshells, and the grep that
+# looks for them; zombies are dead. It forks once: this is done for each test.
+find_marked() {
 	local file pid name state
 	local -a files
 	local -A own=(["$$"]=1 ["$BASHPID"]=1)
 
+	MARKED=()
 	mapfile -t files < <(exec grep -lE "^Max msgqueue size +[0-9]+ +$MARK " \
 		/proc/[0-9]*/limits 2>/dev/null)
 	own[$!]=1
@@ -202,24 +224,39 @@ marked() {
 		{ while IFS=$':\t ' read -r name state _; do
 			[[ $name != State ]] || break
 		done <"/proc/$pid/status"; } 2>/dev/null || continue
-		[[ -z $state || $state == [ZX] ]] || printf '%s\n' "$pid"
+		[[ -z $state || $state == [ZX] ]] || MARKED+=("$pid")
 	done
 }
 
-# left: what is left of the test's sessions: processes, carrel's entries in the scratch base, and records.
-left() {
+# marked: the same, one per line.
+marked() {
+	find_marked
+	((!${#MARKED[@]})) || printf '%s\n' "${MARKED[@]}"
+}
+
+# find_left: in LEFT, what is left of the test's sessions: processes, carrel's entries in the scratch base, and
+# records.
+find_left() {
 	local pid entry
 
-	for pid in $(marked); do
-		is_bats "$pid" || is_ending "$pid" || printf 'process %s: %s\n' "$pid" \
-			"$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
+	find_marked
+	LEFT=()
+	for pid in "${MARKED[@]}"; do
+		is_bats "$pid" || is_ending "$pid" || LEFT+=("process $pid: $(tr '\0' ' ' 2>/dev/null \
+			<"/proc/$pid/cmdline")") || true # it may have no command line any more
 	done
 	for entry in "$BASE"/carrel-* "$BASE"/.carrel*; do
-		[[ ! -e $entry && ! -L $entry ]] || printf 'entry %s\n' "$entry"
+		[[ ! -e $entry && ! -L $entry ]] || LEFT+=("entry $entry")
 	done
 	for entry in "$HOME"/.local/state/carrel/sessions/*; do
-		[[ ! -d $entry || -e $entry/keep ]] || printf 'record %s\n' "$entry"
+		[[ ! -d $entry || -e $entry/keep ]] || LEFT+=("record $entry")
 	done
+}
+
+# left: the same, one per line.
+left() {
+	find_left
+	((!${#LEFT[@]})) || printf '%s\n' "${LEFT[@]}"
 }
 
 # is_ending PID: it has given its memory back, and its command line with it, and is gone in a moment.
@@ -243,10 +280,8 @@ is_bats() {
 }
 
 assert_nothing_left() {
-	local what
-
-	what=$(left)
-	[[ -z $what ]] || fail "left behind: $what"
+	find_left
+	((!${#LEFT[@]})) || fail "left behind: ${LEFT[*]}"
 }
 
 # How long a test waits for what must come, in seconds: a machine with other work is no failure.
@@ -254,11 +289,11 @@ PATIENCE=120
 
 # await_nothing_left: where the launcher was killed, the kernel needs a moment.
 await_nothing_left() {
-	local end=$((SECONDS + PATIENCE)) what
+	local end=$((SECONDS + PATIENCE))
 
-	while what=$(left) && [[ -n $what ]]; do
+	while find_left && ((${#LEFT[@]})); do
 		((SECONDS < end)) || {
-			fail "left behind after $PATIENCE s: $what"
+			fail "left behind after $PATIENCE s: ${LEFT[*]}"
 			return 1
 		}
 		sleep 0.05
@@ -296,7 +331,8 @@ given_time() {
 kill_left() {
 	local pid
 
-	for pid in $(marked); do
+	find_marked
+	for pid in "${MARKED[@]}"; do
 		is_bats "$pid" || kill -KILL "$pid" 2>/dev/null || true
 	done
 }

@@ -42,7 +42,7 @@ begin() {
 
 # inside [OPTION...] COMMAND...: as `carrel exec`, with status, output and stderr.
 inside() {
-	run --separate-stderr "$CARREL" exec "$@" </dev/null
+	apart "$CARREL" exec "$@" </dev/null
 }
 
 # finish_session: it must end well, and leave nothing.
@@ -53,7 +53,7 @@ end_session() {
 
 # control VERB...: the client that was written from the document.
 control() {
-	run --separate-stderr /usr/bin/python3 "$CARREL_SOURCE/tests/lib/control_client.py" "$ID" "$@" \
+	apart /usr/bin/python3 "$CARREL_SOURCE/tests/lib/control_client.py" "$ID" "$@" \
 		</dev/null
 	[[ ${stderr-} != *Traceback* ]] || fail 'the client failed'
 }

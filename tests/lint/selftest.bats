@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Each lint finds what it is for: a small tree that is clean, and one seeded fault at a time.
+# ctest: cost=25
 
 LINT=${BATS_TEST_DIRNAME}
 

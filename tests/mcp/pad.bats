@@ -28,7 +28,7 @@ assert_mistake() {
 	assert_status 0
 	carrel pad write findings "Error says 'connection refused on port 5432'"
 	assert_status 0
-	run --separate-stderr "$CARREL" pad --json \
+	apart "$CARREL" pad --json \
 		<<<'{"action": "append", "section": "findings", "content": "PostgreSQL service is stopped"}'
 	assert_status 0
 	[[ $(jq -r '.action, .section' <<<"$output") == $'append\nfindings' ]] || fail 'not that'
@@ -88,7 +88,7 @@ PostgreSQL service is stopped"
 	assert_matches "$stderr" 'not a JSON object'
 	carrel pad '{"action": "read", "action": "clear"}'
 	assert_status 125
-	run --separate-stderr "$CARREL" pad <<<'[1]'
+	apart "$CARREL" pad <<<'[1]'
 	assert_mistake 'JSON object'
 	carrel pad write $'\xff'
 	assert_status 125
@@ -101,10 +101,10 @@ PostgreSQL service is stopped"
 	assert_status 125
 	assert_matches "$stderr" 'no session is named'
 	head -c 1048577 /dev/zero | tr '\0' x | jq -Rsc '{action: "write", content: .}' >"$T/large"
-	run --separate-stderr "$CARREL" pad <"$T/large"
+	apart "$CARREL" pad <"$T/large"
 	assert_mistake '1048577 bytes; it may have 1048576'
 	head -c 20000000 /dev/zero >"$T/larger"
-	run --separate-stderr "$CARREL" pad <"$T/larger"
+	apart "$CARREL" pad <"$T/larger"
 	assert_status 125
 	carrel pad read
 	assert_status 0

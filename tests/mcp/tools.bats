@@ -171,7 +171,7 @@ END
 			contains(c.refused("read", {"path": "large"}), "8,000 pixels")
 		for data in (png(0, 1), jpeg(1, 0), gif(0, 0)):
 			write("none", data)
-			contains(c.refused("read", {"path": "none"}), "is none")
+			contains(c.refused("read", {"path": "none"}), "it is not a whole")
 		c.good("exec", {"command": "printf '\\211PNG\\r\\n\\032\\n' >$CARREL_SCRATCH/big; truncate -s 100M $CARREL_SCRATCH/big"})
 		contains(c.refused("read", {"path": "big"}), "too large")
 END

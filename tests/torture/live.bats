@@ -3,7 +3,7 @@
 # init, the monitors and the commands up to execve. No command runs with a wall missing, every client says
 # the truth, the supervisor goes on or ends the session with a word, the other execution is not harmed, and
 # after gc nothing is left. Points are taken evenly; with FULL_TESTS=1 there is a run for each of them.
-# ctest: serial
+# ctest: processors=2 cost=100 mounts
 
 load ../lib/common
 

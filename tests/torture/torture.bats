@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Every system call of a launch fails in turn: of the launcher, its init and the payload up to execve.
 # The driver prints how many points there were and what came of them.
-# ctest: serial
+# ctest: processors=2 cost=100 mounts
 
 load ../lib/common
 

@@ -4,6 +4,7 @@
  * The first test is the control of all others: what they change one thing of passes unchanged.
  * Pure: tables and statuses are texts.
  */
+/* ctest: as=any */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

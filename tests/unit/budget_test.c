@@ -2,6 +2,7 @@
  * budget_test.c - the budget of a stream, held against a simple reference that has all of the output
  * before it: cut at every place into two reads, at random into many; budgets around every length.
  */
+/* ctest: as=any */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,6 +2,7 @@
  * chars_test.c - counting characters, held against a decoder that was written to be read: it goes
  * from byte to byte through the table of well-formed sequences of the Unicode standard (table 3-7).
  */
+/* ctest: as=any */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

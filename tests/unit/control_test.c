@@ -1,6 +1,7 @@
 /*
  * control_test.c - the text of a TEXT record, and what is none; what an ERROR record says.
  */
+/* ctest: as=any */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,6 +3,7 @@
  *
  * Runs in: the unit tests. Pure.
  */
+/* ctest: as=any */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

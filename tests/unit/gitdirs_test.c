@@ -6,6 +6,7 @@
  * own; the rules are applied with bwrap, as mounts, so that no part of carrel's own launch is
  * needed to judge them.
  */
+/* ctest: as=user sanitized=only cost=40 (whose a workspace is the function is told; what only root meets is in gitreview_test.c) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,6 +3,7 @@
  *
  * Runs in: the unit tests. That the documents are JSON for others too is shown in report_test.c.
  */
+/* ctest: as=any */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -3,6 +3,7 @@
  *
  * Runs in: the unit tests. Nothing is mounted.
  */
+/* ctest: as=any */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -4,6 +4,7 @@
  *
  * Runs in: a test program, as root and as an ordinary user.
  */
+/* ctest: cost=25 */
 #include "tree_fixture.h"
 
 #include <limits.h>

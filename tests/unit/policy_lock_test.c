@@ -4,6 +4,7 @@
  *
  * Runs in: the unit tests.
  */
+/* ctest: as=any */
 #include "policy_fixture.h"
 
 #include "plan/plan.h"

@@ -3,6 +3,7 @@
  *
  * Runs in: the unit tests.
  */
+/* ctest: as=any */
 #include "policy_fixture.h"
 
 #include <fcntl.h>

@@ -4,6 +4,7 @@
  *
  * Runs in: the unit tests.
  */
+/* ctest: as=any */
 #include <errno.h>
 #include <limits.h>
 #include <setjmp.h>

@@ -3,6 +3,7 @@
  *
  * Runs in: a test program, as root and as an ordinary user; what needs root says so.
  */
+/* ctest: cost=25 */
 #include <signal.h>
 
 #include "tree_fixture.h"
@@ -736,10 +737,10 @@ int main(void)
 		TEST(test_bad_names),
 		TEST(test_single_entries),
 		TEST(test_locked_directories),
-		TEST(test_deep),
-		TEST(test_deep_few_descriptors),
-		TEST(test_deep_locked),
-		TEST(test_deep_two_descriptors),
+		LARGE(test_deep),
+		LARGE(test_deep_few_descriptors),
+		LARGE(test_deep_locked),
+		LARGE(test_deep_two_descriptors),
 		TEST(test_names),
 		TEST(test_outside_is_untouched),
 		TEST(test_mount_inside),

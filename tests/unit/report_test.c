@@ -4,6 +4,7 @@
  *
  * Runs in: the unit tests, each in a directory of its own.
  */
+/* ctest: sanitized=only cost=20 */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

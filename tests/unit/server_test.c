@@ -1,6 +1,7 @@
 /*
  * server_test.c - transcripts: what a client says, line by line, and what it is told.
  */
+/* ctest: as=any */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,6 +3,7 @@
  *
  * Runs in: the tests; no privileges.
  */
+/* ctest: as=any */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,7 @@
  * slice_test.c - slices of files, held against a reference that has the whole file and a list of where
  * its units begin: every range of small files, random ones of files larger than a block.
  */
+/* ctest: as=any */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

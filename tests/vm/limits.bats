@@ -31,10 +31,6 @@ teardown() {
 	return "$status"
 }
 
-teardown_file() {
-	assert_kept_reports
-}
-
 groups_of_sessions() {
 	find "$ROOT" -type d -name 'carrel-????????????????????' | sort
 }
@@ -282,7 +278,7 @@ leave() {
 @test "a live session: its executions share the limits, and one that dies of them dies alone" {
 	export XDG_RUNTIME_DIR=$T/run
 	mkdir -m 0700 "$XDG_RUNTIME_DIR"
-	run --separate-stderr "$CARREL" session start --memory 64M --pids 20 --json
+	apart "$CARREL" session start --memory 64M --pids 20 --json
 	assert_status 0
 	local id
 	id=$(jq -r .session <<<"$output")
@@ -310,7 +306,7 @@ leave() {
 	export XDG_RUNTIME_DIR=$T/run
 	mkdir -m 0700 "$XDG_RUNTIME_DIR"
 	start_and_wait run --memory 64M -- sh -c "$(waits ready); ./bomb memory 20"
-	run --separate-stderr "$CARREL" session start --memory 64M --pids 20 --json
+	apart "$CARREL" session start --memory 64M --pids 20 --json
 	assert_status 0
 	local id status_of_first=0 status_of_third=0 died=0 which
 	id=$(jq -r .session <<<"$output")

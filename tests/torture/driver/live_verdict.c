@@ -75,6 +75,22 @@ static bool is_spare(const struct live *l)
 		!is_above(l->hit, l->commands[1]) && !is_above(l->hit, l->commands[2]);
 }
 
+static bool is_poll(unsigned call)
+{
+#ifdef SYS_poll /* not everywhere */
+	if (call == SYS_poll)
+		return true;
+#endif
+	return call == SYS_ppoll;
+}
+
+/* A monitor whose execution is over and told, and which waits to be dismissed. That it ends is what would come next. */
+static bool is_done(const struct live *l)
+{
+	return is_hit(l, KIND_MONITOR) && l->r->after_command &&
+		is_poll(l->hit->calls[l->point->index]);
+}
+
 /* Whether the process that was hit is @command's, its monitor's, or one of the clients "0.N". */
 static bool hit_is_of(
 	const struct live *l, const struct trace_process *command, const char *client)
@@ -276,7 +292,7 @@ enum outcome live_verdict(struct world *w, const struct trace_point *point,
 	if (!r->reached)
 		return OUTCOME_UNREACHED;
 	bool well = !l.start && !l.exec && !l.witness && !l.end;
-	if (well && point->error && !is_spare(&l) &&
+	if (well && point->error && !is_spare(&l) && !is_done(&l) &&
 		!verdict_may_pass_over(l.hit, point, r->argument)) {
 		(void)bad(&l, "a failure inside was passed over");
 		return OUTCOME_VIOLATION;

@@ -32,7 +32,7 @@ struct tracer {
 	const struct trace_setup *setup;
 	const struct trace_point *point;
 	struct trace_result *result;
-	bool counting; /* still on the way to the point, or there is none: stop at every call */
+	bool counting; /* still on the way to the point, or there is none: calls are counted */
 };
 
 static int64_t now_ms(void)
@@ -61,7 +61,7 @@ void trace_result_reset(struct trace_result *result)
 		p->status = 0;
 	}
 	result->process_count = result->survivors = result->commands = 0;
-	result->reached = result->hung = result->overflow = false;
+	result->reached = result->after_command = result->hung = result->overflow = false;
 	result->command_started = result->command_ended = result->view_torn = false;
 	result->command_status = result->launcher_status = -1;
 	result->view = view;
@@ -131,9 +131,15 @@ static int set_result(pid_t pid, long value)
 
 /* --- stops ---------------------------------------------------------------------------------- */
 
+/* Where a point is sought the calls of its process alone count: each stop costs several microseconds. */
+static bool is_counted(const struct tracer *t, const struct trace_process *p)
+{
+	return t->counting && (!t->point->path[0] || !strcmp(p->path, t->point->path));
+}
+
 static void go_on(struct tracer *t, const struct trace_process *p, int signal)
 {
-	bool each_call = (t->counting || p->failing) && !p->executed && !p->beyond;
+	bool each_call = (is_counted(t, p) || p->failing) && !p->executed && !p->beyond;
 
 	/* ESRCH: it was killed meanwhile, and its end is about to be read. */
 	(void)ptrace(each_call ? PTRACE_SYSCALL : PTRACE_CONT, p->pid, NULL, (long)signal);
@@ -143,6 +149,21 @@ static bool is_point(struct tracer *t, const struct trace_process *p, unsigned i
 {
 	return t->counting && t->point->path[0] && index == t->point->index &&
 		!strcmp(p->path, t->point->path);
+}
+
+/* A command that @p started has ended. */
+static bool has_ended_command(const struct tracer *t, const struct trace_process *p)
+{
+	size_t length = strlen(p->path);
+
+	for (unsigned i = 0; i < t->result->process_count; i++) {
+		const struct trace_process *q = &t->result->processes[i];
+
+		if (q->executed && !q->alive && !strncmp(q->path, p->path, length) &&
+			q->path[length] == '.')
+			return true;
+	}
+	return false;
 }
 
 /* Returns false where the process has been killed and must not be resumed. */
@@ -164,6 +185,7 @@ static bool at_entry(
 	t->counting = false;
 	t->result->reached = true;
 	t->result->argument = argument;
+	t->result->after_command = has_ended_command(t, p);
 	if (!t->point->error) {
 		(void)kill(p->pid, SIGKILL);
 		return false;

@@ -40,7 +40,8 @@ struct trace_process {
 	pid_t pid;
 	char path[TRACE_PATH];
 	enum trace_kind kind;
-	unsigned count;              /* calls begun before it became another program */
+	unsigned
+		count; /* calls begun before it became another program; with a point, of its process alone */
 	uint16_t calls[TRACE_CALLS]; /* their numbers */
 	unsigned children;
 	bool alive, held, executed;
@@ -56,6 +57,7 @@ struct trace_result {
 	unsigned process_count;
 	bool reached;              /* the point was met */
 	uint64_t argument;         /* second argument of the call that was hit */
+	bool after_command;        /* by then a command that this process started had ended */
 	bool hung;                 /* not over in time: all were killed */
 	unsigned survivors;        /* processes alive some time after the launcher had ended */
 	char survivor[TRACE_PATH]; /* one of them */

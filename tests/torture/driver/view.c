@@ -181,16 +181,18 @@ static void put_mounts(struct text *t, char *mounts)
 static void put_descriptors(struct text *t, pid_t pid)
 {
 	char path[64];
+	struct dirent **entries = NULL;
 
-	for (int fd = 0; fd < 1024; fd++) {
-		struct stat st;
-
-		(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
-		if (lstat(path, &st) == 0)
-			put(t, "descriptor %d\n", fd);
-		else if (errno != ENOENT)
-			put(t, "descriptor %d: cannot be read: %d\n", fd, errno);
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	int n = scandir(path, &entries, NULL, alphasort);
+	for (int i = 0; i < n; i++) {
+		if (entries[i]->d_name[0] != '.')
+			put(t, "descriptor %s\n", entries[i]->d_name);
+		free(entries[i]);
 	}
+	free(entries);
+	if (n < 0)
+		put(t, "descriptors: cannot be read: %d\n", errno);
 }
 
 static void put_environment(struct text *t, const char *environment, size_t size)
