@@ -424,10 +424,9 @@ int cover_report(const struct cover *c, struct arena *arena, struct report *repo
 	return 0;
 }
 
-int cover_kept(const struct cover *c, struct arena *arena, const struct kept_path **ret_kept)
+int cover_kept(const struct cover *c, const struct plan *plan, struct arena *arena,
+	const struct kept_path **ret_kept)
 {
-	const struct plan *plan = c->plan;
-
 	*ret_kept = plan->kept;
 	if (!c->board || !plan->kept_count)
 		return 0;

@@ -143,8 +143,8 @@ void cover_end(struct cover *c);
 /*
  * cover_report - what was covered again, and who was ended for it. @arena: owns the lists. 0 or -ENOMEM.
  * cover_kept - what stood at protected paths (plan->kept) as it is meant to stand there now: the host's own new
- * files are no work of a tool. @arena: owns *@ret. 0 or -ENOMEM.
+ * files are no work of a tool. @arena: owns *@ret. 0 or -ENOMEM. Both also of a session that was never watched.
  */
 MUST_CHECK int cover_report(const struct cover *c, struct arena *arena, struct report *report);
-MUST_CHECK int cover_kept(
-	const struct cover *c, struct arena *arena, const struct kept_path **ret_kept);
+MUST_CHECK int cover_kept(const struct cover *c, const struct plan *plan, struct arena *arena,
+	const struct kept_path **ret_kept);

@@ -54,7 +54,7 @@ int close_quarantine(const struct plan *plan, const struct cover *cover,
 {
 	const struct facts *facts = plan->facts;
 	const struct kept_path *kept = NULL;
-	int told = cover_kept(cover, arena, &kept);
+	int told = cover_kept(cover, plan, arena, &kept);
 	const struct newpath_scope what = {
 		.workspace = facts->workspace,
 		.workspace_dev = facts->workspace_dev,
