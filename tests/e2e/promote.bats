@@ -215,7 +215,7 @@ SLOWLY=(strace -qqq -e trace=fsync -e signal=none -e 'inject=fsync:delay_enter=2
 	[[ $(<out/live) == live ]]
 	carrel promote -s "$id" live out
 	assert_status 125
-	assert_matches "$stderr" 'there is no such artifact: live'
+	assert_matches "$stderr" 'cannot find the artifact: live'
 	carrel session end "$id"
 }
 
