@@ -225,7 +225,7 @@ static const struct wrong_arguments wrong_arguments[] = {
 	{ { "--env", "PWD=/elsewhere" }, "--env", "'PWD' is carrel's own to set", "cwd" },
 	{ { "--env", "CARREL_SESSION=x" }, "--env", "carrel's own to set", NULL },
 	{ { "--env", "CARREL_MINE" }, "--env", "carrel's own to set", NULL },
-	{ { "-c" }, "--command", "'--command' needs LINE", NULL },
+	{ { "-c" }, "--command", "a value is missing", "--command LINE" },
 	{ { "-cx" }, "-cx", "unknown option", "two dashes" },
 	{ { "--read", "/a", "--hide", "/a" }, "--hide",
 		"'--hide' contradicts '--read' about '/a'", "keep one" },

@@ -149,6 +149,15 @@ static struct report full_report(void)
 	r.scratch_bytes = 34567;
 	r.promoted = promoted;
 	r.promoted_count = 2;
+	static const struct report_covered covered[] = { { "/w/" ODD, 3, 812, false },
+		{ "/home/gone", 1, 90, true } };
+	static const struct report_breach breaches[] = { { "/w/x", ODD, 77 },
+		{ NULL, "", 4194304 } };
+
+	r.covered = covered;
+	r.covered_count = 2;
+	r.breaches = breaches;
+	r.breach_count = 2;
 	r.quarantined = moved;
 	r.quarantined_count = 2;
 	r.stdio[0] = REPORT_STREAM_CLOSED;
@@ -189,6 +198,9 @@ static void test_success(void **state)
 			"\"errno_name\":null,\"text\":null}",
 			"\"how\":null,\"files\":0,\"bytes\":0,\"errno\":17,"
 			"\"errno_name\":\"EEXIST\",\"text\":\"it exists\"}]",
+			"\"times\":3,\"microseconds\":812,\"gone\":false}",
+			"{\"path\":\"/home/gone\",\"times\":1,\"microseconds\":90,\"gone\":true}]",
+			"{\"path\":null,\"name\":\"\",\"pid\":4194304}]",
 			"\"stdio\":{\"stdin\":\"closed\",\"stdout\":\"relay\",\"stderr\":"
 			"\"direct\"}",
 			"\"output\":{\"merged\":false,\"stdout\":{\"characters\":7,\"bytes\":9,"
@@ -296,7 +308,7 @@ static void test_never_started(void **state)
 			"\"wall_us\":null", "\"max_rss_bytes\":null", "\"identity\":null",
 			"\"user-namespace\":{\"state\":\"off\",\"why\":\"not reached\"}",
 			"\"policy\":null,\"workspace\":null,\"scratch\":null,"
-			"\"promoted\":[],\"quarantined\":[]",
+			"\"promoted\":[],\"covered_again\":[],\"breaches\":[],\"quarantined\":[]",
 			"\"output\":null", "\"teardown\":null",
 			"\"error\":{\"code\":\"workspace\",\"stage\":\"facts\","
 			"\"operation\":null,"
