@@ -35,7 +35,7 @@ refused() {
 	refused "'CARREL_X' is carrel's own" --env CARREL_X
 	refused 'hide|read' --hide "$T" --read "$T"
 	carrel run -c
-	assert_refused "'--command' needs LINE"
+	assert_refused 'a value is missing: --command'$'\n'"carrel: hint: --command LINE"
 	carrel run --timeout
 	assert_refused timeout
 	refused keep --keep=perhaps
@@ -382,7 +382,6 @@ wrong() {
 	wrong 'unknown setting|unknown option' --hid x y
 	wrong 'setting of the whole session' -s abc --read /x y
 	wrong 'no such live session' -s aaaaaaaaaaaaaaaaaaaa /x
-	wrong 'given twice|one argument' --net host --net none x.y
 	# Nothing is printed of the good ones before a bad one.
 	wrong 'no system call' --json /etc nonsuch
 }

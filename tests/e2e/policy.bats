@@ -444,12 +444,12 @@ with_system() {
 	chmod 666 "$dir/good"
 	carrel run --profile good -- true
 	assert_status 125
-	assert_matches "$stderr" 'what others can write is not obeyed as a policy'
+	assert_matches "$stderr" 'a policy that others can write is not obeyed'
 	chmod 644 "$dir/good"
 	chmod 777 "$dir"
 	carrel run --profile good -- true
 	assert_status 125
-	assert_matches "$stderr" 'what others can write is not obeyed'
+	assert_matches "$stderr" 'a policy that others can write is not obeyed'
 	chmod 755 "$dir"
 	echo 'profile good' >"$dir/nested"
 	carrel run --profile nested -- true

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -27,6 +26,8 @@
 #include "base/error_report.h"
 #include "base/fd.h"
 #include "base/parent.h"
+#include "box/channel.h"
+#include "box/sys.h"
 #include "host/cover/coverer.h"
 #include "host/cover/mountwatch.h"
 #include "host/report/verbose.h"
@@ -49,35 +50,45 @@ static int watch(const struct cover *c, int fd, uint32_t events, uint64_t event)
 /* --- the seed ---------------------------------------------------------------------------------- */
 
 /*
- * What S may do no more when it is confined this may: become the coverer. It shares the memory and the descriptors of S, so that
- * it costs some microseconds and no memory to speak of; it touches none of it until S waits for its end.
+ * What S may do no more when it is confined the seed may: become the coverer. It shares the memory of S, so that it costs some
+ * microseconds and no memory to speak of, and touches none but its stack; of S's descriptors it keeps one end of a socket, for a lock
+ * must be free when S is dead. It ends with S, or with the other end.
  */
 static int seed_main(void *context)
 {
 	struct cover *c = context;
+	const unsigned end = (unsigned)c->seed_socket;
+	char byte;
 
-	if (parent_die_with(c->self, SIGKILL) < 0)
+	if (parent_die_with(c->self, SIGKILL) < 0 || sys_close_range(0, end - 1) < 0 ||
+		sys_close_range(end + 1, ~0U) < 0)
 		_exit(1);
-	while (!atomic_load(&c->wanted))
-		(void)syscall(SYS_futex, &c->wanted, FUTEX_WAIT, 0, NULL);
-	/* A child of S, without an exit signal: that would look as if init had ended. */
+	if (recv((int)end, &byte, 1, MSG_PEEK) != 1)
+		_exit(1);
+	/* A child of S, without an exit signal: that would look as if init had ended. S waits for our end meanwhile. */
 	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT, NULL, NULL, NULL, NULL);
 	if (pid == 0)
-		coverer_main(&c->task, c->self, c->task_socket, c->task_view);
+		coverer_main(&c->task, c->self, (int)end);
 	c->coverer = pid > 0 ? pid : 0;
 	_exit(0);
 }
 
 void cover_prepare(struct cover *c)
 {
+	int pair[2];
+
 	*c = COVER_NONE;
 	c->self = getpid();
 	c->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
 	if (c->stack == MAP_FAILED)
 		c->stack = NULL;
-	if (c->stack)
-		c->seed = clone(seed_main, c->stack + STACK_SIZE, CLONE_VM | CLONE_FILES, c);
+	if (!c->stack || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return;
+	c->seed_socket = pair[1];
+	c->seed = clone(seed_main, c->stack + STACK_SIZE, CLONE_VM, c);
+	(void)close(pair[1]);
+	c->socket = pair[0];
 	if (c->seed < 0)
 		c->seed = 0;
 }
@@ -123,29 +134,31 @@ int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
 
 static int start_coverer(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
 {
-	int pair[2];
+	struct channel_record record = { .kind = CHANNEL_GO };
 	autofd int proc = fd_open_at(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY, 0);
+	int fds[VIEW_COUNT + 1] = { proc };
+	unsigned count = 1;
 
 	if (proc < 0 || view[0] < 0 || c->seed <= 0)
 		return -ENOENT;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
+	for (unsigned i = 0; i < VIEW_COUNT; i++)
+		if (view[i] >= 0) {
+			record.streams |= 1u << i;
+			fds[count++] = view[i];
+		}
 	c->task = (struct cover_task){
-		.plan = c->plan, .box = box, .init = c->init, .proc = proc, .board = c->board
+		.plan = c->plan, .box = box, .init = c->init, .board = c->board
 	};
-	c->task_socket = pair[1];
-	c->task_view = view;
-	atomic_store(&c->wanted, 1);
-	(void)syscall(SYS_futex, &c->wanted, FUTEX_WAKE, 1);
+	int r = channel_send(c->socket, &record, fds, count);
+	if (r < 0)
+		return r;
 	reap(&c->seed);
-	(void)close(pair[1]);
-	c->socket = pair[0];
 	return c->coverer > 0 ? watch(c, c->socket, EPOLLIN, c->event + 1) : -EAGAIN;
 }
 
 void cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
 {
-	if (c->mounts < 0 || c->board)
+	if (c->mounts < 0 || c->board || c->socket < 0)
 		return;
 	void *board = mmap(NULL, board_size(c->plan), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -358,7 +371,7 @@ static void drain_gone(struct cover *c)
 
 int cover_event(struct cover *c, uint64_t event, struct error *e)
 {
-	if (!c->board || c->socket < 0)
+	if (!c->board)
 		return mountwatch_lost(c->mounts, c->plan, e) ? -EIO : 0;
 	if (event == c->event)
 		return ask(c);

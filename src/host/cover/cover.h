@@ -12,7 +12,6 @@
  */
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -91,13 +90,11 @@ struct cover {
 	struct cover_board *board; /* NULL: there is no coverer */
 	pid_t self;                /* S */
 	pid_t seed, coverer;       /* 0: there is none */
-	_Atomic uint32_t wanted;   /* futex(2): the seed is to become the coverer */
 	char *stack;               /* the seed's, and then the coverer's */
 	struct cover_task task;
-	const int *task_view;
-	int task_socket;
-	int socket;
-	int gone; /* inotify: the directories of hidden things that are gone; -1: none */
+	int seed_socket; /* its number in the seed */
+	int socket;      /* to the seed, and then to the coverer; -1: there is neither */
+	int gone;        /* inotify: the directories of hidden things that are gone; -1: none */
 	bool pending, again;
 	struct newpath_watch *newpath; /* the caller's */
 	uint32_t holders_told;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/parent.h"
+#include "box/channel.h"
 #include "box/rest.h"
 #include "box/sys.h"
 #include "plan/embedded.h"
@@ -115,19 +116,34 @@ static _Noreturn void coverer_loop(const struct cover_task *t)
 	_exit(0);
 }
 
-_Noreturn void coverer_main(
-	struct cover_task *t, pid_t parent, int socket, const int view[VIEW_COUNT])
+/* What S has sent with its first word: /proc, and the mount namespace of each view in `streams`. Their new numbers. */
+static int take_descriptors(struct cover_task *t, int socket, int ret_view[VIEW_COUNT])
 {
-	int own_view[VIEW_COUNT];
+	struct channel_record record;
+	int fds[CHANNEL_FDS_MAX], view[VIEW_COUNT];
+	unsigned next = 1;
+	int r = channel_receive(socket, &record, fds);
+
+	if (r <= 0 || record.kind != CHANNEL_GO)
+		return r < 0 ? r : -EPROTO;
+	for (unsigned i = 0; i < VIEW_COUNT; i++) {
+		view[i] = record.streams & (1u << i) ? fds[next++] : -1;
+		ret_view[i] = view[i] >= 0 ? FD_VIEWS + (int)i : -1;
+	}
+	r = keep_descriptors(socket, fds[0], view);
+	t->proc = FD_PROC;
+	t->view = ret_view;
+	return r;
+}
+
+_Noreturn void coverer_main(struct cover_task *t, pid_t parent, int socket)
+{
+	int view[VIEW_COUNT];
 	sigset_t alarm_only;
 	int r = parent_die_with(parent, SIGKILL);
 
 	if (r >= 0)
-		r = keep_descriptors(socket, t->proc, view);
-	for (unsigned i = 0; i < VIEW_COUNT; i++)
-		own_view[i] = view[i] >= 0 ? FD_VIEWS + (int)i : -1;
-	t->proc = FD_PROC;
-	t->view = own_view;
+		r = take_descriptors(t, socket, view);
 	/* The child is to see the ends of what it stops (SIGCHLD stays blocked) and its alarm. */
 	(void)sigemptyset(&alarm_only);
 	(void)sigaddset(&alarm_only, SIGALRM);

@@ -11,8 +11,8 @@
 #include "host/cover/cover_again.h"
 
 /*
- * coverer_main - confine itself, and for each byte from @socket do the work once and send one back. It ends with
- * @parent, or with the stream. @t: its descriptors are taken over, as are @socket and @view; all others are closed.
+ * coverer_main - confine itself, and for each byte from @socket do the work once and send one back. First comes one record:
+ * CHANNEL_GO with the descriptors of /proc and of the mount namespaces that `streams` names. It ends with @parent, or
+ * with the socket. @t: complete but for descriptors; all but those of the record are closed.
  */
-_Noreturn void coverer_main(
-	struct cover_task *t, pid_t parent, int socket, const int view[VIEW_COUNT]);
+_Noreturn void coverer_main(struct cover_task *t, pid_t parent, int socket);
