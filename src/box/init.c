@@ -39,7 +39,18 @@ static bool has_pid_ns(const struct box *box)
 	return box->plan->clone_flags != 0;
 }
 
-static int send_ready(struct monitor *m, int master)
+/*
+ * The mount namespace, for who covers again what the host replaces: from outside nobody may open it any more, since init is
+ * not dumpable (namespaces(7), ptrace(2)). -ENOENT: there is none, or no /proc that knows us.
+ */
+static int open_view(const struct box *box)
+{
+	int view = has_pid_ns(box) ? open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC) : -1;
+
+	return view >= 0 ? view : has_pid_ns(box) ? -errno : -ENOENT;
+}
+
+static int send_ready(struct monitor *m, int view, int master)
 {
 	struct channel_record record = { .kind = CHANNEL_READY };
 	int fds[2], r = 0;
@@ -49,8 +60,6 @@ static int send_ready(struct monitor *m, int master)
 		r = monitor_open_pty(m, &master);
 	if (r < 0)
 		return r;
-	/* From outside nobody may open it any more: init is not dumpable (namespaces(7), ptrace(2)). */
-	int view = has_pid_ns(m->box) ? open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC) : -1;
 	if (view >= 0) {
 		record.flag = 1;
 		fds[count++] = view;
@@ -227,9 +236,10 @@ _Noreturn void box_init(const struct box *box)
 		r = sys_close_range(0, BOX_CHANNEL - 1);
 	if (r >= 0 && has_pid_ns(&own))
 		r = sys_close_range(own.live ? BOX_SKELETON : BOX_SKELETON + 1, ~0U);
-	if (r < 0)
-		box_fail(STEP_SETUP, r);
-	r = send_ready(&m, master);
+	int view = r < 0 ? r : open_view(&own);
+	if (view < 0 && view != -ENOENT)
+		box_fail(STEP_SETUP, view);
+	r = send_ready(&m, view, master);
 	if (r < 0)
 		box_fail(STEP_PTY, r);
 	if (own.live)
