@@ -100,18 +100,19 @@ static void reap(pid_t *pid)
 	*pid = 0;
 }
 
-static void end_coverer(struct cover *c)
+/* Not reaped yet, so that the pids are still their own. */
+static void kill_both(struct cover *c)
 {
 	if (c->coverer > 0)
-		(void)kill(c->coverer, SIGKILL); /* not reaped yet: the pid is still its own */
-	reap(&c->coverer);
+		(void)kill(c->coverer, SIGKILL);
+	if (c->seed > 0)
+		(void)kill(c->seed, SIGKILL);
 	fd_close(&c->socket);
 }
 
-static void end_seed(struct cover *c)
+void cover_reap(struct cover *c)
 {
-	if (c->seed > 0)
-		(void)kill(c->seed, SIGKILL);
+	reap(&c->coverer);
 	reap(&c->seed);
 	if (c->stack)
 		(void)munmap(c->stack, STACK_SIZE);
@@ -165,11 +166,10 @@ void cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COU
 	if (board == MAP_FAILED)
 		return;
 	c->board = board;
-	int r = start_coverer(c, box, view);
-	end_seed(c);
-	if (r >= 0)
+	if (start_coverer(c, box, view) >= 0)
 		return;
-	end_coverer(c);
+	kill_both(c);
+	cover_reap(c);
 	(void)munmap(board, board_size(c->plan));
 	c->board = NULL;
 }
@@ -394,8 +394,7 @@ void cover_end(struct cover *c)
 {
 	fd_close(&c->mounts);
 	fd_close(&c->gone);
-	end_coverer(c);
-	end_seed(c);
+	kill_both(c);
 }
 
 /* --- for the end ------------------------------------------------------------------------------- */

@@ -134,8 +134,12 @@ MUST_CHECK int cover_event(struct cover *c, uint64_t event, struct error *e);
  */
 MUST_CHECK int cover_finish(struct cover *c, struct error *e);
 
-/* cover_end - at once; what was done is still known. An open view would keep the mounts alive. */
+/*
+ * cover_end - at once; what was done is still known. An open view would keep the mounts alive.
+ * cover_reap - after it, when S has nothing else to do: what was killed then.
+ */
 void cover_end(struct cover *c);
+void cover_reap(struct cover *c);
 
 /*
  * cover_report - what was covered again, and who was ended for it. @arena: owns the lists. 0 or -ENOMEM.

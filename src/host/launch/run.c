@@ -330,6 +330,7 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 		launch_kill(&run->launch);
 	limits_settle(&run->limits, &run->outcome, &run->error);
 	int status = finish_run(run, exit_status(run, r));
+	cover_reap(&run->outcome.cover);
 	fd_close(&run->signals.fd);
 	return status;
 }

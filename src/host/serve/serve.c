@@ -380,6 +380,7 @@ int serve(const struct plan *plan, struct launch *l, struct signals *signals,
 		r = run_loop(s);
 	newpath_watch_stop(&ret->watch);
 	cover_end(&ret->cover);
+	cover_reap(&ret->cover);
 	launch_close_views(l);
 	launch_kill(l);
 	leave_clients(s);
