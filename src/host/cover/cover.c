@@ -373,8 +373,13 @@ int cover_event(struct cover *c, uint64_t event, struct error *e)
 {
 	if (!c->board)
 		return mountwatch_lost(c->mounts, c->plan, e) ? -EIO : 0;
-	if (event == c->event)
-		return ask(c);
+	if (event == c->event) {
+		const char *missing;
+		int r = mountwatch_missing(c->mounts, c->plan, &missing);
+
+		/* What covers again changes the table as well. -EINVAL: init has ended, and says so elsewhere. */
+		return (r == 0 && !missing) || r == -EINVAL ? 0 : ask(c);
+	}
 	drain_gone(c);
 	int r = handle_answer(c, e);
 	return r == 0 && c->again && !c->pending ? ask(c) : r;

@@ -109,8 +109,7 @@ int mountwatch_table_read(int fd, struct mountwatch_table *ret)
 	}
 }
 
-/* *@ret_path: the first place where nothing is mounted any more, or NULL. 0 or -errno. */
-static int find_missing(int fd, const struct plan *plan, const char **ret_path)
+int mountwatch_missing(int fd, const struct plan *plan, const char **ret_path)
 {
 	struct mountwatch_table table;
 	int r = mountwatch_table_read(fd, &table);
@@ -129,7 +128,7 @@ static int find_missing(int fd, const struct plan *plan, const char **ret_path)
 bool mountwatch_lost(int fd, const struct plan *plan, struct error *e)
 {
 	const char *missing = NULL;
-	int r = find_missing(fd, plan, &missing);
+	int r = mountwatch_missing(fd, plan, &missing);
 
 	/* EINVAL: init has ended; its last record says more. */
 	if (r == -EINVAL || (r >= 0 && !missing))

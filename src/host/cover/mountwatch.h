@@ -20,6 +20,12 @@
 MUST_CHECK int mountwatch_open(pid_t init);
 
 /*
+ * mountwatch_missing - *@ret_path: the first place of the plan where nothing is mounted any more, or NULL. @fd: from
+ * mountwatch_open(). 0, or -errno; -EINVAL: init has ended.
+ */
+MUST_CHECK int mountwatch_missing(int fd, const struct plan *plan, const char **ret_path);
+
+/*
  * mountwatch_lost - where nobody can cover it again: whether the session has to end, for something of the plan is not
  * mounted any more, or that cannot be told. @fd: from mountwatch_open(). @e says which.
  */
