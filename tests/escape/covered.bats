@@ -244,3 +244,10 @@ hammered() {
 	stops 0
 	refute_matches "$(<"$T/out")" coverer
 }
+
+@test "where root may trace nobody there is no coverer, and no session ends for that" {
+	need_root
+	need setpriv
+	run setpriv --bounding-set -sys_ptrace,-dac_read_search "$CARREL" run -- sh -c 'sleep 0.5; echo on'
+	[[ $status == 0 && $output == on ]] || fail "$status: $output"
+}

@@ -341,6 +341,15 @@ static void tell_places(struct cover *c)
 	}
 }
 
+/* This machine refuses the coverer something. 0: nothing is missing yet. */
+static int do_without(struct cover *c, struct error *e)
+{
+	c->board = NULL;
+	c->pending = c->again = false;
+	fd_close(&c->socket);
+	return mountwatch_lost(c->mounts, c->plan, e) ? -EIO : 0;
+}
+
 static int handle_answer(struct cover *c, struct error *e)
 {
 	char byte;
@@ -348,6 +357,12 @@ static int handle_answer(struct cover *c, struct error *e)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
+	if (!c->ready && n == 1) {
+		c->ready = true;
+		return 0;
+	}
+	if (!c->ready)
+		return do_without(c, e);
 	c->pending = false;
 	if (n != 1) {
 		c->board->failed = COVER_FAILED_DIED;
@@ -388,11 +403,15 @@ int cover_event(struct cover *c, uint64_t event, struct error *e)
 int cover_finish(struct cover *c, struct error *e)
 {
 	struct pollfd answer = { .fd = c->socket, .events = POLLIN };
+	int r = 0;
 
-	c->again = false;
-	if (!c->pending)
-		return 0;
-	return poll(&answer, 1, FINISH_MS) > 0 ? handle_answer(c, e) : 0;
+	while (r == 0 && c->pending) {
+		c->again = false;
+		if (poll(&answer, 1, FINISH_MS) <= 0)
+			return 0;
+		r = handle_answer(c, e);
+	}
+	return r;
 }
 
 void cover_end(struct cover *c)

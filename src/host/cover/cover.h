@@ -95,6 +95,7 @@ struct cover {
 	int seed_socket; /* its number in the seed */
 	int socket;      /* to the seed, and then to the coverer; -1: there is neither */
 	int gone;        /* inotify: the directories of hidden things that are gone; -1: none */
+	bool ready;      /* the coverer has said that it is there */
 	bool pending, again;
 	struct newpath_watch *newpath; /* the caller's */
 	uint32_t holders_told;

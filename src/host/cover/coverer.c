@@ -26,7 +26,7 @@
 enum { ALARM_SECONDS = COVER_MOST_MS / 1000 + 3 };
 
 /*
- * What its child needs where root itself made the mounts. Of an ordinary user the child has every capability in the
+ * As far as this root has them. What its child needs where root itself made the mounts. Of an ordinary user the child has every capability in the
  * session's user namespace when it has entered it, and this process needs none: user_namespaces(7).
  */
 static int keep_capabilities(bool privileged)
@@ -37,7 +37,13 @@ static int keep_capabilities(bool privileged)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	data[0].permitted = data[0].effective = kept;
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -errno;
+	data[0].permitted &= kept;
+	data[0].effective = data[0].permitted;
+	data[0].inheritable = 0;
+	for (size_t i = 1; i < _LINUX_CAPABILITY_U32S_3; i++)
+		data[i] = (struct __user_cap_data_struct){ 0 };
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
@@ -155,7 +161,8 @@ _Noreturn void coverer_main(struct cover_task *t, pid_t parent, int socket)
 		r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 	if (r >= 0)
 		r = load_filter();
-	if (r < 0)
+	/* S learns by the first byte that there is a coverer. */
+	if (r < 0 || write(FD_SOCKET, "", 1) != 1)
 		_exit(1);
 	coverer_loop(t);
 }
