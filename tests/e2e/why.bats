@@ -272,10 +272,9 @@ remedied() {
 
 @test "a lock of the system policy is named in place of a remedy" {
 	need_root
-	mkdir -p "$T/else" /etc/carrel
-	[[ ! -e /etc/carrel/policy ]] || skip 'this machine has a policy'
+	mkdir "$T/else"
 	run --separate-stderr unshare -m sh -c '
-		mount -t tmpfs none /etc/carrel
+		mount -t tmpfs none /etc -o mode=755 && mkdir /etc/carrel
 		printf "lock hide net syscalls\nhide %s\n" "$2" >/etc/carrel/policy
 		"$1" why --json "$2" example.org keyctl' sh "$CARREL" "$T/else"
 	assert_status 0
