@@ -103,6 +103,8 @@ static void reap(pid_t *pid)
 /* Not reaped yet, so that the pids are still their own. */
 static void kill_both(struct cover *c)
 {
+	if (c->socket < 0)
+		return; /* they are, or there was none */
 	if (c->coverer > 0)
 		(void)kill(c->coverer, SIGKILL);
 	if (c->seed > 0)
