@@ -57,7 +57,7 @@ replace() {
 
 @test "git on the host beside a command in the session" {
 	git init -q --bare "$T/remote.git"
-	beside sh -c "$WAIT"'cat .git/config; echo evil >>.git/config && echo written; git commit -q --allow-empty -m inside && echo committed'
+	beside sh -c "$COVERED$WAIT"'covered "$PWD/.git/config"; cat .git/config; echo evil >>.git/config && echo written; git commit -q --allow-empty -m inside && echo committed'
 	git -C "$WS" config user.name other
 	git -C "$WS" remote add origin "$T/remote.git"
 	git -C "$WS" push -q -u origin main
@@ -78,10 +78,10 @@ replace() {
 
 	for turn in 1 2 3; do
 		git -C "$WS" config user.name "n$turn"
-		carrel exec -- sh -c 'cat .git/config; echo evil >>.git/config'
+		carrel exec -- sh -c "$COVERED"'covered "$PWD/.git/config"; cat .git/config; echo evil >>.git/config'
 		assert_status 2
 		assert_matches "$output" "name = n$turn"
-		carrel exec --workspace-mode ro -- sh -c 'cat .git/config; echo evil >>.git/config || : >made'
+		carrel exec --workspace-mode ro -- sh -c "$COVERED"'covered "$PWD/.git/config"; cat .git/config; echo evil >>.git/config || : >made'
 		assert_status 2
 		assert_matches "$output" "name = n$turn"
 	done

@@ -33,7 +33,7 @@
 #include "host/report/verbose.h"
 #include "plan/tree_node.h"
 
-enum { STACK_SIZE = 64 * 1024, WAIT_MS = 200, FINISH_MS = COVER_MOST_MS + 1000 };
+enum { STACK_SIZE = 64 * 1024, WAIT_MS = 500, FINISH_MS = COVER_MOST_MS + 1000 };
 
 static size_t board_size(const struct plan *plan)
 {
@@ -193,7 +193,12 @@ static int ask(struct cover *c)
 	/* A coverer that is dead is found by the end of its stream. */
 	if (send(c->socket, &byte, 1, MSG_NOSIGNAL) != 1 && errno != EPIPE)
 		return -errno;
-	(void)poll(&answer, 1, WAIT_MS);
+	/* The first byte says only that there is a coverer. What else there is to read is cover_event()'s. */
+	while (poll(&answer, 1, WAIT_MS) > 0 && !c->ready)
+		if (recv(c->socket, &byte, 1, MSG_DONTWAIT) == 1)
+			c->ready = true;
+		else
+			break;
 	return 0;
 }
 
