@@ -414,8 +414,16 @@ int cover_finish(struct cover *c, struct error *e)
 
 	while (r == 0 && c->pending) {
 		c->again = false;
-		if (poll(&answer, 1, FINISH_MS) <= 0)
-			return 0;
+		int n = poll(&answer, 1, FINISH_MS);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) { /* no answer is no cover */
+			c->board->failed = COVER_FAILED_DIED;
+			c->board->failed_op = -1;
+			c->board->result = -ETIMEDOUT;
+			return fail(c, e);
+		}
 		r = handle_answer(c, e);
 	}
 	return r;

@@ -114,8 +114,8 @@ static int handle_refusal(struct freeze *f, pid_t thread, pid_t process)
 	if (proc_stat_read(f->proc, thread, &st) < 0 || st.state == 'Z' || st.state == 'X')
 		return 0;
 	f->culprit = process;
-	if (tracer) /* its own tracer stands still: in a stop it stays */
-		return st.state == 't' ? 0 : -EBUSY;
+	if (tracer) /* what it holds could not be relied on: another decides when it goes on */
+		return -EBUSY;
 	if (!(st.flags & PF_FORKNOEXEC))
 		return -EPERM;
 	struct frozen *t = add_thread(f, thread, process, STOPPED);

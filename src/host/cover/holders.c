@@ -80,8 +80,9 @@ static bool has_descriptors_in_flight(const struct search *s, pid_t number)
 	char name[64], text[PROC_TEXT_MAX];
 
 	(void)snprintf(name, sizeof(name), "fdinfo/%d", (int)number);
-	if (proc_read(s->f->proc, s->thread, name, text, sizeof(text)) < 0)
-		return false;
+	ssize_t n = proc_read(s->f->proc, s->thread, name, text, sizeof(text));
+	if (n < 0) /* what cannot be told counts as held */
+		return n != -ENOENT && n != -ESRCH;
 	const char *line = strstr(text, "\nscm_fds:");
 	return line && strtoul(line + sizeof("\nscm_fds:") - 1, NULL, 10) > 0;
 }
