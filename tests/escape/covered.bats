@@ -251,3 +251,11 @@ hammered() {
 	run setpriv --bounding-set -sys_ptrace,-dac_read_search "$CARREL" run -- sh -c 'sleep 0.5; echo on'
 	[[ $status == 0 && $output == on ]] || fail "$status: $output"
 }
+
+@test "a process that another one traces ends the session: it would go on when its tracer says so" {
+	need strace
+	beside strace -f -o trace sh -c ': >ready; exec sleep 1000'
+	replace "$WS/.git/config"
+	stops 125
+	assert_matches "$(<"$T/err")" 'a process of the session did not stop'
+}
