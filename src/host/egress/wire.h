@@ -1,0 +1,64 @@
+/*
+ * wire.h - the records between the supervisor and carrel-egress.
+ *
+ * Runs in: both ends of a SOCK_SEQPACKET pair. Every record has the same size; another size, another magic or an unknown kind is a
+ * failure: E ends, and to S E is dead. Descriptors travel beside a record (unix(7), SCM_RIGHTS).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define EGRESS_MAGIC 0x63656731u /* "ceg1": changes with the layout */
+
+/* Descriptors that carrel-egress is executed with. All others are closed. */
+enum {
+	EGRESS_FD_CHANNEL = 3,
+	EGRESS_FD_RULES = 4, /* a sealed memfd: see struct egress_rules_text below */
+	EGRESS_FD_LOG = 5,   /* open only where argv has "--log": where JSON lines go */
+};
+
+/*
+ * The rules: lines of text. `allow RULE<TAB>SOURCE`, `deny RULE<TAB>SOURCE` in policy order, and before them any of
+ *   connections N   at one time, at most        bytes N      of all connections together, both ways, at most
+ *   tls-name no     no look at the ClientHello   resolver ADDRESS[:PORT]   instead of those of /etc/resolv.conf
+ */
+
+/* The session's own block of addresses: the first is no name's. RFC 2544. */
+#define EGRESS_BLOCK "198.18.0.0"
+enum { EGRESS_BLOCK_BITS = 15, EGRESS_DNS_PORT = 53 };
+
+enum egress_kind {
+	/* S -> E */
+	EGRESS_SOCKETS = 1, /* descriptors: listening TCP sockets; number = 1: the first two are DNS, UDP and TCP */
+	EGRESS_RULE,        /* `text`: one more rule, as a line of the rules */
+	EGRESS_END,         /* send what was not sent yet, then end */
+	/* E -> S */
+	EGRESS_READY,   /* E is confined, and has read its rules. number = 1: no resolver is known */
+	EGRESS_EVENT,   /* something was decided, or ended */
+	EGRESS_REFUSED, /* the answer to RULE: `text` says why; number 0: it was added */
+	EGRESS_DONE,    /* the answer to END: the last record */
+};
+
+enum egress_decision {
+	EGRESS_ALLOWED = 1, /* a connection that ended: bytes and duration are known */
+	EGRESS_DENIED_NAME, /* a query: no rule allows this name at any port */
+	EGRESS_DENIED_PORT, /* a connection: not at this port, or not this address */
+	EGRESS_DENIED_ADDRESS, /* the name leads to an address that only an address rule opens */
+	EGRESS_DENIED_TLS,     /* no ClientHello, or for another name */
+	EGRESS_DENIED_LIMIT,   /* too many connections, or bytes */
+	EGRESS_FAILED,         /* allowed, but not resolved or not connected; number = errno */
+};
+
+struct egress_record {
+	uint32_t magic;
+	uint32_t kind;     /* enum egress_kind */
+	uint32_t decision; /* EVENT: enum egress_decision */
+	int32_t number;
+	int32_t rule;  /* EVENT: the number of the rule that decided; -1: none */
+	uint32_t port; /* EVENT: 0 for a query */
+	uint32_t lost; /* EVENT: so many events before it could not be sent */
+	uint32_t padding;
+	uint64_t bytes_in, bytes_out; /* EVENT: to the session, from the session */
+	uint64_t duration_us;
+	char text[512]; /* EVENT: the name or address; always with its zero byte */
+};
