@@ -90,7 +90,7 @@ nothing_left() {
 	list
 	assert_matches "$output" "  $WS/.envrc\$"
 	carrel session list
-	assert_matches "$stderr" 'path that a tool made is in quarantine'
+	assert_matches "$stderr" '[1-9][0-9]* paths? that (a tool|tools) made (is|are) in quarantine'
 	assert_matches "$stderr" 'hint: carrel quarantine list'
 	carrel session end "$id"
 	assert_matches "$stderr" 'carrel quarantine restore [0-9a-f]{12}'
