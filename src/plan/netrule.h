@@ -36,20 +36,20 @@ enum netrule_kind {
 struct netrule {
 	enum netrule_kind kind;
 	bool deny;
-	uint8_t family;      /* BLOCK: 4 or 6 */
-	uint8_t bits;        /* BLOCK: 32 or 128 for one address */
-	uint8_t address[16]; /* BLOCK: network order; the first 4 bytes of IPv4 */
-	uint8_t port_count;  /* 0 with `deny`: every port */
+	uint8_t family;                   /* BLOCK: 4 or 6 */
+	uint8_t bits;                     /* BLOCK: 32 or 128 for one address */
+	uint8_t address[16];              /* BLOCK: network order; the first 4 bytes of IPv4 */
+	uint8_t port_count;               /* 0 with `deny`: every port */
 	uint16_t ports[NETRULE_PORT_MAX]; /* host order, ascending, each once */
-	const char *name;                 /* NAME, BELOW (without "*."); borrowed or in the arena; else NULL */
+	const char *name; /* NAME, BELOW (without "*."); borrowed or in the arena; else NULL */
 };
 
 /*
  * netrule_parse - read @text. @arena: owns the name. @what: the setting, for the message.
  * Returns 0, or -errno with @e (ERROR_POLICY; the caller says where).
  */
-MUST_CHECK int netrule_parse(struct netrule *ret, struct arena *arena, bool deny, const char *text, const char *what,
-	struct error *e);
+MUST_CHECK int netrule_parse(struct netrule *ret, struct arena *arena, bool deny,
+	const char *text, const char *what, struct error *e);
 
 /* netrule_format - the rule as netrule_parse() reads it, ports always said (but of a deny without any). Its length or -ENOBUFS. */
 int netrule_format(const struct netrule *rule, char *ret, size_t size);
@@ -70,8 +70,8 @@ MUST_CHECK int netrules_add(struct netrules *set, const struct netrule *rule);
  * Each: *@ret_rule is the number of the rule that decided, -1 where none did: that is a no.
  */
 bool netrules_name(const struct netrules *set, const char *name, uint16_t port, int *ret_rule);
-bool netrules_address(const struct netrules *set, unsigned family, const uint8_t *address, uint16_t port,
-	int *ret_rule);
+bool netrules_address(const struct netrules *set, unsigned family, const uint8_t *address,
+	uint16_t port, int *ret_rule);
 
 /*
  * netrules_is_public - whether an address belongs to everybody's internet: not loopback, private, link-local, shared (100.64/10), multicast,

@@ -134,7 +134,8 @@ static void make_command_line(struct world *w, const char *const *settings)
 	(void)snprintf(
 		w->env_runtime, sizeof(w->env_runtime), "XDG_RUNTIME_DIR=%.400s/run", w->root);
 	/* Where the state directory in $HOME cannot be made, none in the account's home is to take its place. */
-	(void)snprintf(w->env_state, sizeof(w->env_state), "XDG_STATE_HOME=%.400s/state", w->root);
+	(void)snprintf(
+		w->env_state, sizeof(w->env_state), "XDG_STATE_HOME=%.400s/state", w->root);
 	w->envp[4] = w->env_state;
 	w->envp[5] = w->live ? w->env_runtime : NULL;
 	w->envp[6] = NULL;

@@ -18,8 +18,7 @@ struct world {
 	char root[WORLD_PATH], workspace[WORLD_PATH], base[WORLD_PATH], host[WORLD_PATH],
 		home[WORLD_PATH], marker[WORLD_PATH], hidden[WORLD_PATH];
 	char report[WORLD_PATH];
-	char env_home[WORLD_PATH + 8], env_runtime[WORLD_PATH + 32],
-		env_state[WORLD_PATH + 32];
+	char env_home[WORLD_PATH + 8], env_runtime[WORLD_PATH + 32], env_state[WORLD_PATH + 32];
 	const char *argv[WORLD_ARGS], *envp[8];
 };
 
