@@ -39,7 +39,7 @@ struct agent_session {
 	bool own_user;              /* commands run as the user that we are */
 	int null;                   /* /dev/null, for reading */
 	char *block;                /* CAPTURE_BLOCK bytes, for all captures */
-	int pad;                    /* the scratchpad */
+	int pad;                    /* the pad */
 	struct control_message *in; /* what was received last */
 	int results;                /* the directory of tool results */
 	json_t *started;            /* the answer of `session start` */

@@ -1,5 +1,5 @@
 /*
- * main.c - carrel-agent: what an agent speaks to: the MCP server and the scratchpad.
+ * main.c - carrel-agent: what an agent speaks to: the MCP server and the pad.
  *
  * Runs in: its own program, outside, as the caller. The launcher becomes it for these verbs.
  */

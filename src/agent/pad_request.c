@@ -278,7 +278,7 @@ int pad_request_run(int pad, const struct pad_request *q, json_t **ret, struct b
 			pad_section_name(q->section), bytes, PAD_SECTION_MAX);
 	if (r == -EWOULDBLOCK)
 		buffer_format(ret_why,
-			"the scratchpad is busy: another process has held it for %d s, it may be "
+			"the pad is busy: another process has held it for %d s, it may be "
 			"stopped. Nothing was %s; try again later",
 			PAD_PATIENCE_MS / 1000, q->action == PAD_READ ? "read" : "changed");
 	if (r == 0 && !answer)

@@ -1,8 +1,8 @@
 /*
- * pad_request.h - what somebody asks of the scratchpad, checked; and what went wrong, said so that the
+ * pad_request.h - what somebody asks of the pad, checked; and what went wrong, said so that the
  * next request is right.
  *
- * Runs in: carrel-agent, outside. PURE. Used by `carrel pad` and by the tool `scratchpad`.
+ * Runs in: carrel-agent, outside. PURE. Used by `carrel pad` and by the tool `pad`.
  */
 #pragma once
 

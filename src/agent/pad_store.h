@@ -1,5 +1,5 @@
 /*
- * pad_store.h - the scratchpad of a session: one file for each section, beside the scratch.
+ * pad_store.h - the pad of a session: one file for each section, beside the scratch.
  *
  * Runs in: carrel-agent, outside. May not: be reached from inside. `pad/` lies in the session directory,
  * of which the tools see nothing but `scratch/` and `tool-results/`; it goes with the session.

@@ -14,5 +14,5 @@ enum {
 	TOOLS_BUDGET_MAX = 200000,
 };
 
-extern const struct tool tool_exec, tool_read, tool_write, tool_list, tool_promote,
-	tool_scratchpad, tool_status;
+extern const struct tool tool_exec, tool_read, tool_write, tool_list, tool_promote, tool_pad,
+	tool_status;

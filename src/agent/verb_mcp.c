@@ -251,7 +251,7 @@ static void learn_prompt(struct mcp *m)
 static int open_server(struct mcp *m)
 {
 	static const struct tool *const all[] = { &tool_exec, &tool_read, &tool_write,
-		&tool_list, &tool_promote, &tool_scratchpad, &tool_status };
+		&tool_list, &tool_promote, &tool_pad, &tool_status };
 	struct server_setup setup = { .tools = all,
 		.tool_count = sizeof(all) / sizeof(all[0]),
 		.instructions = m->prompt.data,

@@ -1,5 +1,5 @@
 /*
- * verb_pad.c - `carrel pad`: the scratchpad of a live session, for scripts and for hosts without MCP.
+ * verb_pad.c - `carrel pad`: the pad of a live session, for scripts and for hosts without MCP.
  *
  * Runs in: carrel-agent, outside, as the caller. Inside a session it finds nothing: neither the state
  * directory nor the session directory is there.
@@ -88,8 +88,8 @@ static int open_pad(const char *id, struct error *e)
 		return r;
 	int pad = pad_open(session.record);
 	if (pad < 0)
-		pad = error_set(e, ERROR_SESSION, "session", -pad, session.path,
-			"cannot open the scratchpad");
+		pad = error_set(
+			e, ERROR_SESSION, "session", -pad, session.path, "cannot open the pad");
 	client_close(&session);
 	return pad;
 }
@@ -191,7 +191,7 @@ static int answer_request(const struct options *o, const json_t *value, struct e
 	if (r < 0) {
 		error_set(e, why.data ? ERROR_SESSION : ERROR_INTERNAL, "session",
 			why.data ? 0 : -r, pad_action_name(q.action), "%s",
-			why.data ? why.data : "the scratchpad failed");
+			why.data ? why.data : "the pad failed");
 		return error_report(e);
 	}
 	int status = print_answer(answer, o->json);

@@ -17,5 +17,5 @@ enum { AGENT_STATUS_BAD = 1 };
 /* verb_mcp - `carrel mcp [SETTING...]`: an MCP server on stdin and stdout, and a session behind it. */
 int verb_mcp(int argc, char **argv);
 
-/* verb_pad - `carrel pad [-s ID] [--json] [REQUEST | WORD...]`: the scratchpad of a session. */
+/* verb_pad - `carrel pad [-s ID] [--json] [REQUEST | WORD...]`: the pad of a session. */
 int verb_pad(int argc, char **argv);

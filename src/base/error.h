@@ -15,25 +15,25 @@
 /* Stable codes, for programs. The list is documented in docs/report.md; never reuse one. */
 enum error_code {
 	ERROR_NONE,
-	ERROR_USAGE,      /* command line: unknown, abbreviated, duplicated, conflicting */
-	ERROR_POLICY,     /* a policy line is wrong; `on` is file:line */
-	ERROR_LOCKED,     /* a setting that the system policy locked was loosened */
-	ERROR_WORKSPACE,  /* missing, not a directory, refused, not writable */
-	ERROR_PATH,       /* a read/write/bind/... path is missing or unusable */
-	ERROR_SCRATCH,    /* scratch base or session directory cannot be used */
-	ERROR_REPORT,     /* the report cannot be opened or written */
-	ERROR_DESCRIPTOR, /* stdin, stdout or stderr would be a way out */
-	ERROR_NAMESPACES, /* the machine refuses user (or other) namespaces */
-	ERROR_LAYER,      /* a required layer is unavailable and `degraded` is not given */
-	ERROR_APPLY,      /* an operation of the plan failed inside */
-	ERROR_EXEC,       /* the command could not be started (126, 127) */
-	ERROR_PROTOCOL,   /* init ended or spoke wrongly: what happened is not known */
-	ERROR_LIMIT,      /* descriptors, processes or memory of carrel itself ran out */
-	ERROR_TEARDOWN,   /* something could not be removed */
-	ERROR_STATE,      /* the state directory cannot be used, or not be trusted */
-	ERROR_SESSION,    /* no such session, not only one, or it does not answer */
-	ERROR_ENDING,     /* the session is ending: nothing new is begun in it */
-	ERROR_VERSION,    /* the other side speaks another version of the control protocol */
+	ERROR_USAGE,       /* command line: unknown, abbreviated, duplicated, conflicting */
+	ERROR_POLICY,      /* a policy line is wrong; `on` is file:line */
+	ERROR_LOCKED,      /* a setting that the system policy locked was loosened */
+	ERROR_WORKSPACE,   /* missing, not a directory, refused, not writable */
+	ERROR_PATH,        /* a read/write/bind/... path is missing or unusable */
+	ERROR_SCRATCH,     /* scratch base or session directory cannot be used */
+	ERROR_REPORT,      /* the report cannot be opened or written */
+	ERROR_DESCRIPTOR,  /* stdin, stdout or stderr would be a way out */
+	ERROR_NAMESPACES,  /* the machine refuses user (or other) namespaces */
+	ERROR_UNAVAILABLE, /* this machine does not have a wall or a limit that was asked for */
+	ERROR_APPLY,       /* an operation of the plan failed inside */
+	ERROR_EXEC,        /* the command could not be started (126, 127) */
+	ERROR_PROTOCOL,    /* init ended or spoke wrongly: what happened is not known */
+	ERROR_LIMIT,       /* descriptors, processes or memory of carrel itself ran out */
+	ERROR_TEARDOWN,    /* something could not be removed */
+	ERROR_STATE,       /* the state directory cannot be used, or not be trusted */
+	ERROR_SESSION,     /* no such session, not only one, or it does not answer */
+	ERROR_ENDING,      /* the session is ending: nothing new is begun in it */
+	ERROR_VERSION,     /* the other side speaks another version of the control protocol */
 	ERROR_REQUEST, /* a request that is no request: over a bound, malformed, out of order */
 	ERROR_PEER,    /* a client of another user */
 	ERROR_LOOSENS, /* a request for more than the session's policy allows */

@@ -37,29 +37,32 @@ struct verb {
 static int verb_help(int argc, const char *const *argv, int first,
 	const char *const *environment, unsigned closed);
 
+/* The first ones are what one needs every day. */
+enum { EVERYDAY_COUNT = 7 };
 static const struct verb verbs[] = {
 	{ "run", NULL, run_command, "run a command in a session of its own" },
-	{ "session", NULL, session_command, "start, list, show and end live sessions" },
-	{ "exec", NULL, exec_command, "run a command in a live session" },
 	{ "shell", NULL, shell_command,
 		"an interactive shell, in a new session or a live one" },
-	{ "read", NULL, read_command, "print a part of a file, as a live session sees it" },
-	{ "scratch", NULL, scratch_command, "the scratch of a live session, from outside" },
+	{ "session", NULL, session_command, "start, list, show and end live sessions" },
+	{ "exec", NULL, exec_command, "run a command in a live session" },
+	{ "mcp", "carrel-agent", NULL, "serve an agent: the Model Context Protocol on stdio" },
+	{ "why", "carrel-policy", NULL,
+		"show what a command finds at a path, host or system call" },
+	{ "doctor", "carrel-inspect", NULL,
+		"show what this machine allows, and what to change" },
+
 	{ "promote", NULL, promote_command, "move artifacts out of a scratch, to keep them" },
 	{ "quarantine", NULL, quarantine_command,
 		"what was moved away from protected paths: look, restore, remove" },
+	{ "scratch", NULL, scratch_command, "the scratch of a live session, from outside" },
+	{ "read", NULL, read_command, "print a part of a file, as a live session sees it" },
+	{ "pad", "carrel-agent", NULL, "the pad of a session: an agent's notes" },
 	{ "prompt", NULL, prompt_command, "show what a model has to know about its session" },
-	{ "gc", NULL, sweep_command, "remove what killed sessions left behind" },
-	{ "why", "carrel-policy", NULL,
-		"show what a command finds at a path, host or system call" },
-	{ "plan", "carrel-policy", NULL, "show what `run` would do, operation by operation" },
 	{ "policy", "carrel-policy", NULL, "show or check policies" },
-	{ "doctor", "carrel-inspect", NULL,
-		"show what this machine allows, and what to change" },
+	{ "plan", "carrel-policy", NULL, "show what `run` would do, operation by operation" },
 	{ "attest", "carrel-inspect", NULL, "compare a session's mounts with its plan" },
-	{ "mcp", "carrel-agent", NULL, "serve an agent: the Model Context Protocol on stdio" },
-	{ "pad", "carrel-agent", NULL, "the scratchpad of a session" },
-	{ "help", NULL, verb_help, "this text" },
+	{ "gc", NULL, sweep_command, "remove what killed sessions left behind" },
+	{ "help", NULL, verb_help, "this text, or that of a verb" },
 };
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
@@ -116,8 +119,9 @@ static int verb_help(int argc, const char *const *argv, int first,
 	}
 	int status = print_parts(STDOUT_FILENO, head, 1);
 	for (size_t i = 0; i < VERB_COUNT && status == 0; i++) {
-		const char *const line[] = { "  ", verbs[i].name,
-			&"            "[strlen(verbs[i].name)], verbs[i].help, "\n" };
+		const char *const line[] = { i == EVERYDAY_COUNT ? "\nmore:\n  " : "  ",
+			verbs[i].name, &"            "[strlen(verbs[i].name)], verbs[i].help,
+			"\n" };
 
 		status = print_parts(STDOUT_FILENO, line, 5);
 	}

@@ -143,7 +143,8 @@ static void gather(struct doctor *d)
 	/* The facts may be missing; who we are is found out in any case. */
 	if (identity_choose(&who, &d->error) < 0)
 		who.privileged = false;
-	if (!d->planned && d->error.code == ERROR_LAYER && who.uid == 0 && !who.privileged)
+	if (!d->planned && d->error.code == ERROR_UNAVAILABLE && who.uid == 0 &&
+		!who.privileged)
 		findings_add(&d->findings, VERDICT_NOTE, "plan", NULL,
 			"cannot be made, as long as unprivileged-uid fails");
 	else

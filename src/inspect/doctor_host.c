@@ -79,7 +79,7 @@ static void check_identity(struct doctor *d)
 		n ? "this root lacks" : "only one uid is mapped in this user namespace",
 		missing);
 	/* In a container the plan knows which of its options they are. */
-	if (!d->planned && d->error.code == ERROR_LAYER && d->error.hint[0])
+	if (!d->planned && d->error.code == ERROR_UNAVAILABLE && d->error.hint[0])
 		findings_remedy(&d->findings, "%s", d->error.hint);
 	else
 		findings_remedy(&d->findings,

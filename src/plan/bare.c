@@ -82,7 +82,7 @@ static int refuse_node(struct builder *b, const struct node *n, const char *what
 
 static int refuse_setting(struct builder *b, const char *what, const char *setting)
 {
-	int r = error_set(b->e, ERROR_LAYER, "plan", ERROR_OWN(ENOTSUP),
+	int r = error_set(b->e, ERROR_UNAVAILABLE, "plan", ERROR_OWN(ENOTSUP),
 		b->plan->facts->refused_namespaces, "%s needs namespaces", what);
 
 	error_hint(b->e, "leave out `%s`, or let the machine allow namespaces", setting);
@@ -95,11 +95,11 @@ static int check_settings(struct builder *b)
 	const struct facts *facts = b->plan->facts;
 
 	if (!policy->degraded.on)
-		return error_set(b->e, ERROR_LAYER, "plan", ERROR_OWN(ENOTSUP),
+		return error_set(b->e, ERROR_UNAVAILABLE, "plan", ERROR_OWN(ENOTSUP),
 			facts->refused_namespaces,
 			"this machine cannot build the walls of a session");
 	if (facts->landlock_abi == 0) {
-		int r = error_set(b->e, ERROR_LAYER, "plan", ERROR_OWN(ENOTSUP),
+		int r = error_set(b->e, ERROR_UNAVAILABLE, "plan", ERROR_OWN(ENOTSUP),
 			facts->refused_namespaces,
 			"this machine has neither mounts nor Landlock: nothing would protect the files");
 

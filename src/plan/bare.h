@@ -15,7 +15,7 @@
 
 /*
  * bare_files - what the host side makes, and what can be said of the nodes without a mount.
- * Returns 0, or -errno with the builder's error: ERROR_LAYER (no Landlock), ERROR_PATH (a rule that only a
+ * Returns 0, or -errno with the builder's error: ERROR_UNAVAILABLE (no Landlock), ERROR_PATH (a rule that only a
  * mount could meet).
  */
 MUST_CHECK int bare_files(struct builder *b);

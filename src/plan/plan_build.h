@@ -13,7 +13,7 @@
  * plan_build - policy + facts -> plan.
  * @arena: holds the plan; not sealed here. @argv: the command, NULL-terminated, borrowed.
  * @filter: the system-call program; borrowed.
- * Returns 0, or -errno with @e: ERROR_PATH (a rule that cannot be met), ERROR_LAYER (a required or
+ * Returns 0, or -errno with @e: ERROR_PATH (a rule that cannot be met), ERROR_UNAVAILABLE (a required or
  * not degradable wall is unavailable), ERROR_LIMIT (too many rules, arena full).
  */
 MUST_CHECK int plan_build(struct plan *ret, struct arena *arena, const struct policy *policy,

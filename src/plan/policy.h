@@ -102,7 +102,7 @@ struct syscall_rule {
 	struct source source;
 };
 
-struct word_rule { /* require LAYER, lock SETTING, scratch-env NAME */
+struct word_rule { /* require WALL, lock SETTING, scratch-env NAME */
 	const char *word;
 	struct source source;
 };
@@ -175,7 +175,7 @@ struct policy {
 	struct syscall_rule *syscall_rules;
 	size_t syscall_rule_count;
 
-	struct word_rule *requires; /* layers that must be on: landlock, seccomp, ... */
+	struct word_rule *requires; /* walls that must stand: landlock, seccomp, ... */
 	size_t require_count;
 	struct word_rule *locks;
 	size_t lock_count;

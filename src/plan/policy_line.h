@@ -116,14 +116,25 @@ MUST_CHECK int policy_judge(struct policy *p, struct error *e);
 /* policy_add_flag - the same for a flag. */
 MUST_CHECK int policy_add_flag(struct policy_place *at, const struct setting *s, bool on);
 
+/*
+ * policy_read_profile - the name that a `profile` line may have: into @l.
+ * policy_read_include - of a word that names no list, for the lines of a list are read in the place of its name: it fails.
+ * policy_fail_one_of - unknown: what was probably meant, else all of @names. Returns a negative errno.
+ * policy_keep_text - a copy of @text in the policy's arena, as the text of @l.
+ */
+MUST_CHECK int policy_read_profile(
+	const struct policy_place *at, const char *word, struct policy_line *l);
+MUST_CHECK int policy_read_include(const struct policy_place *at, const char *word);
+int policy_fail_one_of(const struct policy_place *at, const char *what, const char *word,
+	const char *const *names, size_t count);
+MUST_CHECK int policy_keep_text(
+	const struct policy_place *at, const char *text, struct policy_line *l);
+
 /* policy_is_profile - a shipped text that is a whole profile (it names a filter), not a list. */
 bool policy_is_profile(const struct embedded_text *text);
 
 /* policy_find_text - a shipped text by name; the files of policy/ with a dot are no texts. */
 const struct embedded_text *policy_find_text(const struct policy_resolver *r, const char *name);
-
-/* policy_nearest_text - the shipped text that was probably meant, or NULL. */
-const char *policy_nearest_text(const struct policy_resolver *r, const char *name);
 
 /* --- words and templates ---------------------------------------------------------------------- */
 

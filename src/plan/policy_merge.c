@@ -149,6 +149,7 @@ static int apply_line(struct policy *p, const struct policy_line *l)
 	case KIND_SETTING:
 		return apply_word(p, &p->locks, &p->lock_count, l);
 	case KIND_PROFILE:
+	case KIND_INCLUDE:
 	case KIND_POLICY_FILE:
 		return 0; /* read already */
 	default:

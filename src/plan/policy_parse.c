@@ -34,34 +34,6 @@ struct reader {
 	size_t depth;
 };
 
-/* --- shipped texts ---------------------------------------------------------------------------- */
-
-const struct embedded_text *policy_find_text(const struct policy_resolver *r, const char *name)
-{
-	if (strchr(name, '.'))
-		return NULL;
-	for (size_t i = 0; i < r->text_count; i++)
-		if (!strcmp(r->texts[i].name, name))
-			return &r->texts[i];
-	return NULL;
-}
-
-const char *policy_nearest_text(const struct policy_resolver *r, const char *name)
-{
-	const char *names[64];
-	size_t count = 0;
-
-	for (size_t i = 0; i < r->text_count && count < 64; i++)
-		if (!strchr(r->texts[i].name, '.'))
-			names[count++] = r->texts[i].name;
-	return text_nearest(name, names, count);
-}
-
-bool policy_is_profile(const struct embedded_text *text)
-{
-	return !strncmp(text->text, "syscalls ", 9) || strstr(text->text, "\nsyscalls ");
-}
-
 /* --- words of a line -------------------------------------------------------------------------- */
 
 static bool is_blank(char c)
@@ -268,24 +240,53 @@ static int open_text(struct reader *rd, const struct policy_place *at, const cha
 	return push_frame(rd, at, &f);
 }
 
-/*
- * profile NAME. Inside a shipped text, and for a list, the text is read here, on the layer of the
- * line. A whole profile that a person names is only noted: policy_finish() takes the one of the
- * strongest layer and puts it below everything else.
- */
-static int include_profile(struct reader *rd, struct policy_place *at, const char *word)
+/* The shipped text that @word names: *@ret, or NULL. */
+static int find_shipped(struct reader *rd, const char *word, const struct embedded_text **ret)
 {
 	const char *name = word_plain(rd->p, word);
 
 	if (!name)
 		return policy_full(rd->e);
-	const struct embedded_text *text = policy_find_text(rd->r, name);
-	if (!text || (!at->shipped && policy_is_profile(text)))
-		return policy_add_value(at, &settings_table[SETTING_PROFILE], word);
-	const char *shown = arena_format(rd->p->arena, "profile:%s", text->name);
-	if (!shown)
-		return policy_full(rd->e);
-	return open_text(rd, at, shown, text->text, text->size, true);
+	*ret = policy_find_text(rd->r, name);
+	return 0;
+}
+
+static int open_shipped(struct reader *rd, struct policy_place *at,
+	const struct embedded_text *text, const char *kind)
+{
+	const char *shown = arena_format(rd->p->arena, "%s:%s", kind, text->name);
+
+	return shown ? open_text(rd, at, shown, text->text, text->size, true)
+		     : policy_full(rd->e);
+}
+
+/*
+ * profile NAME. Inside a shipped text it is read here. What a person names is only noted: policy_finish() takes the one
+ * of the strongest layer and puts it below everything else.
+ */
+static int choose_profile(struct reader *rd, struct policy_place *at, const char *word)
+{
+	const struct embedded_text *text = NULL;
+	int r = find_shipped(rd, word, &text);
+
+	if (r < 0)
+		return r;
+	if (at->shipped && text && policy_is_profile(text))
+		return open_shipped(rd, at, text, "profile");
+	return policy_add_value(at, &settings_table[SETTING_PROFILE], word);
+}
+
+/* include LIST: its lines are read here, on the layer of the line. */
+static int include_list(struct reader *rd, struct policy_place *at, const char *word)
+{
+	const struct embedded_text *text = NULL;
+	int r = find_shipped(rd, word, &text);
+
+	if (r < 0)
+		return r;
+	if (text && !policy_is_profile(text))
+		return open_shipped(rd, at, text, "list");
+	return policy_add_value(at, &settings_table[SETTING_INCLUDE], word);
 }
 
 /* policy FILE: only names that are known before the session exists. */
@@ -336,7 +337,9 @@ static int add_word(
 {
 	switch (s->kind) {
 	case KIND_PROFILE:
-		return include_profile(rd, at, word);
+		return choose_profile(rd, at, word);
+	case KIND_INCLUDE:
+		return include_list(rd, at, word);
 	case KIND_POLICY_FILE:
 		return include_file(rd, at, word);
 	default:

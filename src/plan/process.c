@@ -232,14 +232,14 @@ static int check_walls(struct plan *plan, struct error *e)
 				strcmp(policy->requires[i].word,
 					plan_wall_name((enum wall)w)) != 0)
 				continue;
-			int r = error_set(e, ERROR_LAYER, "plan", ERROR_OWN(ENOTSUP),
-				plan->walls[w].why, "the policy requires the layer %s",
+			int r = error_set(e, ERROR_UNAVAILABLE, "plan", ERROR_OWN(ENOTSUP),
+				plan->walls[w].why, "the policy requires the wall %s",
 				policy->requires[i].word);
 			return r;
 		}
 	if (plan->walls[WALL_UNPRIVILEGED_UID].state == WALL_UNAVAILABLE &&
 		!policy->degraded.on) {
-		int r = error_set(e, ERROR_LAYER, "plan", ERROR_OWN(ENOTSUP),
+		int r = error_set(e, ERROR_UNAVAILABLE, "plan", ERROR_OWN(ENOTSUP),
 			plan->walls[WALL_UNPRIVILEGED_UID].why,
 			"as root, the command cannot be given an unprivileged uid");
 		error_hint(e,

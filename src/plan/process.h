@@ -10,7 +10,7 @@
 
 /*
  * plan_process - append the operations that follow the mounts, and state each wall.
- * @proc_slot: the slot of the session's procfs. Returns 0 or -errno with @e: ERROR_LAYER where a wall
+ * @proc_slot: the slot of the session's procfs. Returns 0 or -errno with @e: ERROR_UNAVAILABLE where a wall
  * is unavailable and the policy does not say `degraded`, or requires it.
  */
 MUST_CHECK int plan_process(

@@ -41,6 +41,7 @@ const char *const settings_walls[] = {
 	.name = (name_), .id = SETTING_##id_, .group = GROUP_##group_, .kind = KIND_##kind_, \
 	.merge = MERGE_##merge_, .lock = LOCK_##lock_
 #define PER_EXECUTION .per_execution = true
+#define EVERYDAY .everyday = true
 #define EXECUTION(limit_) PER_EXECUTION, .limit = 1 + EXECUTION_##limit_
 #define RLIMIT(resource_) .rlimit = 1 + RLIMIT_##resource_
 
@@ -63,12 +64,12 @@ const struct setting settings_table[SETTING_COUNT] = {
 	.help = "readable; -PATH: where it exists",
 },
 [SETTING_WRITE] = {
-	SETTING(WRITE, "write", FILES, PATH_RULE, LIST, NO_MORE),
+	SETTING(WRITE, "write", FILES, PATH_RULE, LIST, NO_MORE), EVERYDAY,
 	.placeholder = "PATH",
 	.help = "readable and writable; -PATH: where it exists",
 },
 [SETTING_HIDE] = {
-	SETTING(HIDE, "hide", FILES, GLOB_RULE, LIST, SHADOWED),
+	SETTING(HIDE, "hide", FILES, GLOB_RULE, LIST, SHADOWED), EVERYDAY,
 	.placeholder = "PATH-OR-GLOB",
 	.help = "empty inside, whatever is there; * ? [ ] within one name",
 },
@@ -138,7 +139,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 	.execution_help = "where the command starts",
 },
 [SETTING_ENV] = {
-	SETTING(ENV, "env", PROCESS, ENV, LIST, NO_MORE),
+	SETTING(ENV, "env", PROCESS, ENV, LIST, NO_MORE), EVERYDAY,
 	.placeholder = "NAME[=VALUE]", PER_EXECUTION,
 	.help = "a variable for the command; without a value the caller's",
 },
@@ -162,7 +163,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 	.help = "let the command make user namespaces (weaker)",
 },
 [SETTING_TIMEOUT] = {
-	SETTING(TIMEOUT, "timeout", LIMITS, DURATION, LAST, SMALLER), AT(timeout_ms),
+	SETTING(TIMEOUT, "timeout", LIMITS, DURATION, LAST, SMALLER), AT(timeout_ms), EVERYDAY,
 	.placeholder = "DURATION", EXECUTION(TIMEOUT),
 	.help = "end the command after that long, with status 124",
 },
@@ -225,7 +226,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 	.help = "end a live session that nobody uses for so long; default: 2h",
 },
 [SETTING_NET] = {
-	SETTING(NET, "net", NETWORK, ENUM, LAST, RANK_DOWN),
+	SETTING(NET, "net", NETWORK, ENUM, LAST, RANK_DOWN), EVERYDAY,
 	.placeholder = "none|host", .words = net_words, PER_EXECUTION,
 	.help = "own loopback only, or the host's network; default: none",
 	.execution_help = "no network for this command",
@@ -241,9 +242,14 @@ const struct setting settings_table[SETTING_COUNT] = {
 	.help = "change the filter: let a call or a group pass, or refuse it",
 },
 [SETTING_PROFILE] = {
-	SETTING(PROFILE, "profile", POLICY, PROFILE, LAST, FIXED),
+	SETTING(PROFILE, "profile", POLICY, PROFILE, LAST, FIXED), EVERYDAY,
 	.placeholder = "NAME",
 	.help = "the policy to start from: shipped, or your own; default: agent",
+},
+[SETTING_INCLUDE] = {
+	SETTING(INCLUDE, "include", POLICY, INCLUDE, LIST, NEVER),
+	.placeholder = "LIST",
+	.help = "a shipped list: hide, protect, toolchains, environment",
 },
 [SETTING_POLICY] = {
 	SETTING(POLICY, "policy", POLICY, POLICY_FILE, LIST, NO_MORE),
@@ -257,8 +263,8 @@ const struct setting settings_table[SETTING_COUNT] = {
 },
 [SETTING_REQUIRE] = {
 	SETTING(REQUIRE, "require", POLICY, WALL, LIST, MORE_OK),
-	.placeholder = "LAYER", .words = settings_walls,
-	.help = "refuse to start without that layer, even if degraded",
+	.placeholder = "WALL", .words = settings_walls,
+	.help = "refuse to start without that wall, even if degraded",
 },
 [SETTING_DEGRADED] = {
 	SETTING(DEGRADED, "degraded", POLICY, FLAG, LAST, OFF), AT(degraded),

@@ -63,6 +63,7 @@ enum setting_id {
 	SETTING_SYSCALL,
 	/* policy */
 	SETTING_PROFILE,
+	SETTING_INCLUDE,
 	SETTING_POLICY,
 	SETTING_LOCK,
 	SETTING_REQUIRE,
@@ -109,9 +110,10 @@ enum setting_kind {
 	KIND_SCRATCH_ENV, /* a plain name */
 	KIND_FILTER,      /* name of a shipped filter */
 	KIND_SYSCALL,     /* allow|errno NAME|GROUP [if EXPR] */
-	KIND_WALL,        /* one of `words`: a layer that must be on */
+	KIND_WALL,        /* one of `words`: a wall that must stand */
 	KIND_SETTING,     /* the name of a setting that can be locked */
-	KIND_PROFILE,     /* include: a shipped text */
+	KIND_PROFILE,     /* where a policy starts: a shipped profile, or the user's own */
+	KIND_INCLUDE,     /* a shipped list, whose lines are read in its place */
 	KIND_POLICY_FILE, /* include: a file */
 	KIND_REPORT,      /* a path or fd:N */
 };
@@ -168,6 +170,7 @@ struct setting {
 	unsigned char rlimit; /* 1 + the RLIMIT_* that holds it in each process; 0: none does */
 	bool per_execution;   /* one execution can have its own: an option of `exec` */
 	bool system_only;     /* in the system policy and nowhere else */
+	bool everyday;        /* what most people need: --help starts with these */
 	unsigned short member; /* offset in struct policy for kinds with one plain member */
 };
 

@@ -47,21 +47,37 @@ static void help_setting(struct writer *o, const struct setting *s, bool executi
 	writer_char(o, '\n');
 }
 
+/* Each setting once: the everyday ones in front, the others by their group. */
+static void help_everyday(struct writer *o)
+{
+	writer_text(o, "everyday:\n");
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (settings_table[i].everyday)
+			help_setting(o, &settings_table[i], false);
+}
+
+static void help_group(struct writer *o, enum setting_group group)
+{
+	writer_char(o, '\n');
+	writer_text(o, settings_group_title(group));
+	writer_text(o, ":\n");
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *s = &settings_table[i];
+
+		if (s->group == group && !s->system_only && !s->everyday)
+			help_setting(o, s, false);
+	}
+}
+
 int settings_print_help(writer_fn write, void *context)
 {
 	char buffer[1024];
 	struct writer o;
 
 	writer_init(&o, buffer, sizeof(buffer), write, context);
-
-	for (unsigned group = 0; group < GROUP_COUNT; group++) {
-		writer_text(&o, group ? "\n" : "");
-		writer_text(&o, settings_group_title((enum setting_group)group));
-		writer_text(&o, ":\n");
-		for (size_t i = 0; i < SETTING_COUNT; i++)
-			if (settings_table[i].group == group && !settings_table[i].system_only)
-				help_setting(&o, &settings_table[i], false);
-	}
+	help_everyday(&o);
+	for (unsigned group = 0; group < GROUP_COUNT; group++)
+		help_group(&o, (enum setting_group)group);
 	writer_text(&o,
 		"\nEach of these is a line of a policy file too, without the dashes. A flag is "
 		"turned off by\n--no-NAME, in a file by `NAME no`. PATH may start with ~/, "
@@ -140,7 +156,7 @@ static void man_setting(struct writer *o, const struct setting *s)
 {
 	man_line(o, s, false);
 	if (s->kind == KIND_WALL) {
-		writer_text(o, " The layers:");
+		writer_text(o, " The walls:");
 		for (size_t i = 0; s->words[i]; i++) {
 			writer_text(o, i ? ", " : " ");
 			writer_text(o, s->words[i]);

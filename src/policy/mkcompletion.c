@@ -92,6 +92,7 @@ static const char *list_of(const struct setting *s)
 	case KIND_ENUM:
 	case KIND_WALL:
 	case KIND_PROFILE:
+	case KIND_INCLUDE:
 	case KIND_FILTER:
 		return "words";
 	default:
@@ -112,17 +113,30 @@ static void put_text(struct maker *m, const char *text)
 	}
 }
 
-/* One space apart. Profiles and filters are the shipped ones. */
+/* The shipped texts that the setting may name, or NULL. */
+static const char *shipped_words(const struct setting *s)
+{
+	switch (s->kind) {
+	case KIND_PROFILE:
+		return "agent strict ci container";
+	case KIND_INCLUDE:
+		return "hide protect toolchains environment";
+	case KIND_FILTER:
+		return "default strict nested";
+	default:
+		return NULL;
+	}
+}
+
+/* One space apart. */
 static void put_words(struct maker *m, const struct row *r)
 {
 	const struct setting *s = r->setting;
 	const char *tightest = r->execution ? settings_tightest(s) : NULL;
+	const char *fixed = tightest ? tightest : shipped_words(s);
 
-	if (s->kind == KIND_PROFILE || s->kind == KIND_FILTER || tightest) {
-		writer_text(&m->out,
-			tightest                         ? tightest
-				: s->kind == KIND_FILTER ? "default strict nested"
-							 : "agent strict ci container");
+	if (fixed) {
+		writer_text(&m->out, fixed);
 		return;
 	}
 	for (size_t i = 0; s->words[i]; i++)

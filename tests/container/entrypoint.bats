@@ -142,7 +142,7 @@ inside() {
 	run container --user 1000:1000 static carrel run --profile container --degraded \
 		--require pid-namespace -- intruder exit 0
 	assert_status 125
-	assert_matches "$output" 'requires the layer pid-namespace'
+	assert_matches "$output" 'requires the wall pid-namespace'
 }
 
 @test "a live session without its own /proc is refused, degraded too, and the option is named" {

@@ -132,7 +132,7 @@ reported() {
 		fi
 		assert_refused 'cannot be limited'
 		assert_matches "$stderr" 'carrel: hint: .*`'
-		assert_field "$R" .error.code layer
+		assert_field "$R" .error.code unavailable
 		assert_field "$R" .started no
 		[[ ! -e ran ]]
 		# shellcheck disable=SC2086

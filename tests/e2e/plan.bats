@@ -219,7 +219,7 @@ listing() {
 	assert_status 0
 	assert_matches "$output" "hide \\\$HOME/private +# $T/policy:1"
 	assert_matches "$output" 'read /srv +# command line: --read'
-	assert_matches "$output" 'hide \$HOME/.ssh +# profile:hide:[0-9]+'
+	assert_matches "$output" 'hide \$HOME/.ssh +# list:hide:[0-9]+'
 	printf '%s\n' "$output" >"$T/shown"
 	sed -E 's/ +# .*//; /^$/d' "$T/shown" >"$T/bare"
 	carrel policy check "$T/shown"

@@ -331,7 +331,12 @@ with_system() {
 		assert_matches "$output" '^usage: carrel '
 		[[ -z $stderr ]]
 	done
+	# What one needs every day comes first, each setting once.
+	carrel help
+	assert_matches "$output" $'\n  run .*\n  why .*\n\nmore:\n.*\n  gc '
 	carrel run --help
+	assert_matches "$output" $'\n\n  carrel run -- make test\n.*\neveryday:\n  --write .*\n\nfiles:\n'
+	[[ $(grep -c -- '^  --net ' <<<"$output") == 1 ]] || fail 'not once'
 	for word in workspace scratch-size timeout net syscalls profile report; do
 		assert_matches "$output" "--$word "
 	done

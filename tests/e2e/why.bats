@@ -209,7 +209,7 @@ import signal; signal.pause()' "$WS/open" "$WS/shut" >"$T/ready" 3>&- 4>&- &
 	mkdir -p "$HOME/.ssh" "$T/else"
 	printf '# two lines\nhide %s\n' "$T/else" >"$T/policy"
 	line=$(said "$HOME/.ssh" '.lines[0].place' --read "$T")
-	[[ $line == profile:hide:* ]]
+	[[ $line == list:hide:* ]]
 	[[ $(sed -n "${line##*:}p" "$CARREL_SOURCE/policy/hide") == 'hide ~/.ssh' ]] || fail "it is not $line"
 	[[ $(said "$T/else" '.lines[0].place' --read "$T" --policy "$T/policy") == "$T/policy:2" ]]
 	[[ $(said "$T/else" '.lines[0].line' --read "$T" --policy "$T/policy") == "hide $T/else" ]]

@@ -113,7 +113,7 @@ hides() {
 	local mounts="mount --bind '$HOME' '$T/else'"
 
 	among "$mounts" "\"\$CARREL\" plan -- true"
-	assert_matches "$output" "attach .* -> $T/else/.ssh .*# hidden: a mount shows $HOME/.ssh here \[profile:hide:"
+	assert_matches "$output" "attach .* -> $T/else/.ssh .*# hidden: a mount shows $HOME/.ssh here \[list:hide:"
 	among "$mounts" "export XDG_RUNTIME_DIR='$T/other'; chmod 0700 '$T/other'
 		id=\$(\"\$CARREL\" session start | sed -n 's/^session //p')
 		\"\$CARREL\" exec -s \"\$id\" -- sh -c 'cat \"\$1\" || echo none' sh '$T/else/.ssh/id'

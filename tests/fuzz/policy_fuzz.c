@@ -23,7 +23,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char agent[] = "read /\nsyscalls default\nprofile hide\nenv PATH\n";
+static const char agent[] = "read /\nsyscalls default\ninclude hide\nenv PATH\n";
 static const char closed[] = "read /usr\nsyscalls strict\n";
 static const char hide[] =
 	"hide ~/.ssh\nhide ~/.config/*/token\nprotect $WORKSPACE/.git/config\n";

@@ -49,7 +49,7 @@ inspect() {
 @test "the inspector's command line: every tool" {
 	inspect --method tools/list
 	[[ $(jq -r '.tools | map(.name) | join(" ")' <<<"$output") == \
-		'exec read write list promote scratchpad status' ]] || fail 'not these tools'
+		'exec read write list promote pad status' ]] || fail 'not these tools'
 	inspect --method tools/call --tool-name exec --tool-arg command='echo hello; pwd'
 	[[ $(jq -r .structuredContent.stdout <<<"$output") == "hello"$'\n'"$WS" ]] || fail 'not that'
 	inspect --method tools/call --tool-name write --tool-arg path="$WS/w" --tool-arg content=text
@@ -58,7 +58,7 @@ inspect() {
 	[[ $(jq -r .structuredContent.text <<<"$output") == text ]] || fail 'not read'
 	inspect --method tools/call --tool-name list --tool-arg path="$WS"
 	[[ $(jq -r '.structuredContent.entries[0].name' <<<"$output") == w ]] || fail 'not listed'
-	inspect --method tools/call --tool-name scratchpad --tool-arg action=write --tool-arg content=x
+	inspect --method tools/call --tool-name pad --tool-arg action=write --tool-arg content=x
 	[[ $(jq -r .structuredContent.section <<<"$output") == main ]] || fail 'not main'
 	inspect --method tools/call --tool-name status
 	[[ $(jq -r .structuredContent.workspace <<<"$output") == "$WS" ]] || fail 'not the workspace'

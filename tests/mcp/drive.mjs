@@ -61,7 +61,7 @@ async function fails(name, args, pattern) {
 // --- what is offered -------------------------------------------------------------------------
 const { tools } = await client.listTools()
 assert.deepEqual(tools.map((t) => t.name),
-	['exec', 'read', 'write', 'list', 'promote', 'scratchpad', 'status'])
+	['exec', 'read', 'write', 'list', 'promote', 'pad', 'status'])
 for (const tool of tools) {
 	assert.ok(tool.description.length > 20, tool.name)
 	assert.equal(tool.inputSchema.type, 'object')
@@ -156,16 +156,16 @@ assert.deepEqual(readFileSync(join(WS, 'dot.png')), png)
 assert.ok(!existsSync(join(status.scratch, 'dot.png')))
 await fails('promote', { sources: ['missing.png'], destination: WS }, /missing\.png/)
 
-// --- scratchpad ------------------------------------------------------------------------------
-await works('scratchpad', { action: 'write', section: 'goal', content: 'find it' })
-await works('scratchpad', { action: 'append', section: 'findings', content: 'here' })
-await works('scratchpad', { action: 'append', section: 'findings', content: 'and there' })
-result = await works('scratchpad', { action: 'read' })
+// --- pad ------------------------------------------------------------------------------
+await works('pad', { action: 'write', section: 'goal', content: 'find it' })
+await works('pad', { action: 'append', section: 'findings', content: 'here' })
+await works('pad', { action: 'append', section: 'findings', content: 'and there' })
+result = await works('pad', { action: 'read' })
 assert.deepEqual(result.structuredContent.sections,
 	{ goal: 'find it', findings: 'here\nand there' })
-await fails('scratchpad', { op: 'read' }, /called `action`, not `op`/)
-await fails('scratchpad', { action: 'write', section: 'goal' }, /`content` is missing/)
-await works('scratchpad', { action: 'clear' })
+await fails('pad', { op: 'read' }, /called `action`, not `op`/)
+await fails('pad', { action: 'write', section: 'goal' }, /`content` is missing/)
+await works('pad', { action: 'clear' })
 
 // --- wrong, and the end ------------------------------------------------------------------------
 await assert.rejects(call('no_such_tool'))

@@ -166,22 +166,22 @@ END
 END
 }
 
-@test "a writer of the scratchpad that was stopped with the lock in its hand holds up no other call" {
+@test "a writer of the pad that was stopped with the lock in its hand holds up no other call" {
 	python <<'END'
 		c = Client()
 		c.start()
-		c.good("scratchpad", {"action": "write", "content": "before"})
+		c.good("pad", {"action": "write", "content": "before"})
 		session = c.good("status")["session"]
 		pad = os.environ["HOME"] + "/.local/state/carrel/sessions/" + session + "/pad"
 		held = os.open(pad, os.O_RDONLY | os.O_DIRECTORY)
 		fcntl.flock(held, fcntl.LOCK_EX)
-		said = c.call("scratchpad", {"action": "write", "content": "after"})
+		said = c.call("pad", {"action": "write", "content": "after"})
 		same(said["isError"], True)
 		if "busy" not in said["content"][0]["text"]:
 			fail(said)
 		same(c.ask("ping")["result"], {})
 		os.close(held)
-		same(c.good("scratchpad", {"action": "read"})["sections"], {"main": "before"})
+		same(c.good("pad", {"action": "read"})["sections"], {"main": "before"})
 		same(c.close()[1], 0)
 END
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# carrel pad: the scratchpad of a session, from outside.
+# carrel pad: the pad of a session, from outside.
 load ../lib/common
 load ../lib/live
 

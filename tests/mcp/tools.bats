@@ -188,8 +188,8 @@ END
 		same(c.good("read", {"path": "evil"})["text"], shown)
 		names = [e["name"] for e in c.good("list")["entries"]]
 		same("e␛v" in names, True)
-		c.good("scratchpad", {"action": "write", "content": "\033[2J"})
-		contains(c.call("scratchpad", {"action": "read"})["content"][0]["text"], "␛[2J")
+		c.good("pad", {"action": "write", "content": "\033[2J"})
+		contains(c.call("pad", {"action": "read"})["content"][0]["text"], "␛[2J")
 END
 }
 

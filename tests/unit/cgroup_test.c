@@ -271,7 +271,7 @@ static void test_lacks(void **state)
 	assert_int_equal(place.lacking, CGROUP_MEMORY);
 	assert_int_equal(
 		cgroup_explain(&place, CGROUP_MEMORY | CGROUP_PIDS, ENOENT, &e), -ENOENT);
-	assert_int_equal(e.code, ERROR_LAYER);
+	assert_int_equal(e.code, ERROR_UNAVAILABLE);
 	assert_string_equal(
 		e.what, "memory cannot be limited: the controller is not handed down");
 	assert_true(e.hint[0] != '\0');
@@ -530,7 +530,7 @@ static void test_none(void **state)
 	assert_int_equal(cgroup_session_end(&s, &e), 0);
 	const struct cgroup_limits some = { .tasks = 5 };
 	assert_true(cgroup_make(&s, "exec-1", &some, &none, &e) < 0);
-	assert_int_equal(e.code, ERROR_LAYER);
+	assert_int_equal(e.code, ERROR_UNAVAILABLE);
 }
 
 #define TREE(test) cmocka_unit_test_setup_teardown(test, start, stop)

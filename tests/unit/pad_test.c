@@ -1,5 +1,5 @@
 /*
- * pad_test.c - the scratchpad: its requests as the manual has them, its mistakes, its store under
+ * pad_test.c - the pad: its requests as the manual has them, its mistakes, its store under
  * many writers and under SIGKILL.
  */
 #include <setjmp.h>

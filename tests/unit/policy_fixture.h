@@ -31,7 +31,7 @@
 	}
 static const struct embedded_text shipped[] = {
 	SHIPPED("agent",
-		"# the usual\nread /\nnet none\nsyscalls default\nprofile hide\n"
+		"# the usual\nread /\nnet none\nsyscalls default\ninclude hide\n"
 		"protect $WORKSPACE/.git/config\nenv PATH\nunsetenv SECRET*\n"),
 	SHIPPED("open", "read /\nwrite /srv\nnet host\ntimeout 9h\nsyscalls default\n"),
 	SHIPPED("closed", "read /usr\nsyscalls strict\n"),

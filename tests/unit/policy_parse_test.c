@@ -120,8 +120,11 @@ static const struct wrong wrong_lines[] = {
 		"the other line is /p/policy:1" },
 	{ "scratch-env A\nunsetenv A", 2, "'unsetenv' contradicts 'scratch-env'", NULL },
 	/* words */
-	{ "require landlok", 1, "unknown layer 'landlok'", "did you mean 'landlock'?" },
-	{ "require seccomp", 1, "unknown layer 'seccomp'", NULL },
+	{ "require landlok", 1, "unknown wall 'landlok'", "did you mean 'landlock'?" },
+	{ "require seccomp", 1, "unknown wall 'seccomp'", NULL },
+	{ "profile hide", 1, "'hide' is a list, not a profile", "include hide" },
+	{ "include open", 1, "'open' is a profile, not a list", "profile open" },
+	{ "include hdie", 1, "unknown list 'hdie'", "hide" },
 	{ "syscalls strct", 1, "unknown filter 'strct'", "did you mean 'strict'?" },
 	{ "syscalls ../x", 1, "is not the name of a filter", NULL },
 	{ "syscall alow ptrace", 1, "unknown action 'alow'", "did you mean 'allow'?" },
@@ -232,7 +235,7 @@ static const struct wrong_arguments wrong_arguments[] = {
 	{ { "--lock", "hide" }, "--lock", "only the system policy can have 'lock'", NULL },
 	{ { "--profile", "nope" }, "--profile", "unknown profile 'nope'", NULL },
 	{ { "--read", "$FOO" }, "--read", "unknown name $FOO", NULL },
-	{ { "--require", "x" }, "--require", "unknown layer", NULL },
+	{ { "--require", "x" }, "--require", "unknown wall", NULL },
 	{ { "--syscall", "deny x" }, "--syscall", "unknown action 'deny'", "allow or errno" },
 };
 

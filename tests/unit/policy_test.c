@@ -257,7 +257,7 @@ static void test_profile(void **state)
 	(void)state;
 	start(&f); /* a whole profile replaces the one below, a list adds */
 	add_text(&f, LAYER_SYSTEM, "/etc/carrel/policy", "profile open\n");
-	add_text(&f, LAYER_USER, "/u/policy", "profile closed\nprofile hide\n");
+	add_text(&f, LAYER_USER, "/u/policy", "profile closed\ninclude hide\n");
 	expand(&f);
 	assert_fine(&f);
 	assert_string_equal(f.policy.profile.value, "closed");
@@ -267,7 +267,7 @@ static void test_profile(void **state)
 	assert_non_null(find_path(&f.policy, "/usr"));
 	assert_string_equal(f.policy.syscalls.value, "strict");
 	assert_int_equal(the_path(&f.policy, "/home/u/.ssh")->source.layer, LAYER_USER);
-	assert_string_equal(the_path(&f.policy, "/home/u/.ssh")->source.file, "profile:hide");
+	assert_string_equal(the_path(&f.policy, "/home/u/.ssh")->source.file, "list:hide");
 	assert_int_equal(the_path(&f.policy, "/home/u/.ssh")->source.line, 1);
 	stop(&f);
 
@@ -598,7 +598,7 @@ static void test_print(void **state)
 	assert_non_null(
 		strstr(s.text, "grace 5s                                        # default\n"));
 	assert_non_null(strstr(
-		s.text, "hide $HOME/.config/*/token                      # profile:hide:2\n"));
+		s.text, "hide $HOME/.config/*/token                      # list:hide:2\n"));
 	stop(&f);
 }
 
@@ -752,7 +752,7 @@ static void print_embedded(
 	const char *profile, size_t count, const char *system, struct sink *s)
 {
 	struct fixture f;
-	struct source at = { .layer = LAYER_PROFILE, .line = 9, .file = "profile:hide" };
+	struct source at = { .layer = LAYER_PROFILE, .line = 9, .file = "list:hide" };
 
 	start(&f);
 	f.resolver.texts = embedded_texts;

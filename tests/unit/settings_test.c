@@ -48,8 +48,8 @@ static const char *const names[] = { "workspace", "workspace-mode", "read", "wri
 	"keep", "keep-for", "quarantine-for", "promote", "promote-to", "cwd", "env", "unsetenv",
 	"tty", "die-with-parent", "nested", "timeout", "grace", "memory", "pids", "cpus",
 	"cpu-time", "file-size", "open-files", "output-budget", "output-max", "lifetime",
-	"idle-timeout", "net", "syscalls", "syscall", "profile", "policy", "lock", "require",
-	"degraded", "merge-output", "report", "quiet", "verbose" };
+	"idle-timeout", "net", "syscalls", "syscall", "profile", "include", "policy", "lock",
+	"require", "degraded", "merge-output", "report", "quiet", "verbose" };
 
 static void test_table(void **state)
 {

@@ -140,7 +140,7 @@ int cgroup_make(struct cgroup_session *s, const char *name, const struct cgroup_
 		return 0;
 	int r = s->group.dir < 0 ? -ENODEV : cgroup_enable(s->group.dir, need);
 	if (r < 0) {
-		r = error_set(e, ERROR_LAYER, "launch", -r, s->path,
+		r = error_set(e, ERROR_UNAVAILABLE, "launch", -r, s->path,
 			"this session cannot limit one execution");
 		error_hint(
 			e, "give the limit to the session: carrel session start --memory ...");
@@ -162,7 +162,7 @@ int cgroup_make(struct cgroup_session *s, const char *name, const struct cgroup_
 		int removed = cgroup_remove(s->group.dir, &made);
 
 		(void)removed; /* the cause comes first */
-		return error_set(e, ERROR_LAYER, "launch", -r, s->path,
+		return error_set(e, ERROR_UNAVAILABLE, "launch", -r, s->path,
 			"cannot limit the execution's group");
 	}
 	*ret = made;
@@ -213,7 +213,7 @@ int cgroup_limit(const struct cgroup *g, const struct cgroup_limits *limits, str
 		what = "cpu.max";
 		r = limit_cpu(g->dir, limits->cpu_milli);
 	}
-	return r < 0 ? error_set(e, ERROR_LAYER, "launch", -r, what,
+	return r < 0 ? error_set(e, ERROR_UNAVAILABLE, "launch", -r, what,
 			       "the group %s does not take its limit", g->name)
 		     : 0;
 }

@@ -92,7 +92,7 @@ unsigned cgroup_needs(const struct cgroup_limits *limits);
  * @need: controllers without which this is a failure; @want: further ones that are turned on where
  *        that does not disturb anybody. With @need 0 a machine without cgroups gives success and
  *        @ret->group.dir -1.
- * Returns 0 or -errno with @e: ERROR_LAYER with the command that would give it. Nothing is left then.
+ * Returns 0 or -errno with @e: ERROR_UNAVAILABLE with the command that would give it. Nothing is left then.
  */
 MUST_CHECK int cgroup_session_begin(struct cgroup_session *ret, const char *name, int note,
 	unsigned need, unsigned want, struct error *e);
@@ -105,7 +105,7 @@ MUST_CHECK int cgroup_check(unsigned need, struct error *e);
 
 /*
  * cgroup_limit - set the limits of a session's or an execution's group; those that are 0 stay.
- * With memory: no swap. 0 or -errno with @e (ERROR_LAYER).
+ * With memory: no swap. 0 or -errno with @e (ERROR_UNAVAILABLE).
  */
 MUST_CHECK int cgroup_limit(
 	const struct cgroup *g, const struct cgroup_limits *limits, struct error *e);
@@ -114,7 +114,7 @@ MUST_CHECK int cgroup_limit(
  * cgroup_make - a group below the session's, with limits of its own: "init", "executions", or "exec-1", ...,
  * which dies as one.
  * @limits: NULL or all 0: none but the session's. A controller that they need and that is not in force
- * is turned on where that can be. Returns 0 or -errno with @e (ERROR_LAYER, ERROR_LIMIT).
+ * is turned on where that can be. Returns 0 or -errno with @e (ERROR_UNAVAILABLE, ERROR_LIMIT).
  */
 MUST_CHECK int cgroup_make(struct cgroup_session *s, const char *name,
 	const struct cgroup_limits *limits, struct cgroup *ret, struct error *e);

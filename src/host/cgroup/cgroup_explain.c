@@ -145,7 +145,7 @@ int cgroup_explain(const struct cgroup_place *place, unsigned need, int errnum, 
 	cgroup_name_controllers(lacking, names, sizeof(names));
 	bool adds_errno =
 		place->lack == CGROUP_LACK_WRITABLE || place->lack == CGROUP_LACK_RIGHTS;
-	(void)error_set(e, ERROR_LAYER, "launch", adds_errno ? errnum : 0,
+	(void)error_set(e, ERROR_UNAVAILABLE, "launch", adds_errno ? errnum : 0,
 		*place->path ? place->path : NULL, "%s cannot be limited: %s", names,
 		cgroup_lack_text(place->lack));
 	cgroup_remedy(place, remedy, sizeof(remedy));

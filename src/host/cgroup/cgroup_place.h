@@ -75,7 +75,7 @@ MUST_CHECK ssize_t cgroup_read_file(int dir, const char *file, char *ret_text, s
 void cgroup_name_controllers(unsigned controllers, char *ret_text, size_t size);
 
 /*
- * cgroup_explain - ERROR_LAYER, with the command that would give what is lacking on this machine.
+ * cgroup_explain - ERROR_UNAVAILABLE, with the command that would give what is lacking on this machine.
  * @place: from a choice that failed, or with the lack that making the group showed. Returns -errno.
  */
 int cgroup_explain(

@@ -228,7 +228,7 @@ static int fail(const struct cover *c, struct error *e)
 	bool known = b->failed_op >= 0 && (size_t)b->failed_op < c->plan->op_count;
 	int r = b->result < 0 ? b->result : -EPROTO;
 
-	(void)error_set(e, ERROR_LAYER, "supervise", 0,
+	(void)error_set(e, ERROR_UNAVAILABLE, "supervise", 0,
 		known ? c->plan->ops[b->failed_op].path : NULL,
 		"the session was ended: a mount of it was removed from outside, and %s",
 		what_failed(b->failed));
@@ -326,7 +326,7 @@ static void tell(struct cover *c)
 		const struct cover_holder *h = &b->holders[c->holders_told];
 		struct error e = { 0 };
 
-		(void)error_set(&e, ERROR_LAYER, "supervise", 0,
+		(void)error_set(&e, ERROR_UNAVAILABLE, "supervise", 0,
 			h->op >= 0 && (size_t)h->op < c->plan->op_count
 				? c->plan->ops[h->op].path
 				: NULL,

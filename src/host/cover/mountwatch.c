@@ -134,11 +134,11 @@ bool mountwatch_lost(int fd, const struct plan *plan, struct error *e)
 	if (r == -EINVAL || (r >= 0 && !missing))
 		return false;
 	if (r < 0) {
-		(void)error_set(e, ERROR_LAYER, "supervise", -r, NULL,
+		(void)error_set(e, ERROR_UNAVAILABLE, "supervise", -r, NULL,
 			"the session was ended: its mounts cannot be read");
 		return true;
 	}
-	(void)error_set(e, ERROR_LAYER, "supervise", 0, missing,
+	(void)error_set(e, ERROR_UNAVAILABLE, "supervise", 0, missing,
 		"the session was ended: a mount of it was removed from outside");
 	error_hint(e, "this path was replaced on the host while the session ran");
 	return true;

@@ -14,7 +14,7 @@
 /*
  * facts_mounts - a fact more for each place where a mount shows what a hide rule names; what a protect rule
  * names, and is writable there; or a place that is never the host's inside. After facts_cover().
- * @policy: for the workspace's mode. Returns 0, or -errno with @e: ERROR_LAYER (the mounts cannot be told),
+ * @policy: for the workspace's mode. Returns 0, or -errno with @e: ERROR_UNAVAILABLE (the mounts cannot be told),
  * ERROR_LIMIT.
  */
 MUST_CHECK int facts_mounts(

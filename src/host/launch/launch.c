@@ -229,7 +229,7 @@ static int begin_again(struct launch *l, const struct plan *plan, struct error *
 static int refuse_live(const struct plan *plan, struct error *e)
 {
 	bool proc = plan->clone_flags != 0;
-	int r = error_set(e, ERROR_LAYER, "launch", 0,
+	int r = error_set(e, ERROR_UNAVAILABLE, "launch", 0,
 		proc ? plan->facts->refused_proc : plan->facts->refused_namespaces,
 		"this machine cannot hold a live session, degraded or not");
 

@@ -157,7 +157,7 @@ int limits_execution(struct limits *limits, const char *name,
 	if (limits->session.group.dir < 0) {
 		if (!cgroup_needs(&own))
 			return 0;
-		int r = error_set(e, ERROR_LAYER, "session", ERROR_OWN(ENOTSUP), NULL,
+		int r = error_set(e, ERROR_UNAVAILABLE, "session", ERROR_OWN(ENOTSUP), NULL,
 			"the session has no cgroup: memory, pids and cpus of one execution "
 			"cannot be limited");
 		error_hint(e,
@@ -223,7 +223,7 @@ int limits_enter(struct limits *limits, pid_t init, struct error *e)
 	/* Init has ended already; its record on the channel says why. */
 	return r >= 0 || r == -ESRCH
 		? 0
-		: error_set(e, ERROR_LAYER, "launch", -r, limits->session.path,
+		: error_set(e, ERROR_UNAVAILABLE, "launch", -r, limits->session.path,
 			  "the session cannot be moved into its cgroup");
 }
 

@@ -39,7 +39,7 @@ bool limits_requested(const struct policy *policy);
 
 /*
  * limits_check - whether limits_begin() will be able to hold what the plan asks for, as far as can be said
- * without making anything. 0 or -errno with @e (ERROR_LAYER), as there.
+ * without making anything. 0 or -errno with @e (ERROR_UNAVAILABLE), as there.
  */
 MUST_CHECK int limits_check(const struct plan *plan, struct error *e);
 
@@ -49,7 +49,7 @@ void limits_init(struct limits *ret);
 /*
  * limits_begin - make the groups, before launch_init(). @session_dir: made and locked. @live: a session
  * of many executions, which all share its limits, and of which one may die without the others.
- * Returns 0, or -errno with @e (ERROR_LAYER): a limit that was asked for and cannot be held. There is no
+ * Returns 0, or -errno with @e (ERROR_UNAVAILABLE): a limit that was asked for and cannot be held. There is no
  * weaker form of that.
  */
 MUST_CHECK int limits_begin(struct limits *ret, const struct plan *plan, int session_dir,
@@ -57,7 +57,7 @@ MUST_CHECK int limits_begin(struct limits *ret, const struct plan *plan, int ses
 
 /*
  * limits_execution - a group for an execution of a live session, with what it asks for, or else what the
- * session has. @ret: CGROUP_NONE where neither asks for anything. 0 or -errno with @e (ERROR_LAYER).
+ * session has. @ret: CGROUP_NONE where neither asks for anything. 0 or -errno with @e (ERROR_UNAVAILABLE).
  */
 MUST_CHECK int limits_execution(struct limits *limits, const char *name,
 	const struct cgroup_limits *requested, struct cgroup *ret, struct error *e);

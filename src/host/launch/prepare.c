@@ -236,7 +236,7 @@ static int make_plan(struct prepared *p, const char *const *cache_env, struct er
 	if (r >= 0)
 		r = promote_guard_foresee(&p->plan, &p->arena, e);
 	/* This stops an entrypoint first: the root of a container has no capability to spare. */
-	if (r < 0 && p->facts.uid == 0 && e && e->code == ERROR_LAYER &&
+	if (r < 0 && p->facts.uid == 0 && e && e->code == ERROR_UNAVAILABLE &&
 		!p->policy.degraded.on && !p->policy.require_count)
 		container_hint(CONTAINER_UID, p->live, e);
 	if (r >= 0)

@@ -128,7 +128,7 @@ static void hint_op(const struct op *op, int errnum, bool live, struct error *e)
 /* No cgroup could count them, or the operation would not have been tried. */
 static int explain_tasks(int op, struct error *e)
 {
-	int r = error_set(e, ERROR_LAYER, "launch", ERROR_OWN(ENOTSUP), "pids",
+	int r = error_set(e, ERROR_UNAVAILABLE, "launch", ERROR_OWN(ENOTSUP), "pids",
 		"pids cannot be limited: no cgroup, and root is exempt from the rlimit");
 
 	e->op = op;

@@ -10,7 +10,7 @@
 #include "plan/plan.h"
 
 /*
- * verbose_report - where the session is, which layers it does without and why, and what was noticed about
+ * verbose_report - where the session is, which walls it does without and why, and what was noticed about
  * the repositories in its workspace (docs/git.md). Nothing without `verbose`.
  */
 void verbose_report(const struct plan *plan);

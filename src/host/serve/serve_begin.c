@@ -261,7 +261,7 @@ static int enter_group(
 	cgroup_read(&s->settings->limits->session.group, &slot->before);
 	/* "0" would be the supervisor itself. */
 	r = slot->host_pid > 0 ? cgroup_enter(&slot->group, slot->host_pid) : -ESRCH;
-	return r < 0 ? error_set(e, ERROR_LAYER, "session", -r, NULL,
+	return r < 0 ? error_set(e, ERROR_UNAVAILABLE, "session", -r, NULL,
 			       "the execution cannot be moved into its cgroup")
 		     : 0;
 }

@@ -1,5 +1,5 @@
 /*
- * tool_scratchpad.c - the tool `scratchpad`: the memory of a session, as `carrel pad` has it.
+ * tool_pad.c - the tool `pad`: the memory of a session, as `carrel pad` has it.
  *
  * Runs in: carrel-agent, outside. The pad is not reachable from inside.
  */
@@ -26,7 +26,7 @@ static void pad_start(struct call *c, const json_t *arguments)
 	harmless_add(&shown, text.data, text.used);
 	if (shown.used == 0)
 		buffer_text(&shown,
-			q.section == PAD_SECTIONS ? "(the scratchpad is empty)\n"
+			q.section == PAD_SECTIONS ? "(the pad is empty)\n"
 						  : "(the section is empty)\n");
 	call_answer_text(c, &shown, answer);
 }
@@ -68,8 +68,8 @@ static const struct field output[] = {
 	{ 0 },
 };
 
-const struct tool tool_scratchpad = {
-	.name = "scratchpad",
+const struct tool tool_pad = {
+	.name = "pad",
 	.title = "Working memory",
 	.description =
 		"Working memory for this session: save what you found (paths, values, error "
