@@ -493,3 +493,14 @@ with_system() {
 	assert_status 125
 	assert_matches "$stderr" "unknown profile 'mine'"
 }
+
+@test "an execution gets no terminal where the machine's policy locked that there is none" {
+	local script='id=$("$CARREL" session start | sed -n "s/^session //p"); "$CARREL" exec -s "$id" --tty yes -- true
+		status=$?; "$CARREL" session end "$id"; exit $status'
+
+	in_etc 'echo tty no >policy' sh -c "$script" # the control arm: it is not locked
+	assert_status 0
+	in_etc 'printf "tty no\nlock tty\n" >policy' sh -c "$script"
+	assert_status 125
+	assert_matches "$stderr" 'tighten .*: tty'
+}

@@ -132,6 +132,8 @@ static int check_request(const struct server *s, const struct request_view *v, s
 	if ((flags & REQUEST_TTY) && (flags & REQUEST_DETACH))
 		return error_set(
 			e, ERROR_REQUEST, "session", 0, NULL, "a service has no terminal");
+	if ((flags & REQUEST_TTY) && policy->tty == TTY_NO && is_locked(policy, "tty"))
+		return looser(e, "tty");
 	return check_variables(policy, v, e);
 }
 
