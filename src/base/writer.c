@@ -41,10 +41,13 @@ static void flush(struct writer *w)
 /* One for each character, not for each byte. */
 static void count(struct writer *w, const char *data, size_t size)
 {
-	for (size_t i = 0; i < size; i++)
-		w->column = data[i] == '\n'
-			? 0
-			: w->column + (((unsigned char)data[i] & 0xc0) != 0x80);
+	const char *newline = memrchr(data, '\n', size);
+	const char *end = data + size;
+	size_t columns = newline ? 0 : w->column;
+
+	for (const char *at = newline ? newline + 1 : data; at < end; at++)
+		columns += ((unsigned char)*at & 0xc0) != 0x80;
+	w->column = columns;
 }
 
 void writer_bytes(struct writer *w, const void *data, size_t size)

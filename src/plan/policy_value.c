@@ -295,6 +295,7 @@ static int read_filter(const struct policy_place *at, const char *word, struct p
 		return policy_keep_text(at, word, l);
 	for (size_t i = 0; i < r->filter_count; i++) {
 		if (!strcmp(r->filters[i].name, EMBEDDED_OWN_FILTER) ||
+			!strcmp(r->filters[i].name, EMBEDDED_SETTLED_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_COVERER_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_READER_FILTER))
 			continue;

@@ -55,6 +55,7 @@ refused() {
 	refused syscalls --syscalls none-such
 	assert_matches "$stderr" 'hint: default, nested or strict$'
 	refused "unknown filter 'supervisor': --syscalls" --syscalls supervisor
+	refused "unknown filter 'settled': --syscalls" --syscalls settled
 	refused '^carrel: unknown system call: .mkdirr.: --syscall' --syscall 'errno mkdirr'
 	assert_matches "$stderr" "hint: did you mean 'mkdir'"
 	refused "contradicts 'verbose'" --quiet --verbose

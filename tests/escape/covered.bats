@@ -238,6 +238,52 @@ hammered() {
 	assert_matches "$(<"$T/err")" 'the process that covers it again has died'
 }
 
+# filters PID: how many system-call filters a process has.
+filters() {
+	sed -n 's/^Seccomp_filters:[[:space:]]*//p' "/proc/$1/status"
+}
+
+# settled PID: it has both filters, and no capability but DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, CHOWN and KILL.
+settled() {
+	(($(filters "$1") == $(filters $$) + 2)) &&
+		(((0x$(sed -n 's/^CapPrm:[[:space:]]*//p' "/proc/$1/status") & ~0x2f) == 0))
+}
+
+@test "when the coverer is there the supervisor has no right of its any more" {
+	[[ -n $(filters $$) ]] || skip 'this kernel does not say how many filters a process has'
+	beside sh -c "$WAIT"
+	wait_for settled "$BESIDE"
+	wait_for pgrep -x carrel-coverer -P "$BESIDE"
+	stops 0
+	begin
+	settled "$SUPERVISOR" || fail "$(<"/proc/$SUPERVISOR/status")"
+	carrel session end
+}
+
+@test "a session that ends before there is a coverer is looked at by a supervisor without its rights" {
+	need strace
+	# The control: it does remove what the command made.
+	run --separate-stderr strace -qqq -o "$T/trace" -e trace=seccomp,unlinkat,getdents64 \
+		"$CARREL" run -- sh -c ': >"$TMPDIR/made"'
+	assert_status 0
+	grep -q 'unlinkat.*made' "$T/trace" || fail "$(<"$T/trace")"
+	awk '/^seccomp.*= 0/ { loaded++ } /unlinkat.*made/ { exit loaded != 2 }' "$T/trace" || fail "$(<"$T/trace")"
+}
+
+@test "where it cannot give them up the session ends, and does not claim the wall" {
+	need strace
+	local long
+
+	# Another process could be the one that loads the second filter: the first of the supervisor's own is counted.
+	for long in : 'sleep 1000'; do
+		run --separate-stderr timeout -s KILL 60 strace -qqq -o "$T/trace" -e trace=seccomp -e inject=seccomp:error=ENOMEM:when=2 \
+			"$CARREL" run --report "$REPORT" -- sh -c "$long"
+		[[ $status == 125 ]] || fail "$status: $stderr"
+		assert_matches "$stderr" 'the supervisor cannot confine itself'
+		[[ $(jq -r .walls.supervisor.state "$REPORT") == off ]] || fail "$(jq -c .walls "$REPORT")"
+	done
+}
+
 @test "the coverer cannot be seen from inside" {
 	beside sh -c ': >ready; cat /proc/[0-9]*/comm; until [ -e stop ]; do sleep 0.02; done'
 	wait_for pgrep -x carrel-coverer -P "$BESIDE"

@@ -343,6 +343,78 @@ static int map_data(void)
 	return at == MAP_FAILED ? errno : 0;
 }
 
+/* As the coverer does: into a user namespace, a file system made there, a process stopped. */
+static int cover(const char *second, int (*call)(pid_t child))
+{
+	int inside[2], status = 0;
+	pid_t parent = getpid(), child;
+	char byte;
+
+	if (pipe(inside) < 0)
+		return NOT_LOADED;
+	child = fork();
+	if (child == 0) {
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent ||
+			unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 ||
+			write(inside[1], "", 1) != 1)
+			_exit(NOT_LOADED);
+		for (;;)
+			(void)pause();
+	}
+	(void)close(inside[1]);
+	if (child < 0 || read(inside[0], &byte, 1) != 1)
+		return NOT_LOADED;
+	char path[64];
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)child);
+	int ns = open(path, O_RDONLY | O_CLOEXEC);
+	if (ns < 0 || load_filter("supervisor") != 0 || (second && load_filter(second) != 0))
+		return NOT_LOADED;
+	int r = call ? call(child) : result(syscall(SYS_setns, ns, CLONE_NEWUSER));
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, &status, 0);
+	return r;
+}
+
+static int stop(pid_t child)
+{
+	return result(syscall(SYS_ptrace, 0x4206 /* PTRACE_SEIZE */, child, NULL, NULL));
+}
+
+static int enter_first(void)
+{
+	return cover(NULL, NULL);
+}
+
+static int enter_settled(void)
+{
+	return cover("settled", NULL);
+}
+
+static int stop_first(void)
+{
+	return cover(NULL, stop);
+}
+
+static int stop_settled(void)
+{
+	return cover("settled", stop);
+}
+
+/* What the supervisor can do for the coverer it cannot when that one has been started. */
+static void test_supervisor_settled(void **state)
+{
+	(void)state;
+	/* A machine that refuses user namespaces to this user has none to go into. */
+	if (try(clone_user_namespace, NULL) == 0) {
+		assert_int_equal(try(enter_first, NULL), 0);
+		assert_int_equal(try(enter_settled, NULL), EPERM);
+		assert_int_equal(try(stop_first, NULL), 0);
+		assert_int_equal(try(stop_settled, NULL), EPERM);
+	}
+	assert_int_equal(try(map_data, "settled"), 0);
+	assert_int_equal(try(clone_plainly, "settled"), 0);
+}
+
 static void test_supervisor(void **state)
 {
 	(void)state;
@@ -367,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_no_setuid_file),
 		cmocka_unit_test(test_processes_and_sockets),
 		cmocka_unit_test(test_supervisor),
+		cmocka_unit_test(test_supervisor_settled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

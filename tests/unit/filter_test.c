@@ -606,10 +606,12 @@ static bool own_holds(struct filter_test t, uint64_t value, const uint64_t *args
 static void compare_tests(struct subject *s, const char *name)
 {
 	unsigned compared = 0;
+	bool compares = false;
 
 	for (size_t i = 0; i < s->f.rule_count; i++) {
 		const struct filter_rule *rule = &s->f.rules[i];
 
+		compares |= rule->test_count > 0;
 		for (size_t k = 0; k < rule->test_count; k++) {
 			const struct filter_test *t = &rule->tests[k];
 
@@ -632,7 +634,8 @@ static void compare_tests(struct subject *s, const char *name)
 			}
 		}
 	}
-	assert_true(compared > 5); /* the reader tests one call */
+	/* The reader tests one call; the second filter of the supervisor none. */
+	assert_true(compares ? compared > 5 : !strcmp(name, "settled"));
 	print_message("%s: %u comparisons as libseccomp makes them\n", name, compared);
 }
 

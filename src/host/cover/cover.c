@@ -1,7 +1,7 @@
 /*
  * cover.c - see cover.h.
  *
- * Runs in: S, and the seed.
+ * Runs in: S; from coverer_main() on in the coverer.
  */
 #include "host/cover/cover.h"
 
@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,15 +24,13 @@
 #include "base/clock.h"
 #include "base/error_report.h"
 #include "base/fd.h"
-#include "base/parent.h"
-#include "box/channel.h"
-#include "box/sys.h"
 #include "host/cover/coverer.h"
 #include "host/cover/mountwatch.h"
+#include "host/process/confine_self.h"
 #include "host/report/verbose.h"
 #include "plan/tree_node.h"
 
-enum { STACK_SIZE = 64 * 1024, WAIT_MS = 500, FINISH_MS = COVER_MOST_MS + 1000 };
+enum { WAIT_MS = 500, FINISH_MS = COVER_MOST_MS + 1000 };
 
 static size_t board_size(const struct plan *plan)
 {
@@ -47,78 +44,23 @@ static int watch(const struct cover *c, int fd, uint32_t events, uint64_t event)
 	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-/* --- the seed ---------------------------------------------------------------------------------- */
+/* --- its process --------------------------------------------------------------------------------- */
 
-/*
- * What S may do no more when it is confined the seed may: become the coverer. It shares the memory of S, so that it costs some
- * microseconds and no memory to speak of, and touches none but its stack; of S's descriptors it keeps one end of a socket, for a lock
- * must be free when S is dead. It ends with S, or with the other end.
- */
-static int seed_main(void *context)
-{
-	struct cover *c = context;
-	const unsigned end = (unsigned)c->seed_socket;
-	char byte;
-
-	if (parent_die_with(c->self, SIGKILL) < 0 || sys_close_range(0, end - 1) < 0 ||
-		sys_close_range(end + 1, ~0U) < 0)
-		_exit(1);
-	if (recv((int)end, &byte, 1, MSG_PEEK) != 1)
-		_exit(1);
-	/* A child of S, without an exit signal: that would look as if init had ended. S waits for our end meanwhile. */
-	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT, NULL, NULL, NULL, NULL);
-	if (pid == 0)
-		coverer_main(&c->task, c->self, (int)end);
-	c->coverer = pid > 0 ? pid : 0;
-	_exit(0);
-}
-
-void cover_prepare(struct cover *c)
-{
-	int pair[2];
-
-	*c = COVER_NONE;
-	c->self = getpid();
-	c->stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-	if (c->stack == MAP_FAILED)
-		c->stack = NULL;
-	if (!c->stack || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return;
-	c->seed_socket = pair[1];
-	c->seed = clone(seed_main, c->stack + STACK_SIZE, CLONE_VM, c);
-	(void)close(pair[1]);
-	c->socket = pair[0];
-	if (c->seed < 0)
-		c->seed = 0;
-}
-
-static void reap(pid_t *pid)
-{
-	while (*pid > 0 && waitpid(*pid, NULL, __WALL) < 0 && errno == EINTR)
-		;
-	*pid = 0;
-}
-
-/* Not reaped yet, so that the pids are still their own. */
-static void kill_both(struct cover *c)
+/* Not reaped yet, so that the pid is still its own. */
+static void kill_coverer(struct cover *c)
 {
 	if (c->socket < 0)
-		return; /* they are, or there was none */
+		return; /* it is, or there was none */
 	if (c->coverer > 0)
 		(void)kill(c->coverer, SIGKILL);
-	if (c->seed > 0)
-		(void)kill(c->seed, SIGKILL);
 	fd_close(&c->socket);
 }
 
 void cover_reap(struct cover *c)
 {
-	reap(&c->coverer);
-	reap(&c->seed);
-	if (c->stack)
-		(void)munmap(c->stack, STACK_SIZE);
-	c->stack = NULL;
+	while (c->coverer > 0 && waitpid(c->coverer, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	c->coverer = 0;
 }
 
 /* --- watching ---------------------------------------------------------------------------------- */
@@ -135,45 +77,64 @@ int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
 	return c->mounts < 0 ? c->mounts : watch(c, c->mounts, EPOLLPRI, event);
 }
 
+/* A child without an exit signal, which would look as if init had ended. */
 static int start_coverer(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
 {
-	struct channel_record record = { .kind = CHANNEL_GO };
+	const pid_t self = getpid();
+	int pair[2];
 	autofd int proc = fd_open_at(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY, 0);
-	int fds[VIEW_COUNT + 1] = { proc };
-	unsigned count = 1;
 
-	if (proc < 0 || view[0] < 0 || c->seed <= 0)
+	if (proc < 0 || view[0] < 0 ||
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -ENOENT;
-	for (unsigned i = 0; i < VIEW_COUNT; i++)
-		if (view[i] >= 0) {
-			record.streams |= 1u << i;
-			fds[count++] = view[i];
-		}
-	c->task = (struct cover_task){
-		.plan = c->plan, .box = box, .init = c->init, .board = c->board
-	};
-	int r = channel_send(c->socket, &record, fds, count);
-	if (r < 0)
-		return r;
-	reap(&c->seed);
-	return c->coverer > 0 ? watch(c, c->socket, EPOLLIN, c->event + 1) : -EAGAIN;
+	c->socket = pair[0];
+	struct cover_task task = { .plan = c->plan,
+		.box = box,
+		.init = c->init,
+		.proc = proc,
+		.view = view,
+		.board = c->board };
+	pid_t pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+	if (pid == 0)
+		coverer_main(&task, self, pair[1]);
+	(void)close(pair[1]);
+	if (pid < 0)
+		return -EAGAIN;
+	c->coverer = pid;
+	return watch(c, c->socket, EPOLLIN, c->event + 1);
 }
 
-void cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
+static void begin(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
 {
-	if (c->mounts < 0 || c->board || c->socket < 0)
-		return;
 	void *board = mmap(NULL, board_size(c->plan), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
 	if (board == MAP_FAILED)
 		return;
 	c->board = board;
 	if (start_coverer(c, box, view) >= 0)
 		return;
-	kill_both(c);
+	kill_coverer(c);
 	cover_reap(c);
 	(void)munmap(board, board_size(c->plan));
 	c->board = NULL;
+}
+
+int cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
+{
+	if (c->settled)
+		return 0;
+	if (c->mounts >= 0)
+		begin(c, box, view);
+	return cover_settle(c);
+}
+
+int cover_settle(struct cover *c)
+{
+	int r = c->settled ? 0 : confine_settle();
+
+	c->settled |= r >= 0;
+	return r;
 }
 
 /*
@@ -433,7 +394,7 @@ void cover_end(struct cover *c)
 {
 	fd_close(&c->mounts);
 	fd_close(&c->gone);
-	kill_both(c);
+	kill_coverer(c);
 }
 
 /* --- for the end ------------------------------------------------------------------------------- */

@@ -5,10 +5,11 @@
  * (vfs_rename() and vfs_unlink(), detach_mounts()): git writes `.git/config` by a rename, useradd(8) `/etc/shadow`,
  * and then the one is writable inside and the other can be read. Nothing can prevent that from below.
  *
- * Runs in: S, and in the coverer, a child of S outside of the session. S begins it before it gives up the right to
- * (confine_self.h), as a seed that costs a launch some microseconds; when the command has run for a moment the seed becomes the
- * coverer, which waits under a filter of its own (policy/coverer.policy). For each event it starts a child that goes into the session's namespaces, does the work (cover_again.h) and ends. Neither can be seen
- * or signalled from inside. If one of them dies, the kernel kills what stood still, and S ends the session.
+ * Runs in: S, and in the coverer, a child of S outside of the session. S starts it when the command has run for a moment, so that a
+ * short one does not pay for it, and gives up at once what only the coverer may do (confine_settle()). The coverer waits under a
+ * filter of its own (policy/coverer.policy). For each event it starts a child that goes into the session's namespaces, does
+ * the work (cover_again.h) and ends. Neither can be seen or signalled from inside. If one of them dies, the kernel
+ * kills what stood still, and S ends the session.
  */
 #pragma once
 
@@ -88,14 +89,11 @@ struct cover {
 	uint64_t event;
 	int mounts;                /* init's mount table; -1: it cannot be seen */
 	struct cover_board *board; /* NULL: there is no coverer */
-	pid_t self;                /* S */
-	pid_t seed, coverer;       /* 0: there is none */
-	char *stack;               /* the seed's, and then the coverer's */
-	struct cover_task task;
-	int seed_socket; /* its number in the seed */
-	int socket;      /* to the seed, and then to the coverer; -1: there is neither */
-	int gone;        /* inotify: the directories of hidden things that are gone; -1: none */
-	bool ready;      /* the coverer has said that it is there */
+	pid_t coverer;             /* 0: there is none */
+	int socket;                /* to the coverer; -1: there is none */
+	bool settled;              /* S has given up what only the coverer may do */
+	int gone;   /* inotify: the directories of hidden things that are gone; -1: none */
+	bool ready; /* the coverer has said that it is there */
 	bool pending, again;
 	struct newpath_watch *newpath; /* the caller's */
 	uint32_t holders_told;
@@ -104,13 +102,7 @@ struct cover {
 #define COVER_NONE ((struct cover){ .mounts = -1, .socket = -1, .gone = -1 })
 
 /*
- * cover_prepare - before S confines itself: a process that can become the coverer. @c must stay where it is until
- * cover_end().
- */
-void cover_prepare(struct cover *c);
-
-/*
- * cover_watch - after cover_prepare(): from now on nobody may uncover anything; what is bare already is seen at once. In @epoll events will
+ * cover_watch - from now on nobody may uncover anything; what is bare already is seen at once. In @epoll events will
  * have @event and @event + 1 as their data, and call for cover_event(). @newpath: begun; learns of protected paths that are
  * gone. 0; -ENOENT: the machine's /proc hides
  * init, and nothing can be seen; or -errno.
@@ -119,11 +111,14 @@ MUST_CHECK int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
 	struct newpath_watch *newpath, int epoll, uint64_t event);
 
 /*
- * cover_begin - have the coverer, from the seed; the second time, or where nothing can be seen, nothing. @box: what an idle
+ * cover_begin - start the coverer, and settle; the second time nothing. @box: what an idle
  * process gives back (box/rest.h). @view: the mount namespaces of the session's views (VIEW_COUNT), borrowed; -1: none.
- * Where it cannot be had, an event ends the session.
+ * Where no coverer can be had, an event ends the session. Returns as cover_settle().
+ * cover_settle - S gives up what only the coverer may do (confine_self.h), where it has not yet: at the latest before it looks
+ * at what tools left. 0; or -errno: the session has to end, and must not be said to have been supervised by a confined process.
  */
-void cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COUNT]);
+MUST_CHECK int cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COUNT]);
+MUST_CHECK int cover_settle(struct cover *c);
 
 /* cover_event - 0: everything is covered, gone, or being covered; -errno with @e: the session has to end. */
 MUST_CHECK int cover_event(struct cover *c, uint64_t event, struct error *e);

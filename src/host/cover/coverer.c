@@ -18,22 +18,21 @@
 #include <unistd.h>
 
 #include "base/parent.h"
-#include "box/channel.h"
 #include "box/rest.h"
 #include "box/sys.h"
+#include "host/process/confine_self.h"
 #include "plan/embedded.h"
 
 enum { ALARM_SECONDS = COVER_MOST_MS / 1000 + 3 };
 
 /*
- * As far as this root has them. What its child needs where root itself made the mounts. Of an ordinary user the child has every capability in the
- * session's user namespace when it has entered it, and this process needs none: user_namespaces(7).
+ * As far as this root has them; S has them permitted (confine_self.h). What its child needs where root itself made the mounts.
+ * Of an ordinary user the child has every capability in the session's user namespace when it has entered it, and this
+ * process needs none: user_namespaces(7).
  */
 static int keep_capabilities(bool privileged)
 {
-	const unsigned kept = privileged ? 1u << CAP_SYS_ADMIN | 1u << CAP_SYS_CHROOT |
-			1u << CAP_SYS_PTRACE | 1u << CAP_KILL | 1u << CAP_DAC_READ_SEARCH
-					 : 0;
+	const unsigned kept = privileged ? CONFINE_COVERER : 0;
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
@@ -122,21 +121,13 @@ static _Noreturn void coverer_loop(const struct cover_task *t)
 	_exit(0);
 }
 
-/* What S has sent with its first word: /proc, and the mount namespace of each view in `streams`. Their new numbers. */
+/* What it was born with: /proc, and the mount namespace of each view that there is. By their new numbers. */
 static int take_descriptors(struct cover_task *t, int socket, int ret_view[VIEW_COUNT])
 {
-	struct channel_record record;
-	int fds[CHANNEL_FDS_MAX], view[VIEW_COUNT];
-	unsigned next = 1;
-	int r = channel_receive(socket, &record, fds);
+	int r = keep_descriptors(socket, t->proc, t->view);
 
-	if (r <= 0 || record.kind != CHANNEL_GO)
-		return r < 0 ? r : -EPROTO;
-	for (unsigned i = 0; i < VIEW_COUNT; i++) {
-		view[i] = record.streams & (1u << i) ? fds[next++] : -1;
-		ret_view[i] = view[i] >= 0 ? FD_VIEWS + (int)i : -1;
-	}
-	r = keep_descriptors(socket, fds[0], view);
+	for (unsigned i = 0; i < VIEW_COUNT; i++)
+		ret_view[i] = t->view[i] >= 0 ? FD_VIEWS + (int)i : -1;
 	t->proc = FD_PROC;
 	t->view = ret_view;
 	return r;

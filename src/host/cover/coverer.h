@@ -11,8 +11,7 @@
 #include "host/cover/cover_again.h"
 
 /*
- * coverer_main - confine itself, send a byte, and for each byte from @socket do the work once and send one back. First comes one record:
- * CHANNEL_GO with the descriptors of /proc and of the mount namespaces that `streams` names. It ends with @parent, or
- * with the socket. @t: complete but for descriptors; all but those of the record are closed.
+ * coverer_main - confine itself, send a byte, and for each byte from @socket do the work once and send one back. It ends
+ * with @parent, or with the socket. @t: complete; all descriptors but @socket and its own are closed.
  */
 _Noreturn void coverer_main(struct cover_task *t, pid_t parent, int socket);

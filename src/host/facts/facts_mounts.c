@@ -33,7 +33,10 @@ struct search {
 	struct mountinfo table;
 	struct place *places; /* where one thing is seen: first what was named */
 	size_t count;
-	const char *begun; /* what they are for */
+	const char *begun; /* what they are for: the first @begun_length bytes of it */
+	size_t begun_length;
+	size_t table_end,
+		work_most; /* of `work`: behind that is what one search needs, so far that much */
 	bool unlisted;     /* something lies on a mount that the table lacks */
 	bool parts;        /* mounts of what lies below the thing count as well */
 };
@@ -143,17 +146,32 @@ static int add_layers(
 	return 0;
 }
 
-/* All places where what is at @path is seen; @path itself is the first one. */
-static int find_places(struct search *s, const char *path, bool parts)
+/* The memory of the search before is used again: there are hundreds, and each page of it costs a launch some µs. */
+static void forget_places(struct search *s)
+{
+	if (s->work.used > s->work_most)
+		s->work_most = s->work.used;
+	s->work.used = s->table_end;
+	s->places = NULL;
+	s->count = 0;
+}
+
+/* All places where what is at @path is seen, of which @length bytes count; that itself is the first one. */
+static int find_places(struct search *s, const char *path, size_t length, bool parts)
 {
 	int r = 0;
 
-	if (s->begun && !strcmp(s->begun, path) && s->parts == parts)
+	if (s->begun && s->begun_length == length && !memcmp(s->begun, path, length) &&
+		s->parts == parts)
 		return 0;
-	s->places = NULL;
-	s->count = 0;
+	forget_places(s);
 	s->begun = path;
+	s->begun_length = length;
 	s->parts = parts;
+	if (path[length])
+		path = arena_copy(&s->work, path, length);
+	if (!path)
+		return -ENOMEM;
 	r = add_place(s, path);
 	for (size_t i = 0; i < s->count && r >= 0; i++) {
 		const char *at = s->places[i].path;
@@ -221,7 +239,7 @@ static bool is_needed(const struct facts *facts, const char *path)
 
 static int find_hidden(struct search *s, const struct path_fact *f)
 {
-	int r = find_places(s, f->path, true);
+	int r = find_places(s, f->path, strlen(f->path), true);
 
 	for (size_t i = 1; i < s->count && r >= 0; i++)
 		if (is_needed(s->facts, s->places[i].path))
@@ -255,12 +273,11 @@ static int find_absent(struct search *s, const struct path_fact *f)
 {
 	size_t length = f->parent_exists;
 	const char *rest = f->path + length + (length > 1);
-	const char *dir = arena_copy(&s->work, f->path, length);
 
 	/* What is looked for where it can be made is found, wherever it was made. */
-	if (!dir || !length || is_writable(s, f->path))
-		return dir ? 0 : -ENOMEM;
-	int r = find_places(s, dir, false);
+	if (!length || is_writable(s, f->path))
+		return 0;
+	int r = find_places(s, f->path, length, false);
 	for (size_t i = 1; i < s->count && r >= 0; i++) {
 		const char *at = s->places[i].path;
 		struct path_fact fact = *f;
@@ -280,7 +297,7 @@ static int find_protected(struct search *s, const struct path_fact *f)
 {
 	if (!f->exists)
 		return find_absent(s, f);
-	int r = find_places(s, f->path, false);
+	int r = find_places(s, f->path, strlen(f->path), false);
 	for (size_t i = 1; i < s->count && r >= 0; i++)
 		if (is_writable(s, s->places[i].path))
 			r = add_appearance(s, f, f->rule, f->path, &s->places[i]);
@@ -291,7 +308,7 @@ static int find_protected(struct search *s, const struct path_fact *f)
 
 static int find_own(struct search *s, const char *path, bool parts)
 {
-	int r = path ? find_places(s, path, parts) : 0;
+	int r = path ? find_places(s, path, strlen(path), parts) : 0;
 
 	for (size_t i = 1; path && i < s->count && r >= 0; i++)
 		r = add_appearance(s, NULL, &never_ours, path, &s->places[i]);
@@ -339,6 +356,7 @@ static int find_all(struct search *s)
 	const struct facts *facts = s->facts;
 	int r = mountinfo_read(&s->table, &s->work);
 
+	s->table_end = s->work.used;
 	for (size_t i = 0; i < facts->path_count && r >= 0; i++) {
 		const struct path_fact *f = &facts->paths[i];
 
@@ -392,6 +410,8 @@ int facts_mounts(
 
 	arena_lend(a, &s.work, &s.kept);
 	int r = find_all(&s);
+	forget_places(&s);
+	s.work.used = s.work_most;
 	arena_take_back(&s.work);
 	if (r >= 0)
 		r = add_found(&s, a);

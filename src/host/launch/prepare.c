@@ -150,9 +150,11 @@ static int copy_command(struct prepared *p, int argc, const char *const *argv,
 /* A sweep believes the records in all of these places, and a later sweep may run in another
  * environment: tools must not write any of them, also where this launch uses another one. */
 static int protect_records(struct prepared *p, const char *state_dir,
-	const char *const *environment, struct error *e)
+	const struct policy_names *names, const char *const *environment, struct error *e)
 {
 	struct policy *policy = &p->policy;
+	const char *home = facts_env(environment, "HOME");
+	const char *account = names->home == home ? names->account_home : names->home;
 	char path[STATE_PATH_MAX];
 	struct path_rule *rules =
 		arena_array(&p->arena, policy->path_count + STATE_PLACES, sizeof(*rules));
@@ -163,7 +165,10 @@ static int protect_records(struct prepared *p, const char *state_dir,
 		memcpy(rules, policy->paths, policy->path_count * sizeof(*rules));
 	policy->paths = rules;
 	for (unsigned n = 0; n < STATE_PLACES; n++) {
-		if (state_place_path(environment, n, path) < 0 || !strcmp(path, state_dir))
+		int r = n == STATE_IN_ACCOUNT ? state_place_in_home(account, path)
+					      : state_place_path(environment, n, path);
+
+		if (r < 0 || !strcmp(path, state_dir))
 			continue;
 		const char *copy = arena_copy(&p->arena, path, strlen(path));
 		if (!copy)
@@ -429,7 +434,7 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 	if (r >= 0)
 		r = policy_expand(&p->policy, &names, e);
 	if (r >= 0)
-		r = protect_records(p, state_dir, environment, e);
+		r = protect_records(p, state_dir, &names, environment, e);
 	if (r < 0)
 		return r;
 	if (until == PREPARE_DRY || is_cache_in_workspace(p, names.xdg_cache_home))

@@ -237,7 +237,7 @@ static int exit_status(struct run *run, int r)
 {
 	const struct outcome *o = &run->outcome;
 
-	if (o->breached)
+	if (o->breached || (o->ended && !o->confined))
 		return STATUS_CARREL;
 	if (o->timed_out)
 		return STATUS_TIMED_OUT;

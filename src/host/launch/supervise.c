@@ -188,17 +188,44 @@ static int handle_timer(struct supervisor *v)
 	return 0;
 }
 
-/* A short command does not pay for it. */
-static void have_coverer(struct supervisor *v)
+static int unconfined(struct supervisor *v, int r)
 {
-	if (v->phase == PHASE_RUNNING)
-		cover_begin(&v->out->cover, v->launch->box, v->launch->mounts);
-	v->has_coverer = true;
+	v->out->confined = false;
+	return supervisor_fault(v, r, "the supervisor cannot confine itself");
+}
+
+/* A short command does not pay for it. */
+static int have_coverer(struct supervisor *v)
+{
+	bool lives = v->phase == PHASE_RUNNING || v->phase == PHASE_ENDING;
+	int r = lives ? cover_begin(&v->out->cover, v->launch->box, v->launch->mounts)
+		      : cover_settle(&v->out->cover);
+
+	return r < 0 ? unconfined(v, r) : 0;
+}
+
+/* When the coverer is due: CLOCK_MONOTONIC; 0: it is there, or cannot be had, or no command runs. */
+static int64_t coverer_due_ns(const struct supervisor *v)
+{
+	return v->out->cover.settled || v->phase == PHASE_SETUP || v->phase == PHASE_OVER
+		? 0
+		: v->started_ns + INT64_C(1000000) * COVERER_MS;
+}
+
+/* Also where something happens all the time, and none of it is a time-out. */
+static int have_coverer_in_time(struct supervisor *v)
+{
+	int64_t due = coverer_due_ns(v);
+
+	return due && due <= clock_now_ns() ? have_coverer(v) : 0;
 }
 
 static int handle_mounts(struct supervisor *v, uint64_t event)
 {
-	have_coverer(v);
+	int r = have_coverer(v);
+
+	if (r < 0)
+		return r;
 	if (v->out->breached || cover_event(&v->out->cover, event, v->e) == 0)
 		return 0;
 	v->out->breached = true;
@@ -233,10 +260,11 @@ static int handle_event(struct supervisor *v, uint64_t event)
 static int wait_ms(const struct supervisor *v)
 {
 	int wait = newpath_watch_wait_ms(&v->out->watch);
+	int64_t due = coverer_due_ns(v);
+	int64_t left = due ? due - clock_now_ns() : 0;
+	int ms = left > 0 ? (int)((left + 999999) / 1000000) : 0;
 
-	return v->has_coverer || v->phase != PHASE_RUNNING || (wait >= 0 && wait < COVERER_MS)
-		? wait
-		: COVERER_MS;
+	return due && (wait < 0 || ms < wait) ? ms : wait;
 }
 
 static int run_loop(struct supervisor *v)
@@ -252,8 +280,9 @@ static int run_loop(struct supervisor *v)
 			if (r < 0)
 				return r;
 		}
-		if (n == 0 && !v->has_coverer)
-			have_coverer(v);
+		int r = have_coverer_in_time(v);
+		if (r < 0)
+			return r;
 		newpath_watch_step(&v->out->watch);
 	}
 	return 0;
@@ -269,11 +298,12 @@ static int watch_session(struct supervisor *v)
 		r = supervisor_watch(v, v->signals->fd, EVENT_SIGNAL);
 	if (r < 0)
 		return supervisor_fault(v, r, "cannot watch for events");
-	if (v->plan->clone_flags)
-		cover_prepare(&v->out->cover);
 	r = confine_self();
 	v->out->confined = r >= 0;
-	return r < 0 ? supervisor_fault(v, r, "the supervisor cannot confine itself") : 0;
+	/* Without mounts there is nothing to cover. */
+	if (r >= 0 && !v->plan->clone_flags)
+		r = cover_settle(&v->out->cover);
+	return r < 0 ? unconfined(v, r) : 0;
 }
 
 int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
@@ -303,6 +333,10 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 	newpath_watch_stop(&ret->watch);
 	cover_end(&ret->cover);
 	launch_close_views(l);
+	/* From here on names are looked at that tools made. */
+	int settled = ret->confined ? cover_settle(&ret->cover) : 0;
+	if (settled < 0 && r >= 0)
+		r = unconfined(&v, settled);
 	fd_close(&v.timer);
 	fd_close(&v.epoll);
 	return r;

@@ -41,7 +41,6 @@ struct supervisor {
 	struct tty tty;
 	bool has_tty;
 	int epoll, timer;
-	bool has_coverer; /* or cannot have one */
 	enum phase phase;
 	bool end_requested; /* by a signal, a limit or a fault */
 	int64_t started_ns;

@@ -16,38 +16,52 @@
 #include "plan/embedded.h"
 
 /* Removing and quarantining what the tools made, and signalling init, which has another uid. */
-static int keep_capabilities(void)
+enum {
+	TEARDOWN = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER |
+		1u << CAP_CHOWN | 1u << CAP_KILL
+};
+
+/* As far as there are any: @permitted of them, and of these those that teardown needs are effective. */
+static int keep_capabilities(unsigned permitted)
 {
-	const unsigned kept = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH |
-		1u << CAP_FOWNER | 1u << CAP_CHOWN | 1u << CAP_KILL;
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
+	if (geteuid() != 0)
+		return 0;
 	if (syscall(SYS_capget, &header, data) < 0)
 		return -errno;
-	data[0].permitted &= kept;
-	data[0].effective &= data[0].permitted;
+	data[0].permitted &= permitted;
+	data[0].effective &= data[0].permitted & TEARDOWN;
 	data[0].inheritable = 0;
 	for (size_t i = 1; i < _LINUX_CAPABILITY_U32S_3; i++)
 		data[i] = (struct __user_cap_data_struct){ 0 };
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-int confine_self(void)
+static int load_filter(const char *name)
 {
-	const struct embedded_filter *filter = embedded_find_filter(EMBEDDED_OWN_FILTER);
+	const struct embedded_filter *filter = embedded_find_filter(name);
 
 	if (!filter)
 		return -ENOENT;
-	if (geteuid() == 0) {
-		int r = keep_capabilities();
-
-		if (r < 0)
-			return r;
-	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	struct sock_fprog program = { .len = filter->count,
 		.filter = (struct sock_filter *)filter->code };
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
+}
+
+int confine_self(void)
+{
+	int r = keep_capabilities(TEARDOWN | CONFINE_COVERER);
+
+	return r < 0 ? r : load_filter(EMBEDDED_OWN_FILTER);
+}
+
+int confine_settle(void)
+{
+	int r = keep_capabilities(TEARDOWN);
+
+	return r < 0 ? r : load_filter(EMBEDDED_SETTLED_FILTER);
 }

@@ -1,16 +1,34 @@
 /*
- * confine_self.h - the supervisor's own wall.
+ * confine_self.h - the supervisor's own wall, in two steps.
  *
  * Runs in: S, once init is cloned. A fault in S must not be worth more than what S still has to do:
- * watch, relay, quarantine, remove, report.
+ * watch, relay, quarantine, remove, report. Until it has started the coverer (host/cover/cover.h) that is more than
+ * afterwards, since a child under a filter can do no more than the filter allows.
  */
 #pragma once
 
+#include <linux/capability.h>
+
 #include "base/error.h"
 
+/* What the coverer needs of root's where root itself made the session's mounts. */
+enum {
+	CONFINE_COVERER = 1u << CAP_SYS_ADMIN | 1u << CAP_SYS_CHROOT | 1u << CAP_SYS_PTRACE |
+		1u << CAP_KILL | 1u << CAP_DAC_READ_SEARCH
+};
+
 /*
- * confine_self - no_new_privs, the capabilities that teardown needs and no others, and the shipped
- * `supervisor` filter. After this S can neither execute anything nor open a socket.
+ * confine_self - the first step, before any command runs: no_new_privs, and the shipped `supervisor` filter, which
+ * is what S and the coverer need together. After this S can neither execute anything nor open a socket. As root the
+ * capabilities that teardown needs are left, and those of the coverer permitted, but not effective.
  * Returns 0 or -errno.
  */
 MUST_CHECK int confine_self(void);
+
+/*
+ * confine_settle - the second step: without the coverer's capabilities and calls (the filter `settled`, on top of
+ * the first). S takes it when the coverer has been started, or when there is nothing more to cover; a child of S that goes
+ * on by itself takes it when it begins. Once is enough; a further time loads a further filter.
+ * Returns 0 or -errno; after a failure the capabilities may be gone, and the calls be there.
+ */
+MUST_CHECK int confine_settle(void);

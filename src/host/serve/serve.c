@@ -32,6 +32,12 @@ static int fault(struct server *s, int r, const char *what)
 	return error_set(s->e, ERROR_INTERNAL, "supervise", -r, NULL, "%s", what);
 }
 
+static int unconfined(struct server *s, int r)
+{
+	s->out->confined = false;
+	return fault(s, r, "the supervisor cannot confine itself");
+}
+
 int server_watch(struct server *s, int fd, enum server_event what, unsigned index)
 {
 	struct epoll_event event = {
@@ -188,9 +194,11 @@ static int begin_serving(struct server *s)
 	server_fill_spare(s);
 	newpath_watch_begin(
 		&s->out->watch, s->plan, s->epoll, (uint64_t)SERVER_EVENT_NEWPATH << 32);
-	s->settings->ready(s->settings->context);
-	cover_begin(&s->out->cover, s->launch->box, s->launch->mounts);
+	r = cover_begin(&s->out->cover, s->launch->box, s->launch->mounts);
 	launch_close_views(s->launch);
+	if (r < 0)
+		return unconfined(s, r);
+	s->settings->ready(s->settings->context);
 	return 0;
 }
 
@@ -332,10 +340,9 @@ static int watch_session(struct server *s)
 	if (r < 0)
 		return fault(s, r, "cannot watch for events");
 	raise_descriptor_limit();
-	cover_prepare(&s->out->cover);
 	r = confine_self();
 	s->out->confined = r >= 0;
-	return r < 0 ? fault(s, r, "the supervisor cannot confine itself") : 0;
+	return r < 0 ? unconfined(s, r) : 0;
 }
 
 /* Clients that wait for the end keep their connection; the others see it close. */
@@ -380,6 +387,9 @@ int serve(const struct plan *plan, struct launch *l, struct signals *signals,
 		r = run_loop(s);
 	newpath_watch_stop(&ret->watch);
 	cover_end(&ret->cover);
+	int settled = ret->confined ? cover_settle(&ret->cover) : 0;
+	if (settled < 0 && r >= 0)
+		r = unconfined(s, settled);
 	cover_reap(&ret->cover);
 	launch_close_views(l);
 	launch_kill(l);

@@ -61,6 +61,11 @@ static bool is_own_directory(const char *path)
 		st.st_uid == geteuid();
 }
 
+int state_place_in_home(const char *home, char ret[STATE_PATH_MAX])
+{
+	return is_own_directory(home) ? join_path(ret, home, IN_HOME) : -ENOENT;
+}
+
 static int in_account(char ret[STATE_PATH_MAX], const char *home)
 {
 	struct arena a;
@@ -71,7 +76,7 @@ static int in_account(char ret[STATE_PATH_MAX], const char *home)
 		return -ENOMEM;
 	int r = home_of_account(&account, &a, home ? home : "/", &ignored);
 	if (r >= 0)
-		r = is_own_directory(account) ? join_path(ret, account, IN_HOME) : -ENOENT;
+		r = state_place_in_home(account, ret);
 	arena_free(&a);
 	return r;
 }
@@ -86,8 +91,8 @@ int state_place_path(const char *const *environment, unsigned n, char ret[STATE_
 		return requested && requested[0] == '/' ? join_path(ret, requested, "/carrel")
 							: -ENOENT;
 	case 1:
-		return is_own_directory(home) ? join_path(ret, home, IN_HOME) : -ENOENT;
-	case 2:
+		return state_place_in_home(home, ret);
+	case STATE_IN_ACCOUNT:
 		return in_account(ret, home);
 	case 3:
 		return state_runtime_path(environment, ret);

@@ -27,7 +27,7 @@
 
 #include "base/error.h"
 
-enum { STATE_PATH_MAX = 512, STATE_PLACES = 5 };
+enum { STATE_PATH_MAX = 512, STATE_PLACES = 5, STATE_IN_ACCOUNT = 2 };
 
 struct state_place {
 	int dir; /* -1: there is none */
@@ -45,6 +45,12 @@ MUST_CHECK int state_place_open(
 /* state_place_path - the path of place @n of the list, whatever is there. 0, or -errno where this caller has none. */
 MUST_CHECK int state_place_path(
 	const char *const *environment, unsigned n, char ret[STATE_PATH_MAX]);
+
+/*
+ * state_place_in_home - place STATE_IN_ACCOUNT for those who know the account's home (@home, NULL: no other than $HOME):
+ * /etc/passwd is not read again. As state_place_path().
+ */
+MUST_CHECK int state_place_in_home(const char *home, char ret[STATE_PATH_MAX]);
 
 /*
  * state_place_nth - for those who look for all that there are: the one at place @n of the list, counted from 0

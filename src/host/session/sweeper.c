@@ -19,6 +19,7 @@
 
 #include "base/error_report.h"
 #include "base/fd.h"
+#include "host/process/confine_self.h"
 #include "host/session/session_sweep.h"
 
 #define NOTICES "notices"
@@ -152,7 +153,9 @@ void sweeper_start(int records, const char *own)
 			(void)setsid(); /* a child is no leader: it cannot fail */
 			be_killable();
 			be_modest();
-			sweep(records, place);
+			/* S may not have done so yet, and this process reads names that tools made. */
+			if (confine_settle() >= 0)
+				sweep(records, place);
 		}
 		_exit(0);
 	}
