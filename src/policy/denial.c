@@ -63,6 +63,16 @@ static int ask_parent(struct why *w, struct denial *d, struct error *e)
 	return r;
 }
 
+/* Something was to be made in a directory that the session does not see. */
+static int judge_directory(struct why *w, struct denial *d, bool *ret, struct error *e)
+{
+	int r = ask_parent(w, d, e);
+
+	d->change = r >= 0 ? change_for(&d->answer, "write") : NULL;
+	*ret = d->change && !d->answer.exists;
+	return r == -ENOMEM ? r : 0;
+}
+
 static int judge_path(struct why *w, struct denial *d, bool *ret, struct error *e)
 {
 	static const struct {
@@ -93,7 +103,7 @@ static int judge_path(struct why *w, struct denial *d, bool *ret, struct error *
 	if (attempt == EXPLAIN_WRITE && !a->exists) {
 		d->verb = "make";
 		*ret = is_refused(d, TRY_MAKE, "make");
-		return 0;
+		return *ret || d->entry->errnum != ENOENT ? 0 : judge_directory(w, d, ret, e);
 	}
 	*ret = is_refused(d, of[attempt].try, aim);
 	if (attempt != EXPLAIN_REMOVE || (*ret && is_kept_away(a)))

@@ -126,15 +126,29 @@ static const char *doubt_plan(struct why *w, const struct lesson *l)
 	return doubt;
 }
 
+/* It is kept away, or lies in something that is. */
+static bool is_kept_place(
+	struct why *w, const struct why_answer *a, enum node_kind kind, const char *surface)
+{
+	const struct plan *plan = &w->p->plan;
+
+	if (a->surface && !strcmp(a->surface, surface))
+		return true;
+	for (size_t i = 0; a->path && i < plan->node_count; i++)
+		if (plan->nodes[i].kind == kind && path_below(plan->nodes[i].path, a->path))
+			return true;
+	return false;
+}
+
 static const char *doubt_of(struct why *w, const struct denial *d, const struct lesson *l)
 {
 	const struct why_answer *a = &d->answer;
 
 	if (l->rank == RANK_CALL)
 		return doubt_call(w, d);
-	if (a->surface && !strcmp(a->surface, "hidden") && strcmp(a->seen, "absent") != 0)
+	if (is_kept_place(w, a, NODE_HIDE, "hidden"))
 		return "this is hidden";
-	if (a->surface && !strcmp(a->surface, "protected"))
+	if (is_kept_place(w, a, NODE_PROTECT, "protected"))
 		return "this is protected";
 	if (!l->value)
 		return "this makes a wall weaker";
@@ -242,6 +256,24 @@ static int generalise(struct lessons *all, size_t at)
 	return 0;
 }
 
+/* What another line says already, for the directory above. */
+static void leave_out(struct lessons *all)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		struct lesson *l = &all->all[i];
+
+		for (size_t j = 0; j < all->count && l->parent && !l->doubt && !l->merged; j++) {
+			struct lesson *o = &all->all[j];
+
+			if (i == j || o->doubt || o->merged || o->rank > RANK_WRITE ||
+				o->rank < l->rank || !path_below(o->value, l->value))
+				continue;
+			l->merged = true;
+			o->count += l->count;
+		}
+	}
+}
+
 /* --- the text ------------------------------------------------------------------------------------ */
 
 static void put(struct writer *out, const char *text)
@@ -311,6 +343,7 @@ int denials_learn(const struct denials *d, struct writer *out)
 		r = generalise(&all, i);
 	if (r < 0)
 		return r;
+	leave_out(&all);
 	writer_text(out, "# Learned by `carrel run --learn` from what one run was refused. Read it before you use it:\n"
 			 "# each line gives every command with this policy what it says. `carrel policy check FILE`.\n");
 	for (int rank = 0; rank < RANK_COUNT; rank++)

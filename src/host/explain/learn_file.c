@@ -39,7 +39,7 @@ static int check_place(const char *target, size_t length, int dir, const struct 
 	struct error found = { 0 };
 	struct toolplace place;
 	struct arena arena;
-	bool of_tools = true;
+	bool of_tools = false;
 	int r = arena_init(&arena, ARENA_SIZE);
 
 	if (r < 0)

@@ -22,6 +22,7 @@
 
 #include "base/fd.h"
 #include "plan/surface.h"
+#include "plan/tree_node.h"
 
 /* Of one call and errno this many with different arguments; the others are counted with the first. */
 enum { ARGUMENTS_MAX = 16, NONE = -1, PAGE = 4096 };
@@ -356,6 +357,10 @@ static bool is_hidden(const struct refusals *r, const struct explain_entry *e)
 	clean(text, path);
 	if (plan_shows_host(r->plan, path))
 		return false;
+	/* The host's /tmp is not there at all. */
+	const struct node *node = plan_node_at(r->plan, path);
+	if (node && node->kind == NODE_TMP)
+		return true;
 	plan_surface(r->plan, path, &surface);
 	return surface.kind != SURFACE_SCRATCH && surface.kind != SURFACE_WORKSPACE &&
 		surface.kind != SURFACE_TOOL_RESULTS && strncmp(path, "/proc/", 6) != 0;
