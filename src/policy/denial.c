@@ -9,6 +9,7 @@
 #include <linux/audit.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include "plan/path.h"
@@ -48,6 +49,29 @@ static bool is_refused(struct denial *d, enum why_try try, const char *aim)
 	return d->change || is_kept_away(a);
 }
 
+/* Where nothing is writable on the host either, no wall of carrel's is the reason. */
+static bool is_hosts_read_only(struct why *w, const char *path)
+{
+	char *at = arena_copy(&w->arena, path, strlen(path));
+	struct statvfs st;
+
+	while (at && statvfs(at, &st) < 0 && at[1])
+		at[path_parent_length(at)] = '\0';
+	return !at || (st.f_flag & ST_RDONLY);
+}
+
+/* The wall has said no, and had it not, the mode of the file would have: no setting allows it. */
+static bool is_refused_twice(struct why *w, struct denial *d)
+{
+	struct why_answer *a = &d->answer;
+
+	if (d->entry->errnum != EROFS || !a->surface || strcmp(a->surface, "readable") != 0 ||
+		is_hosts_read_only(w, a->path))
+		return false;
+	a->because = "read-only in a session; outside, its owner and mode refuse it as well";
+	return true;
+}
+
 /* A name is removed from its directory, unless what has the name is protected itself. */
 static int ask_parent(struct why *w, struct denial *d, struct error *e)
 {
@@ -73,44 +97,102 @@ static int judge_directory(struct why *w, struct denial *d, bool *ret, struct er
 	return r == -ENOMEM ? r : 0;
 }
 
-static int judge_path(struct why *w, struct denial *d, bool *ret, struct error *e)
+/* Two paths that the plan treats alike. */
+static bool is_alike(const struct why_answer *a, const struct why_answer *b)
 {
-	static const struct {
-		const char *aim;
-		enum why_try try;
-	} of[] = {
-		[EXPLAIN_READ] = { "read", TRY_READ },
-		[EXPLAIN_WRITE] = { "write", TRY_WRITE },
-		[EXPLAIN_REMOVE] = { "write", TRY_WRITE },
-		[EXPLAIN_CONNECT] = { "connect", TRY_CONNECT },
-	};
-	struct why_answer *a = &d->answer;
-	unsigned attempt = d->entry->attempt;
+	return a->kind == WHY_PATH && a->surface && b->surface &&
+		!strcmp(a->surface, b->surface) && !strcmp(a->seen, b->seen) && a->line_count &&
+		b->line_count && !strcmp(a->lines[0].place, b->lines[0].place);
+}
 
+static bool is_beside(const char *a, const char *b)
+{
+	size_t length = path_parent_length(a);
+
+	return length == path_parent_length(b) && !memcmp(a, b, length);
+}
+
+/* What an earlier entry has found out, where that holds for this path as well: finding it out costs some plans. */
+static bool is_known_change(const struct denials *all, struct denial *d, const char *aim)
+{
+	struct why_answer *a = &d->answer;
+
+	for (size_t i = all->count; i > 0; i--) {
+		const struct denial *o = &all->all[i - 1];
+		const struct why_change *c = o->change;
+
+		if (!is_alike(&o->answer, a))
+			continue;
+		if (c && c->value && c->value[0] == '/' && !strcmp(c->aim, aim) &&
+			path_below(c->value, a->path)) {
+			a->changes[a->change_count++] = *c;
+			return true;
+		}
+		/* Nothing can be made in that directory, whatever its name. */
+		if (!c && !a->exists && !o->answer.exists && is_beside(o->answer.path, a->path))
+			return true;
+	}
+	return false;
+}
+
+/* What was tried, in the words of `carrel why`. */
+static const struct attempt {
+	const char *aim;
+	enum why_try try;
+} attempts[] = {
+	[EXPLAIN_READ] = { "read", TRY_READ },
+	[EXPLAIN_WRITE] = { "write", TRY_WRITE },
+	[EXPLAIN_REMOVE] = { "write", TRY_WRITE },
+	[EXPLAIN_CONNECT] = { "connect", TRY_CONNECT },
+};
+
+static int judge_attempt(struct why *w, struct denial *d, bool *ret, struct error *e)
+{
+	const struct attempt *of = &attempts[d->entry->attempt];
+	struct why_answer *a = &d->answer;
+	int r = 0;
+
+	d->verb = of->aim;
+	if (d->entry->attempt == EXPLAIN_WRITE && !a->exists) {
+		d->verb = "make";
+		*ret = is_refused(d, TRY_MAKE, "make") || is_refused_twice(w, d);
+		return *ret || d->entry->errnum != ENOENT ? 0 : judge_directory(w, d, ret, e);
+	}
+	*ret = is_refused(d, of->try, of->aim);
+	if (d->entry->attempt == EXPLAIN_REMOVE) {
+		d->verb = "remove";
+		if (!*ret || !is_kept_away(a)) {
+			r = ask_parent(w, d, e);
+			*ret = r >= 0 && is_refused(d, TRY_WRITE, of->aim);
+		}
+	}
+	*ret = *ret || (r >= 0 && is_refused_twice(w, d));
+	return r;
+}
+
+static int judge_path(struct denials *all, struct denial *d, bool *ret, struct error *e)
+{
+	struct why *w = all->w;
+	struct why_answer *a = &d->answer;
+
+	if (d->entry->attempt >= sizeof(attempts) / sizeof(attempts[0]))
+		return 0;
 	a->kind = WHY_PATH;
 	a->subject = d->what;
 	int r = why_path(w, w->p, d->what, a, e);
-	if (r == 0)
+	const char *aim = d->entry->attempt == EXPLAIN_WRITE && !a->exists
+		? "make"
+		: attempts[d->entry->attempt].aim;
+	if (r == 0 && !is_known_change(all, d, aim))
 		r = why_changes(w, d->what, a, e);
-	/* Nobody can say what that was: a path that leads nowhere, a file that is gone. */
+	if (r >= 0)
+		r = judge_attempt(w, d, ret, e);
 	if (r == -ENOMEM)
 		return r;
+	/* Nobody can say what that was: a path that leads nowhere, a file that is gone. */
 	*e = (struct error){ 0 };
-	if (r < 0 || attempt >= sizeof(of) / sizeof(of[0]))
-		return 0;
-	const char *aim = of[attempt].aim;
-	d->verb = attempt == EXPLAIN_REMOVE ? "remove" : aim;
-	if (attempt == EXPLAIN_WRITE && !a->exists) {
-		d->verb = "make";
-		*ret = is_refused(d, TRY_MAKE, "make");
-		return *ret || d->entry->errnum != ENOENT ? 0 : judge_directory(w, d, ret, e);
-	}
-	*ret = is_refused(d, of[attempt].try, aim);
-	if (attempt != EXPLAIN_REMOVE || (*ret && is_kept_away(a)))
-		return 0;
-	r = ask_parent(w, d, e);
-	*ret = r >= 0 && is_refused(d, TRY_WRITE, aim);
-	return r;
+	*ret = *ret && r >= 0;
+	return 0;
 }
 
 static int judge_host(struct why *w, struct denial *d, bool *ret, struct error *e)
@@ -198,7 +280,7 @@ static int judge(struct denials *all, struct denial *d, bool *ret, struct error 
 		return r;
 	d->call = filtered.subject;
 	return d->entry->kind == EXPLAIN_HOST ? judge_host(all->w, d, ret, e)
-					      : judge_path(all->w, d, ret, e);
+					      : judge_path(all, d, ret, e);
 }
 
 static int add_entry(struct denials *all, const struct explain_entry *entry, struct error *e)

@@ -10,6 +10,8 @@
 #include "base/name.h"
 #include "policy/denial.h"
 
+enum { SHOWN_MAX = 24 }; /* on a terminal */
+
 /* --- for people --------------------------------------------------------------------------------- */
 
 static void put(struct writer *out, const char *text)
@@ -101,9 +103,15 @@ int denials_text(const struct denials *d, struct writer *out)
 			shown == 1 ? "thing" : "things");
 	else
 		writer_text(out, "carrel: nothing was refused while the command ran\n");
-	for (size_t i = 0; i < d->count; i++)
-		if (!is_unknown(&d->all[i]))
+	size_t left = SHOWN_MAX;
+	for (size_t i = 0; i < d->count && left; i++)
+		if (!is_unknown(&d->all[i])) {
 			put_denial(out, &d->all[i]);
+			left--;
+		}
+	if (shown > SHOWN_MAX)
+		writer_format(out, "  and %zu more, which the report has (--report)\n",
+			shown - SHOWN_MAX);
 	put_unknown(d, out);
 	if (d->unexplained)
 		writer_format(out,

@@ -271,6 +271,7 @@ static int watch_session(struct supervisor *v)
 		return supervisor_fault(v, r, "cannot watch for events");
 	if (v->plan->clone_flags)
 		cover_prepare(&v->out->cover);
+	v->out->cover.explain = v->launch->explain;
 	r = confine_self();
 	v->out->confined = r >= 0;
 	return r < 0 ? supervisor_fault(v, r, "the supervisor cannot confine itself") : 0;
