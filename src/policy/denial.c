@@ -209,11 +209,10 @@ static int judge_host(struct why *w, struct denial *d, bool *ret, struct error *
 	return r;
 }
 
-static bool is_filters(
-	struct why *w, const struct denial *d, struct why_answer *a, int *r, struct error *e)
+static bool is_filters(const struct denials *all, const struct denial *d)
 {
-	*r = why_call_made(w, w->p, d->entry->number, d->entry->args, a, e);
-	return *r >= 0 && a->outcome[TRY_CALL] == d->entry->errnum;
+	return why_call_outcome(&all->filter, all->arch, d->entry->number, d->entry->args,
+		       NULL) == d->entry->errnum;
 }
 
 /* "socket(0x10, 0x3, 0x0)"; what is an address says nothing. */
@@ -231,14 +230,17 @@ static const char *show_call(struct why *w, const struct denial *d)
 		&w->arena, "%s(%s, %s, %s)", d->answer.subject, text[0], text[1], text[2]);
 }
 
-static int judge_call(struct why *w, struct denial *d, bool *ret, struct error *e)
+static int judge_call(const struct denials *all, struct denial *d, bool *ret, struct error *e)
 {
-	int r;
+	struct why *w = all->w;
 
-	*ret = is_filters(w, d, &d->answer, &r, e);
+	*ret = is_filters(all, d);
 	if (!*ret)
-		return r;
+		return 0;
 	d->verb = "call";
+	int r = why_call_made(w, w->p, d->entry->number, d->entry->args, &d->answer, e);
+	if (r < 0)
+		return r;
 	d->what = show_call(w, d);
 	r = d->what ? why_changes(w, d->answer.subject, &d->answer, e)
 		    : error_no_memory(e, "plan");
@@ -269,16 +271,18 @@ static struct denial *find_same(struct denials *all, const struct denial *d)
 
 static int judge(struct denials *all, struct denial *d, bool *ret, struct error *e)
 {
-	struct why_answer filtered = { 0 };
-	int r = 0;
+	char name[64];
 
 	*ret = false;
 	if (d->entry->kind == EXPLAIN_CALL)
-		return judge_call(all->w, d, ret, e);
+		return judge_call(all, d, ret, e);
 	/* What the filter refuses is no path's affair, and has an entry of its own. */
-	if (is_filters(all->w, d, &filtered, &r, e) || r < 0)
-		return r;
-	d->call = filtered.subject;
+	if (is_filters(all, d))
+		return 0;
+	filter_name((uint32_t)d->entry->number, all->arch, name, sizeof(name));
+	d->call = arena_copy(&all->w->arena, name, strlen(name));
+	if (!d->call)
+		return error_no_memory(e, "plan");
 	return d->entry->kind == EXPLAIN_HOST ? judge_host(all->w, d, ret, e)
 					      : judge_path(all, d, ret, e);
 }
@@ -326,8 +330,10 @@ int denials_find(
 	uint32_t count =
 		board->count < EXPLAIN_ENTRIES_MAX ? board->count : EXPLAIN_ENTRIES_MAX;
 	struct denials all = { .w = w };
-	int r = 0;
+	int r = why_filter(w, w->p, &all.filter, &all.arch, e);
 
+	if (r < 0)
+		return r;
 	all.all = arena_array(&w->arena, count + 1, sizeof(*all.all));
 	if (!all.all)
 		return error_no_memory(e, "plan");

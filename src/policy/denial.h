@@ -23,6 +23,8 @@ struct denial {
 
 struct denials {
 	struct why *w;
+	struct filter filter; /* of the session */
+	uint32_t arch;
 	struct denial *all; /* in the arena of `w` */
 	size_t count;
 	uint64_t unexplained; /* entries that there was no time for */
