@@ -99,10 +99,10 @@ int denials_text(const struct denials *d, struct writer *out)
 	for (size_t i = 0; i < d->count; i++)
 		shown += !is_unknown(&d->all[i]);
 	if (shown)
-		writer_format(out, "carrel: refused while the command ran: %zu %s\n", shown,
+		writer_format(out, "carrel: refused: %zu %s\n", shown,
 			shown == 1 ? "thing" : "things");
 	else
-		writer_text(out, "carrel: nothing was refused while the command ran\n");
+		writer_text(out, "carrel: nothing was refused\n");
 	size_t left = SHOWN_MAX;
 	for (size_t i = 0; i < d->count && left; i++)
 		if (!is_unknown(&d->all[i])) {

@@ -98,6 +98,12 @@ int explain_begin(struct explain *x, const struct plan *plan, const char *const 
 	size_t count, struct error *e)
 {
 	*x = EXPLAIN_NONE;
+	if (!plan->policy->explain.on && !plan->policy->learn.value)
+		return 0;
+	/* They are read once more when the session is over. */
+	if (plan->policy->from_stdin)
+		return error_set(e, ERROR_USAGE, "options", 0, "--policy -",
+			"a policy on standard input cannot be explained: it has to be a file");
 	x->plan = plan;
 	x->self = getpid();
 	int r = make_board(x);

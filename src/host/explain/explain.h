@@ -37,7 +37,7 @@ struct explain {
 #define EXPLAIN_NONE ((struct explain){ .memory = -1, .socket = -1, .word = -1, .answer = -1 })
 
 /*
- * explain_begin - the two children. @settings: words of the command line that are settings; @count of them. After it
+ * explain_begin - the two children, where the policy of @plan says `explain` or `learn`; else nothing. @settings: words of the command line that are settings; @count of them. After it
  * explain_end() is due. 0, or -errno with @e (ERROR_LIMIT).
  */
 MUST_CHECK int explain_begin(struct explain *x, const struct plan *plan,

@@ -17,16 +17,18 @@
 
 enum { WORDS_MAX = 8192, FD_WORD = 3, FD_FIRST = 4 };
 
-/* The board at 0, the answer at 1, the caller's stderr, and the word. */
+/* The board at 0, the answer at 1, and the word. The caller's stderr would be held open as long as a session lives. */
 static int keep_descriptors(int word, int memory, int answer)
 {
-	const int from[] = { memory, answer, word }, to[] = { 0, 1, FD_WORD };
-	int up[3];
+	const int null = fd_open_at(AT_FDCWD, "/dev/null", O_WRONLY, 0);
+	const int from[] = { memory, answer, null, word }, to[] = { 0, 1, 2, FD_WORD };
+	enum { COUNT = sizeof(from) / sizeof(from[0]) };
+	int up[COUNT];
 
-	for (int i = 0; i < 3; i++)
-		if ((up[i] = fcntl(from[i], F_DUPFD_CLOEXEC, FD_FIRST)) < 0)
+	for (int i = 0; i < COUNT; i++)
+		if (from[i] < 0 || (up[i] = fcntl(from[i], F_DUPFD_CLOEXEC, FD_FIRST)) < 0)
 			return -1;
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < COUNT; i++)
 		if (dup3(up[i], to[i], to[i] == FD_WORD ? O_CLOEXEC : 0) < 0 &&
 			up[i] != to[i])
 			return -1;

@@ -136,15 +136,10 @@ static int start_limits(struct run *run)
 /* While S may still start processes, and before init has the plan. */
 static int start_explain(struct run *run, const char *const *argv, int first)
 {
-	const struct policy *policy = &run->p->policy;
-	int r = 0;
-
-	if (!policy->explain.on && !policy->learn.value)
-		return 0;
-	r = explain_begin(&run->explain, &run->p->plan, argv + first,
+	int r = explain_begin(&run->explain, &run->p->plan, argv + first,
 		(size_t)(run->p->next - first), &run->error);
-	if (r >= 0)
-		run->launch.explain = &run->explain;
+
+	run->launch.explain = run->explain.plan ? &run->explain : NULL;
 	return r;
 }
 

@@ -333,6 +333,7 @@ static int watch_session(struct server *s)
 		return fault(s, r, "cannot watch for events");
 	raise_descriptor_limit();
 	cover_prepare(&s->out->cover);
+	s->out->cover.explain = s->launch->explain;
 	r = confine_self();
 	s->out->confined = r >= 0;
 	return r < 0 ? fault(s, r, "the supervisor cannot confine itself") : 0;
