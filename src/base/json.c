@@ -208,6 +208,12 @@ void json_null(struct json *j)
 		put_bytes(j, "null", 4);
 }
 
+void json_document(struct json *j, const char *text, size_t size)
+{
+	if (value_begin(j))
+		put_bytes(j, text, size && text[size - 1] == '\n' ? size - 1 : size);
+}
+
 int json_finish(struct json *j)
 {
 	if (j->depth > 0 || !j->complete)

@@ -69,6 +69,8 @@ void json_number(struct json *j, int64_t value);
 void json_unsigned(struct json *j, uint64_t value);
 void json_bool(struct json *j, bool value);
 void json_null(struct json *j);
+/* json_document - a value that another json.h has written, as it is; its newline is left out. */
+void json_document(struct json *j, const char *text, size_t size);
 
 /*
  * json_finish - write the newline and flush.

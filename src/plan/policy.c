@@ -285,6 +285,8 @@ static int expand_early(struct policy *p, const struct policy_names *known, stru
 		r = expand_text(p, &p->scratch_base, "scratch-base", &names, e);
 	if (r == 0 && p->report.value && strncmp(p->report.value, "fd:", 3) != 0)
 		r = expand_text(p, &p->report, "report", &names, e);
+	if (r == 0)
+		r = expand_text(p, &p->learn, "learn", &names, e);
 	return r;
 }
 

@@ -183,6 +183,8 @@ struct policy {
 
 	struct flag_value merge_output;
 	struct text_value report; /* a path or "fd:N" */
+	struct flag_value explain;
+	struct text_value learn; /* a path; then `explain` holds as well */
 	struct flag_value quiet;
 	struct flag_value verbose;
 

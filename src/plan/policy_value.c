@@ -297,6 +297,7 @@ static int read_filter(const struct policy_place *at, const char *word, struct p
 		if (!strcmp(r->filters[i].name, EMBEDDED_OWN_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_SETTLED_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_COVERER_FILTER) ||
+			!strcmp(r->filters[i].name, EMBEDDED_OBSERVER_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_READER_FILTER))
 			continue;
 		if (!strcmp(r->filters[i].name, word))

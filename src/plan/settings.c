@@ -280,6 +280,15 @@ const struct setting settings_table[SETTING_COUNT] = {
 	.placeholder = "FILE|fd:N", PER_EXECUTION,
 	.help = "where the JSON report goes",
 },
+[SETTING_EXPLAIN] = {
+	SETTING(EXPLAIN, "explain", OUTPUT, FLAG, LAST, FIXED), AT(explain),
+	.help = "say at the end what was refused, and what allows it; slow",
+},
+[SETTING_LEARN] = {
+	SETTING(LEARN, "learn", OUTPUT, PATH_EARLY, LAST, FIXED), AT(learn),
+	.placeholder = "FILE",
+	.help = "explain, and write what allows it as a policy to review",
+},
 [SETTING_QUIET] = {
 	SETTING(QUIET, "quiet", OUTPUT, FLAG, LAST, FIXED), AT(quiet),
 	PER_EXECUTION,

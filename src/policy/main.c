@@ -27,6 +27,7 @@ static const struct verb verbs[] = {
 	{ "policy", verb_policy },
 	{ "why", verb_why },
 	{ "compile", verb_compile },
+	{ "explain", verb_explain },
 };
 
 int main(int argc, char **argv)

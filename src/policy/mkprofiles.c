@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 {
 	struct error e = { 0 };
 	struct arena arena;
-	char text[1024];
+	static char text[1024];
 
 	if (argc != 2) {
 		(void)fputs("usage: mkprofiles OUT.c\n", stderr);

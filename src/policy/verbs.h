@@ -31,6 +31,9 @@ int verb_check(int argc, char **argv, int first);
 /* verb_why - `carrel why [SETTING...] | -s ID  PATH | HOST[:PORT] | SYSCALL ...`. */
 int verb_why(int argc, char **argv, int first);
 
+/* verb_explain - for the narrator of a session (host/explain/narrator.h): `carrel-policy explain SETTING...`. */
+int verb_explain(int argc, char **argv, int first);
+
 /* --- for all of them -------------------------------------------------------------------------- */
 
 /* verb_write - a `write` for the printers: to stdout. 0 or -errno. */

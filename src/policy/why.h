@@ -43,6 +43,7 @@ struct why_change {
 		*option;  /* words for a command line, quoted for a shell; NULL: see `locked` */
 	const char *line; /* the same as a line of a policy */
 	const char *locked; /* why it is refused, and where the lock stands; NULL: it is not */
+	const char *setting, *value; /* of `option`: its words, as they are; NULL: none */
 };
 
 struct why_answer {
@@ -165,6 +166,13 @@ MUST_CHECK int why_host(struct why *w, const struct prepared *p, const char *ask
 /* why_call - of a system call, by its name. As above. */
 MUST_CHECK int why_call(struct why *w, const struct prepared *p, const char *asked,
 	struct why_answer *a, struct error *e);
+
+/*
+ * why_call_made - of a system call as it was made: @number with @args. Sets the outcome, the word for it and the one line
+ * that decides. 0 or -errno with @e.
+ */
+MUST_CHECK int why_call_made(struct why *w, const struct prepared *p, long number,
+	const uint64_t args[6], struct why_answer *a, struct error *e);
 
 /* why_call_outcome - what @filter does to the call @nr with these arguments: an errno, 0; ESHUTDOWN: it dies. */
 int why_call_outcome(const struct filter *filter, uint32_t arch, long nr,

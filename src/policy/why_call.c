@@ -223,3 +223,27 @@ int why_call(struct why *w, const struct prepared *p, const char *asked, struct 
 			"the first line that fits the arguments decides, the last one otherwise";
 	return 0;
 }
+
+int why_call_made(struct why *w, const struct prepared *p, long number, const uint64_t args[6],
+	struct why_answer *a, struct error *e)
+{
+	const struct filter_rule *rule = NULL;
+	char name[64];
+	struct filter f;
+	uint32_t arch = 0;
+	int r = why_filter(w, p, &f, &arch, e);
+
+	if (r < 0)
+		return r;
+	for (int i = 0; i < TRY_COUNT; i++)
+		a->outcome[i] = WHY_UNKNOWN;
+	filter_name((uint32_t)number, arch, name, sizeof(name));
+	a->kind = WHY_CALL;
+	a->subject = arena_copy(&w->arena, name, strlen(name));
+	a->outcome[TRY_CALL] = why_call_outcome(&f, arch, number, args, &rule);
+	a->seen = word_for(a->outcome[TRY_CALL]);
+	r = a->subject ? add_line(w, p, rule ? rule->file : f.default_file,
+				 rule ? rule->line : f.default_line, a)
+		       : -ENOMEM;
+	return r < 0 ? no_memory(e) : 0;
+}

@@ -146,22 +146,26 @@ static bool is_solved(const char *aim, const struct why_answer *a)
 /* The question once more, of the plan with the option in it. */
 static bool ask_again(struct asking *q, const struct prepared *p)
 {
-	struct why_answer again = { .kind = q->answer->kind, .subject = q->answer->subject };
+	struct why_answer *again = arena_alloc(&q->w->arena, sizeof(*again));
 	struct error e = { 0 };
 	int r = 0;
 
+	if (!again)
+		return false;
+	again->kind = q->answer->kind;
+	again->subject = q->answer->subject;
 	switch (q->answer->kind) {
 	case WHY_PATH:
-		r = why_path(q->w, p, q->subject, &again, &e);
+		r = why_path(q->w, p, q->subject, again, &e);
 		break;
 	case WHY_HOST:
-		r = why_host(q->w, p, q->subject, &again, &e);
+		r = why_host(q->w, p, q->subject, again, &e);
 		break;
 	case WHY_CALL:
-		r = why_call(q->w, p, q->subject, &again, &e);
+		r = why_call(q->w, p, q->subject, again, &e);
 		break;
 	}
-	return r >= 0 && is_solved(q->aim, &again);
+	return r >= 0 && is_solved(q->aim, again);
 }
 
 static void note_refusal(struct asking *q, const struct error *e)
@@ -180,6 +184,8 @@ static int keep(struct asking *q, const struct prepared *p, const struct machine
 	change->aim = q->aim;
 	change->option = show_option(&q->w->arena, option, value);
 	change->line = line_of(&q->w->arena, &p->policy, t->name);
+	change->setting = t->name;
+	change->value = value;
 	return change->option ? 1 : -ENOMEM;
 }
 

@@ -386,3 +386,43 @@ wrong() {
 	# Nothing is printed of the good ones before a bad one.
 	wrong 'no system call' --json /etc nonsuch
 }
+
+@test "--learn: onto a link, onto a file, into what the session can write, into nothing" {
+	echo kept >"$T/there"
+	ln -s "$T/there" "$T/link"
+	mkdir "$T/dir"
+	carrel run --learn "$T/link" -- true
+	assert_refused 'this is a symbolic link: '
+	carrel run --learn "$T/there" -- true
+	assert_refused 'this exists already: '
+	[[ $(<"$T/there") == kept ]]
+	carrel run --learn learned -- true
+	assert_refused 'would lie where the session can write: '
+	carrel run --write "$T/dir" --learn "$T/dir/learned" -- true
+	assert_refused 'would lie where the session can write: '
+	ln -s "$T/dir" "$WS/way"
+	carrel run --learn way/learned -- true
+	assert_refused 'would lie where the session can write: '
+	carrel run --learn "$T/none/learned" -- true
+	assert_refused 'cannot write what is learned: .*: No such file'
+	carrel run --learn "$T/dir/" -- true
+	assert_refused 'this is a directory: '
+	[[ -z $(ls -A "$T/dir") ]]
+}
+
+@test "--learn: what cannot be written at the end is status 125, and leaves no file" {
+	mkdir "$T/dir"
+	(
+		ulimit -f 0
+		trap '' XFSZ
+		"$CARREL" run --learn "$T/dir/learned" -- touch /etc/x
+	) >/dev/null 2>"$T/err" && status=0 || status=$?
+	stderr=$(<"$T/err")
+	[[ -z $(ls -A "$T/dir") ]] || fail 'a file is left'
+	assert_matches "$stderr" 'cannot write what was learned'
+}
+
+@test "--explain: a policy on standard input cannot be read again" {
+	carrel run --policy - --explain -- true <<<'quiet'
+	assert_refused 'cannot be explained: it has to be a file: --policy -'
+}

@@ -26,6 +26,7 @@
 #include "base/fd.h"
 #include "host/cover/coverer.h"
 #include "host/cover/mountwatch.h"
+#include "host/explain/explain.h"
 #include "host/process/confine_self.h"
 #include "host/report/verbose.h"
 #include "plan/tree_node.h"
@@ -151,6 +152,9 @@ static int ask(struct cover *c)
 		return 0;
 	c->pending = true;
 	c->board->asked_ns = clock_now_ns();
+	/* A process has one tracer: freeze.h. */
+	if (c->explain)
+		explain_give_way(c->explain, "what was replaced on the host had to be covered again");
 	/* A coverer that is dead is found by the end of its stream. */
 	if (send(c->socket, &byte, 1, MSG_NOSIGNAL) != 1 && errno != EPIPE)
 		return -errno;

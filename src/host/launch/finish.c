@@ -12,6 +12,8 @@
 
 #include "base/clock.h"
 #include "base/sha256.h"
+#include "host/explain/explain.h"
+#include "host/explain/learn_file.h"
 #include "host/launch/close.h"
 #include "host/promote/promote_session.h"
 #include "host/report/output.h"
@@ -226,6 +228,27 @@ static void close_output(struct finish *f, struct arena *arena)
 		f->stdio, policy->quiet.on, policy->keep.on || policy->keep_for_ms.set);
 }
 
+/* What was refused: said, noted for the report, and what was learned from it written. */
+static void tell_refusals(struct finish *f, struct arena *arena)
+{
+	const struct policy *policy = &f->prepared->policy;
+	struct explain *x = f->explain;
+	struct error e = { 0 };
+
+	if (!x || !x->plan)
+		return;
+	explain_stop(x);
+	explain_tell(x, arena);
+	if (!policy->quiet.on)
+		explain_print(x);
+	f->report->explained = true;
+	f->report->denials = x->json;
+	f->report->denials_size = x->json_size;
+	f->report->denials_missing = x->missing;
+	if (policy->learn.value && learn_file_write(f->learn, x, &e) < 0)
+		complain(f, &e);
+}
+
 int finish_session(struct finish *f)
 {
 	struct arena arena = { 0 }; /* the plan's is sealed */
@@ -233,6 +256,7 @@ int finish_session(struct finish *f)
 	if (arena_init(&arena, CLOSE_ARENA_SIZE) < 0)
 		arena = (struct arena){ 0 };
 	close_output(f, &arena);
+	tell_refusals(f, &arena);
 	report_session(f);
 	end_limits(f);
 	if (f->session)

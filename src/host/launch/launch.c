@@ -23,6 +23,7 @@
 #include "box/begin.h"
 #include "box/channel.h"
 #include "box/sys.h"
+#include "host/explain/explain.h"
 #include "host/machine/container.h"
 #include "host/machine/explain.h"
 #include "host/process/code.h"
@@ -265,6 +266,11 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 		l->box->arena_size = l->arena->size;
 	}
 	const struct channel_record go = { .kind = CHANNEL_GO };
+	r = l->explain ? explain_observe(l->explain, l->init, e) : 0;
+	if (r < 0) {
+		launch_kill(l);
+		return r;
+	}
 	r = arena_seal(l->arena);
 	if (r >= 0)
 		r = channel_send(l->channel, &go, NULL, 0);
@@ -343,6 +349,8 @@ void launch_kill(struct launch *l)
 {
 	siginfo_t info;
 
+	if (l->explain && l->explain->observes)
+		explain_stop(l->explain);
 	if (l->pidfd >= 0) {
 		/* SIGKILL to init ends everything in its pid namespace; waitid returns when the
 		 * last process is dead (pid_namespaces(7)). */

@@ -18,6 +18,8 @@
 #include "base/error_report.h"
 #include "base/fd.h"
 #include "base/parent.h"
+#include "host/explain/explain.h"
+#include "host/explain/learn_file.h"
 #include "host/launch/caller.h"
 #include "host/launch/finish.h"
 #include "host/launch/launch.h"
@@ -50,6 +52,8 @@ struct run {
 	struct outcome outcome;
 	struct report report;
 	struct report_file report_file;
+	struct explain explain;
+	struct learn_file learn;
 	struct error error;
 	struct error refused; /* the namespaces, before the policy was known */
 	int results;          /* the directory tool-results, where outputs are saved; else -1 */
@@ -131,8 +135,18 @@ static int start_limits(struct run *run)
 	return r;
 }
 
-static int start(
-	struct run *run, int argc, const char *const *argv, const char *const *environment)
+/* While S may still start processes, and before init has the plan. */
+static int start_explain(struct run *run, const char *const *argv, int first)
+{
+	int r = explain_begin(&run->explain, &run->p->plan, argv + first,
+		(size_t)(run->p->next - first), &run->error);
+
+	run->launch.explain = run->explain.plan ? &run->explain : NULL;
+	return r;
+}
+
+static int start(struct run *run, int argc, const char *const *argv, int first,
+	const char *const *environment)
 {
 	static const int caller_fd[STDIO_STREAMS] = { 0, 1, 2 };
 	const struct facts *facts = &run->p->facts;
@@ -148,6 +162,8 @@ static int start(
 	caller_block(argc, argv, environment, &block, &block_size);
 	if (r >= 0 && limits_requested(&run->p->policy))
 		r = start_limits(run);
+	if (r >= 0)
+		r = start_explain(run, argv, first);
 	if (r >= 0)
 		r = launch_init(
 			&run->launch, &run->p->plan, run->stdio.want_pty, block, block_size, e);
@@ -213,6 +229,9 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 	}
 	if (r >= 0 && !run->p->help && (!run->p->argv || !run->p->argv[0]))
 		r = no_command(run);
+	if (r >= 0 && !run->p->help && run->p->policy.learn.value)
+		r = learn_file_open(
+			run->p->policy.learn.value, &run->p->facts, &run->learn, e);
 	return r;
 }
 
@@ -263,6 +282,8 @@ static int finish_run(struct run *run, int status)
 		.limits = &run->limits,
 		.report = &run->report,
 		.report_file = &run->report_file,
+		.explain = &run->explain,
+		.learn = &run->learn,
 		.error = &run->error,
 		.status = status,
 	};
@@ -317,7 +338,7 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 		r = error_set(&run->error, ERROR_INTERNAL, "launch", 0, NULL,
 			"the caller has ended, and the policy says `die-with-parent`");
 	if (r >= 0)
-		r = start(run, argc, argv, environment);
+		r = start(run, argc, argv, first, environment);
 	/* Written while init applies the plan, for the case that the launcher is killed before it
 	 * can clear up. */
 	if (r >= 0)
@@ -358,6 +379,8 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 	}
 	run->launch = (struct launch){ .pidfd = -1, .channel = -1, .scratch = -1 };
 	run->session = SESSION_NONE;
+	run->explain = EXPLAIN_NONE;
+	run->learn.dir = -1;
 	run->signals.fd = -1;
 	run->results = -1;
 	run->outcome.op = -1;
@@ -368,5 +391,7 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 	}
 	int status = run_with(run, argc, argv, first, environment, closed);
 	fd_close(&run->results);
+	explain_end(&run->explain);
+	learn_file_close(&run->learn);
 	return status;
 }

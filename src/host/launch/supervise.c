@@ -298,6 +298,7 @@ static int watch_session(struct supervisor *v)
 		r = supervisor_watch(v, v->signals->fd, EVENT_SIGNAL);
 	if (r < 0)
 		return supervisor_fault(v, r, "cannot watch for events");
+	v->out->cover.explain = v->launch->explain;
 	r = confine_self();
 	v->out->confined = r >= 0;
 	/* Without mounts there is nothing to cover. */

@@ -288,6 +288,16 @@ static void put_covered(struct json *j, const struct report *r)
 	json_array_end(j);
 }
 
+static void put_denials(struct json *j, const struct report *r)
+{
+	json_key(j, "denials");
+	if (r->explained && r->denials_size)
+		json_document(j, r->denials, r->denials_size);
+	else
+		json_null(j);
+	put_string(j, "denials_missing", r->explained ? r->denials_missing : NULL);
+}
+
 static void put_stdio(struct json *j, const struct report *r)
 {
 	json_key(j, "stdio");
@@ -369,6 +379,7 @@ static void put_report(struct json *j, const struct report *r)
 	put_promoted(j, r);
 	put_covered(j, r);
 	put_quarantined(j, r);
+	put_denials(j, r);
 	put_stdio(j, r);
 	put_output(j, r);
 	put_teardown(j, r);

@@ -340,6 +340,7 @@ static int watch_session(struct server *s)
 	if (r < 0)
 		return fault(s, r, "cannot watch for events");
 	raise_descriptor_limit();
+	s->out->cover.explain = s->launch->explain;
 	r = confine_self();
 	s->out->confined = r >= 0;
 	return r < 0 ? unconfined(s, r) : 0;

@@ -31,6 +31,8 @@
 #include "host/launch/prepare.h"
 #include "host/process/signals.h"
 #include "host/promote/promote_guard.h"
+#include "host/explain/explain.h"
+#include "host/explain/learn_file.h"
 #include "host/report/verbose.h"
 #include "host/serve/serve.h"
 #include "host/serve/session_show.h"
@@ -54,6 +56,8 @@ struct start {
 	struct serve_outcome served;
 	struct report report;
 	struct report_file report_file;
+	struct explain explain;
+	struct learn_file learn;
 	struct error error;
 	bool has_session, listening;
 	int listener, die_with;
@@ -184,6 +188,8 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 	}
 	if (r >= 0 && !s->p->help && s->p->policy.report.value)
 		r = prepare_report(s->p, &s->report_file, e);
+	if (r >= 0 && !s->p->help && s->p->policy.learn.value)
+		r = learn_file_open(s->p->policy.learn.value, &s->p->facts, &s->learn, e);
 	if (r >= 0)
 		r = open_parent(s);
 	return r;
@@ -234,8 +240,8 @@ static int note_guard(const struct start *s, struct error *e)
 		     : 0;
 }
 
-static int begin_session(
-	struct start *s, int argc, const char *const *argv, const char *const *environment)
+static int begin_session(struct start *s, int argc, const char *const *argv, int first,
+	const char *const *environment)
 {
 	const struct plan *plan = &s->p->plan;
 	struct error *e = &s->error;
@@ -254,6 +260,10 @@ static int begin_session(
 		r = limits_begin(&s->limits, plan, s->session.record, true, e);
 	if (r >= 0) {
 		limits_fill_launch(&s->limits, &s->launch);
+		r = explain_begin(&s->explain, plan, argv + first, (size_t)(s->p->next - first), e);
+		s->launch.explain = s->explain.plan ? &s->explain : NULL;
+	}
+	if (r >= 0) {
 		r = launch_init(&s->launch, plan, false, block, block_size, e);
 	}
 	if (r >= 0)
@@ -332,6 +342,8 @@ static int finish_start(struct start *s, int status)
 		.limits = &s->limits,
 		.report = &s->report,
 		.report_file = &s->report_file,
+		.explain = &s->explain,
+		.learn = &s->learn,
 		.error = &s->error,
 		.status = status,
 	};
@@ -342,6 +354,8 @@ static int finish_start(struct start *s, int status)
 	fd_close(&s->listener);
 	status = finish_session(&f);
 	launch_kill(&s->launch);
+	explain_end(&s->explain);
+	learn_file_close(&s->learn);
 	if (s->error.code != ERROR_NONE)
 		error_report(&s->error);
 	farewell(s);
@@ -360,7 +374,7 @@ static int start_and_serve(struct start *s, int argc, const char *const *argv, i
 		r = options_to_plan(s, argc, argv, first, environment);
 	report_init(&s->report, s->p->argv ? s->p->argv : argv + argc);
 	if (r >= 0)
-		r = begin_session(s, argc, argv, environment);
+		r = begin_session(s, argc, argv, first, environment);
 	if (r >= 0)
 		r = serve_session(s);
 	else
@@ -388,6 +402,8 @@ static int supervise_in_this_process(
 		.live = true,
 		.views = { [0 ... VIEW_COUNT - 1] = -1 } };
 	s->session = SESSION_NONE;
+	s->explain = EXPLAIN_NONE;
+	s->learn.dir = -1;
 	s->signals.fd = s->listener = s->die_with = s->state.dir = s->log = -1;
 	s->outcome.op = -1;
 	limits_init(&s->limits);

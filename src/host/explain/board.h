@@ -1,0 +1,47 @@
+/*
+ * board.h - what the observer of a session has noted: system calls that were refused something.
+ *
+ * Runs in: the observer, which writes it, S, and carrel-policy, which says what each entry means. Tools choose what is in
+ * it: paths, names and arguments are bytes, and who reads them checks numbers and lengths.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define EXPLAIN_MAGIC 0x63727231u /* "crr1": changes with the layout */
+
+enum {
+	EXPLAIN_ENTRIES_MAX = 1024,
+	EXPLAIN_TEXT_MAX = 1000, /* bytes of a path or an address; what is longer is not listed */
+	EXPLAIN_ARGUMENTS = 6,
+};
+
+enum explain_kind {
+	EXPLAIN_CALL, /* by its number and arguments */
+	EXPLAIN_PATH, /* `text` is the path, absolute; not followed, and not cleaned */
+	EXPLAIN_HOST, /* `text` is "ADDRESS:PORT" */
+};
+
+/* What was tried with a path. */
+enum explain_try { EXPLAIN_READ, EXPLAIN_WRITE, EXPLAIN_REMOVE, EXPLAIN_CONNECT };
+
+struct explain_entry {
+	uint32_t times;
+	int32_t number; /* of the system call */
+	int32_t errnum; /* that it got */
+	int32_t pid;    /* of the first process that got it, as the session sees it; 0: not known */
+	uint64_t args[EXPLAIN_ARGUMENTS];
+	uint8_t kind, attempt; /* enum explain_kind, enum explain_try */
+	char name[16];         /* that process, as it called itself; ended by a NUL */
+	uint16_t length;       /* of text */
+	char text[EXPLAIN_TEXT_MAX];
+};
+
+struct explain_board {
+	uint32_t magic;
+	uint32_t count;
+	uint64_t unlisted;  /* refusals for which there was no room, or no name */
+	uint32_t unwatched; /* threads that were let go, since there were too many */
+	uint32_t finished;  /* the observer saw the end of init, or was told to end */
+	struct explain_entry entries[EXPLAIN_ENTRIES_MAX];
+};

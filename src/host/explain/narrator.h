@@ -1,0 +1,26 @@
+/*
+ * narrator.h - the process that becomes `carrel-policy explain` when the session is over, and what that answers.
+ *
+ * Runs in: the narrator, a child of S outside of the session, with the caller's own rights, as `carrel why` has them: S itself
+ * may start no program any more. It waits without a descriptor of S but its own, and knows nothing of the session until then.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* In front of its answer; then the three texts, without anything between them. */
+struct narrator_head {
+	uint32_t magic; /* EXPLAIN_MAGIC */
+	uint32_t json, text, learned; /* bytes: an array; for people; lines of a policy */
+};
+
+enum { NARRATOR_ANSWER_MAX = 8 << 20 };
+
+/*
+ * narrator_main - wait for a byte from @word; become `carrel-policy explain @settings` with the board @memory as its standard
+ * input and @answer as its standard output. It ends with @parent.
+ */
+_Noreturn void narrator_main(const char *const *settings, size_t count, pid_t parent, int word,
+	int memory, int answer);

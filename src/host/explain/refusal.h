@@ -1,0 +1,23 @@
+/*
+ * refusal.h - a system call that failed, as an entry of the board.
+ *
+ * Runs in: the observer, while the thread stands still behind the call. What it reads tools have made: memory, links in
+ * /proc, names. A thread beside it can change that memory meanwhile, and only spoils its own entry.
+ */
+#pragma once
+
+#include "host/explain/board.h"
+#include "host/explain/tracee.h"
+#include "plan/plan.h"
+
+struct refusals {
+	const struct plan *plan;
+	struct explain_board *board;
+	int proc; /* the host's /proc */
+};
+
+/*
+ * refusal_note - @t's call has failed with @errnum. It is noted where a wall can have been the reason: whether one was
+ * carrel-policy finds out later.
+ */
+void refusal_note(const struct refusals *r, const struct tracee *t, int errnum);
