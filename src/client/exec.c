@@ -225,7 +225,7 @@ static int read_output(struct exec *x)
 	return r < 0 ? r : 0;
 }
 
-/* A service: its standard descriptors are /dev/null. */
+/* A service: it reads from /dev/null, and what it writes goes to its log. */
 static int read_detach(struct exec *x)
 {
 	static const enum setting_id of_outputs[] = { SETTING_OUTPUT_BUDGET, SETTING_OUTPUT_MAX,
@@ -240,11 +240,11 @@ static int read_detach(struct exec *x)
 		if (is_given(x, of_outputs[i]))
 			return error_set(&x->error, ERROR_USAGE, "options", 0,
 				settings_table[of_outputs[i]].name,
-				"a service (--detach) has no output of its own");
+				"what a service (--detach) writes goes to its log");
 	if (x->request.tty == TTY_YES)
 		return error_set(&x->error, ERROR_USAGE, "options", 0, "tty",
 			"a service (--detach) has no terminal");
-	x->request.head.flags |= REQUEST_DETACH;
+	x->request.head.flags |= REQUEST_DETACH | REQUEST_LOG;
 	x->request.tty = TTY_NO;
 	return 0;
 }

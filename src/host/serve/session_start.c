@@ -287,6 +287,7 @@ static int serve_session(struct start *s)
 	const struct serve_settings settings = {
 		.listener = s->listener,
 		.die_with = s->die_with,
+		.session_dir = s->session.dir,
 		.limits = &s->limits,
 		.lifetime_ms = (int64_t)policy->lifetime_ms.value,
 		.idle_ms = (int64_t)policy->idle_timeout_ms.value,
