@@ -374,6 +374,25 @@ static int open_report(struct exec *x)
 		: r;
 }
 
+/* With --quiet as well: it may be what somebody is looking for. */
+static void tell_moved(const struct exec *x)
+{
+	struct error line = { 0 };
+	unsigned count = x->end.ended ? x->end.how.streams : 0;
+
+	if (!count)
+		return;
+	int r = error_set(&line, ERROR_PATH, "session", 0, NULL,
+		count == 1
+			? "%u path that is protected was made meanwhile, and moved to quarantine"
+			: "%u paths that are protected were made meanwhile, and moved to quarantine",
+		count);
+
+	error_hint(&line, "carrel quarantine list");
+	(void)r; /* said here */
+	(void)error_report(&line);
+}
+
 static int run_execution(struct exec *x)
 {
 	int status = STATUS_CARREL;
@@ -386,6 +405,7 @@ static int run_execution(struct exec *x)
 		status = execution_status(&x->end, &x->session, &x->request, &x->error);
 	if (r < 0 && status == 0)
 		status = STATUS_CARREL;
+	tell_moved(x);
 	/* What was saved stays as long as the session does. */
 	if (x->end.number)
 		output_report_faults(&x->running.stdio, is_given(x, SETTING_QUIET), true);

@@ -824,3 +824,15 @@ took_all() {
 	wait_for sleepers 0
 	await_nothing_left
 }
+
+@test "exec says what was moved to quarantine while the command ran" {
+	begin
+	inside --quiet -- sh -c 'echo x >.envrc; while [ -e .envrc ]; do sleep 0.05; done'
+	assert_status 0
+	assert_matches "$stderr" '^carrel: 1 path that is protected was made meanwhile, and moved to quarantine'
+	assert_matches "$stderr" 'hint: carrel quarantine list'
+	inside -- true
+	[[ -z $stderr ]] || fail "$stderr"
+	end_session
+	rm -rf "$WS"/.carrel-quarantine-*
+}

@@ -37,7 +37,9 @@ enum control_kind {
 	CONTROL_CLASSIFY, /* body: a path, with its NUL; answered by TEXT: one JSON object;
 			   * flag 1: one line for people, 2: a line for each field */
 	CONTROL_END,      /* end the session; answered by DONE when nothing of it is left */
-	CONTROL_LOG, /* body: the name or number of a service; answered by DONE: its number */
+	CONTROL_LOG,   /* body: the name or number of a service; answered by DONE: its number */
+	CONTROL_MOVED, /* what was taken away from protected paths so far, after one more look;
+			* answered by TEXT: JSON */
 	/* supervisor -> client */
 	CONTROL_ACCEPTED = 64, /* execution: its number from here on */
 	CONTROL_TERMINAL,      /* descriptor: the master of the execution's terminal */

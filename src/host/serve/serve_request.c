@@ -204,6 +204,21 @@ static int do_show(
 		     : 0;
 }
 
+static int do_moved(
+	struct server *s, unsigned client, struct control_message *m, struct error *e)
+{
+	char *text = malloc(CONTROL_TEXT_MAX);
+
+	newpath_watch_look(&s->out->watch);
+	int r = text ? server_show_moved(s, text, CONTROL_TEXT_MAX) : -ENOMEM;
+	if (r >= 0)
+		r = answer_text(s, client, m->head.tag, text, (size_t)r);
+	free(text);
+	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
+			       "the session cannot be described")
+		     : 0;
+}
+
 static int do_end(struct server *s, unsigned client, struct control_message *m, struct error *e)
 {
 	(void)e;
@@ -228,6 +243,7 @@ static const struct {
 	{ CONTROL_CLOSE, true, false, false, do_close },
 	{ CONTROL_SHOW, true, false, false, do_show },
 	{ CONTROL_STOP, true, true, false, do_stop },
+	{ CONTROL_MOVED, false, false, false, do_moved },
 	{ CONTROL_LOG, true, true, false, do_log },
 	{ CONTROL_OPEN, false, true, false, server_open_file },
 	{ CONTROL_CLASSIFY, false, true, false, server_open_file },

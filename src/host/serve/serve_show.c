@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -136,7 +137,7 @@ int server_show(const struct server *s, char *ret, size_t size)
 
 	json_init(&j, ret, size, NULL, NULL);
 	json_object_begin(&j);
-	session_show_paths(&j, s->plan->facts);
+	session_show_paths(&j, s->plan);
 	json_key(&j, "profile");
 	json_string(&j, s->plan->policy->profile.value);
 	json_key(&j, "pid");
@@ -167,6 +168,36 @@ int server_show(const struct server *s, char *ret, size_t size)
 	json_array_end(&j);
 	json_object_end(&j);
 	int r = json_finish(&j);
+	return r < 0 ? r : (int)j.out.used;
+}
+
+int server_show_moved(const struct server *s, char *ret, size_t size)
+{
+	const struct report_quarantine *list = NULL;
+	struct arena arena;
+	struct json j;
+	size_t count = 0;
+	int r = arena_init(&arena, CONTROL_TEXT_MAX);
+
+	if (r < 0)
+		return r;
+	r = newpath_watch_report(&s->out->watch, &arena, &list, &count);
+	json_init(&j, ret, size, NULL, NULL);
+	json_array_begin(&j);
+	for (size_t i = 0; i < count; i++) {
+		json_object_begin(&j);
+		json_key(&j, "path");
+		json_string(&j, list[i].path);
+		json_key(&j, "to");
+		json_string(&j, list[i].to);
+		json_key(&j, "times");
+		json_unsigned(&j, list[i].times);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	if (r >= 0)
+		r = json_finish(&j);
+	arena_free(&arena);
 	return r < 0 ? r : (int)j.out.used;
 }
 

@@ -261,6 +261,8 @@ static void send_end(struct server *s, struct slot *slot, struct control_record 
 	record->tag = slot->tag;
 	record->execution = slot->number;
 	if (slot->begun_ns)
+		record->streams = (uint32_t)(newpath_watch_count(&s->out->watch) - slot->moved);
+	if (slot->begun_ns)
 		record->wall_us = (uint64_t)(clock_now_ns() - slot->begun_ns) / 1000;
 	if (slot->timed_out)
 		record->limit = CONTROL_LIMIT_TIMEOUT;

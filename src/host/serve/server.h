@@ -58,6 +58,7 @@ struct slot {
 	unsigned form;                 /* CLASSIFY: the request's flag */
 	bool started;                  /* CHANNEL_STARTED came */
 	bool cpu_time, file_size;      /* it has that limit */
+	uint64_t moved;                /* newpath_watch_count() when it began */
 	int64_t begun_ns, deadline_ns; /* deadline 0: none */
 	int64_t grace_ms;
 	char *requested_path;            /* CLASSIFY: the path as it was asked about */
@@ -187,6 +188,8 @@ enum { /* the paths, each byte escaped; and what is said of each execution */
 MUST_CHECK int server_show(const struct server *s, char *ret, size_t size);
 /* For people; @line: one line. */
 MUST_CHECK int server_show_text(const struct server *s, bool line, char *ret, size_t size);
+/* What was taken away from protected paths. */
+MUST_CHECK int server_show_moved(const struct server *s, char *ret, size_t size);
 /* Its policy, as `policy show` prints one. */
 MUST_CHECK int server_show_policy(const struct server *s, char *ret, size_t size);
 
