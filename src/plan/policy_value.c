@@ -399,6 +399,14 @@ static int read_profile(const struct policy_place *at, const char *word, struct 
 	return fail_one_of(at, "profile", word, profiles, count);
 }
 
+/* That there is one of that name is seen when it is read: include_preset(). */
+static int read_preset(const struct policy_place *at, const char *word, struct policy_line *l)
+{
+	return is_word(word) ? keep_text(at, word, l)
+			     : policy_fail(at, "'%.60s' is not the name of a %s", word,
+				       at->setting[0] == 'c' ? "cache" : "preset");
+}
+
 /* Kinds whose word has neither variables nor a structure of its own. */
 static int read_plain(const struct policy_place *at, const struct setting *s, const char *word,
 	struct policy_line *l)
@@ -418,6 +426,8 @@ static int read_plain(const struct policy_place *at, const struct setting *s, co
 		return read_setting_name(at, word, l);
 	case KIND_PROFILE:
 		return read_profile(at, word, l);
+	case KIND_PRESET:
+		return read_preset(at, word, l);
 	default:
 		return policy_line_number(at, s, word, &l->number);
 	}

@@ -27,6 +27,7 @@ enum setting_id {
 	SETTING_BIND,
 	SETTING_TMPFS,
 	SETTING_DEV,
+	SETTING_CACHE,
 	/* scratch */
 	SETTING_SCRATCH_BASE,
 	SETTING_SCRATCH_SIZE,
@@ -64,6 +65,7 @@ enum setting_id {
 	/* policy */
 	SETTING_PROFILE,
 	SETTING_POLICY,
+	SETTING_WITH,
 	SETTING_LOCK,
 	SETTING_REQUIRE,
 	SETTING_DEGRADED,
@@ -113,7 +115,8 @@ enum setting_kind {
 	KIND_SETTING,     /* the name of a setting that can be locked */
 	KIND_PROFILE,     /* include: a shipped text */
 	KIND_POLICY_FILE, /* include: a file */
-	KIND_REPORT,      /* a path or fd:N */
+	KIND_PRESET, /* include: a shipped text NAME.with or NAME.cache, or the user's own */
+	KIND_REPORT, /* a path or fd:N */
 };
 
 /* What a second line of the same setting means. */
