@@ -18,8 +18,10 @@
 #include <unistd.h>
 
 #include "agent/capture.h"
+#include "agent/exec_notes.h"
 #include "agent/exec_request.h"
 #include "agent/harmless.h"
+#include "agent/tool_exec_fields.h"
 #include "agent/tools.h"
 #include "base/fd.h"
 #include "base/name.h"
@@ -37,7 +39,8 @@ struct work {
 	struct watch in;  /* stdin, while there is text for it */
 	const char *text; /* of stdin */
 	size_t left;
-	uint32_t execution; /* 0: not accepted yet */
+	uint32_t execution;        /* 0: not accepted yet */
+	struct control_record end; /* ENDED, while the session is asked what it took away */
 };
 
 static const char *const names[STREAMS] = { "stdout", "stderr" };
@@ -182,8 +185,25 @@ static json_t *structure(const struct work *w, const struct control_record *end)
 	return NULL;
 }
 
-static void answer_end(struct work *w, const struct control_record *end)
+/* @moved: what the session says it took away; NULL: it does not say. */
+static void add_notes(struct work *w, const struct control_message *moved, json_t *structured,
+	struct buffer *text)
 {
+	const struct buffer *const outputs[STREAMS] = { &w->out[0].kept, &w->out[1].kept };
+	json_t *notes = json_array();
+
+	if (w->end.wait_status)
+		exec_notes_network(w->session, outputs, STREAMS, notes, text);
+	if (moved)
+		exec_notes_moved(w->session, moved, notes, text);
+	if (json_array_size(notes) > 0)
+		(void)json_object_set(structured, "notes", notes);
+	json_decref(notes);
+}
+
+static void answer_end(struct work *w, const struct control_message *moved)
+{
+	const struct control_record *end = &w->end;
 	autobuffer struct buffer text = { 0 };
 	json_t *structured = structure(w, end);
 	int r = structured ? 0 : -ENOMEM;
@@ -195,6 +215,8 @@ static void answer_end(struct work *w, const struct control_record *end)
 		r = add_stream(w, i, structured, &text);
 	}
 	add_end(w, end, &text);
+	if (r == 0)
+		add_notes(w, moved, structured, &text);
 	struct call *c = w->call;
 	text.failed = text.failed || r < 0;
 	call_log(c, LEVEL_INFO, "execution %u ended after %llu ms", w->execution,
@@ -257,12 +279,25 @@ static void accepted(struct work *w, uint32_t execution)
 		forget_execution(w);
 }
 
+/* It has ended: the answer waits for one more. */
+static void ask_moved(struct work *w, const struct control_record *end)
+{
+	struct control_record record = { .kind = CONTROL_MOVED };
+
+	w->end = *end;
+	agent_session_forget(w->session, &w->request);
+	if (agent_session_send(w->session, &w->request, &record, NULL, 0, NULL, 0) < 0)
+		answer_end(w, NULL);
+}
+
 static void exec_answered(struct session_request *a, struct control_message *m)
 {
 	struct work *w = (struct work *)a;
 	struct call *c = w->call;
 	autobuffer struct buffer why = { 0 };
 
+	if (w->end.kind)
+		return answer_end(w, m && m->head.kind == CONTROL_TEXT ? m : NULL);
 	if (!m) {
 		work_free(w);
 		return call_refuse(c, "the session has ended: start this server again");
@@ -274,7 +309,7 @@ static void exec_answered(struct session_request *a, struct control_message *m)
 		if (m->head.started == STARTED_NO)
 			return answer_unstarted(w, &m->head);
 		if (m->head.started == STARTED_YES || m->head.wait_status || m->head.limit)
-			return answer_end(w, &m->head);
+			return ask_moved(w, &m->head);
 		buffer_text(
 			&why, "it is not known how the command ended: its monitor was killed");
 		break;
@@ -405,81 +440,6 @@ static void exec_progress(struct call *c, struct buffer *ret_text)
 		(unsigned long long)(w->out[0].budget.chars + w->out[1].budget.chars));
 }
 
-/* --- what it takes and gives ------------------------------------------------------------------ */
-
-static const struct field input[] = {
-	{ .name = "command",
-		.type = FIELD_TEXT,
-		.help = "A line for the shell (bash, or sh where there is no bash). Either this or argv" },
-	{ .name = "argv",
-		.type = FIELD_TEXTS,
-		.help = "A program and its arguments, without a shell" },
-	{ .name = "cwd",
-		.type = FIELD_TEXT,
-		.help = "Working directory; relative to the workspace, which is the default" },
-	{ .name = "timeout_seconds",
-		.type = FIELD_INTEGER,
-		.min = 1,
-		.max = 604800,
-		.help = "After this time the command and all it started are ended" },
-	{ .name = "stdin",
-		.type = FIELD_TEXT,
-		.flags = FIELD_BYTES,
-		.help = "Text for its standard input; empty without it" },
-	{ .name = "env",
-		.type = FIELD_NAMED,
-		.help = "Variables to set besides those of the session" },
-	{ .name = "budget",
-		.type = FIELD_INTEGER,
-		.min = 100,
-		.max = TOOLS_BUDGET_MAX,
-		.help = "Characters of stdout, and of stderr, that are returned (20000). Of longer output "
-			"the middle is left out, and all of it is saved to a file that `read` can show "
-			"in slices" },
-	{ .name = "merge_output",
-		.type = FIELD_BOOLEAN,
-		.help = "stdout and stderr as one stream, in the order written" },
-	{ 0 },
-};
-
-static const struct field output[] = {
-	{ .name = "execution",
-		.type = FIELD_INTEGER,
-		.flags = FIELD_REQUIRED,
-		.help = "Number of the execution in the session" },
-	{ .name = "status",
-		.type = FIELD_INTEGER,
-		.flags = FIELD_REQUIRED | FIELD_NULL,
-		.help = "Exit status; null where a signal ended it" },
-	{ .name = "signal",
-		.type = FIELD_TEXT,
-		.flags = FIELD_REQUIRED | FIELD_NULL,
-		.help = "The signal that ended it" },
-	{ .name = "timed_out", .type = FIELD_BOOLEAN, .flags = FIELD_REQUIRED },
-	{ .name = "limit",
-		.type = FIELD_TEXT,
-		.flags = FIELD_REQUIRED | FIELD_NULL,
-		.help = "The limit that ended it: timeout, cpu-time, file-size, memory, pids, output" },
-	{ .name = "stdout",
-		.type = FIELD_TEXT,
-		.flags = FIELD_REQUIRED,
-		.help = "Within the budget, made harmless; stderr too with merge_output" },
-	{ .name = "stderr", .type = FIELD_TEXT },
-	{ .name = "stdout_chars",
-		.type = FIELD_INTEGER,
-		.flags = FIELD_REQUIRED,
-		.help = "Characters that came, before the budget" },
-	{ .name = "stderr_chars", .type = FIELD_INTEGER },
-	{ .name = "stdout_file",
-		.type = FIELD_TEXT,
-		.help = "Where all of it is, if it was over the budget" },
-	{ .name = "stderr_file", .type = FIELD_TEXT },
-	{ .name = "wall_ms", .type = FIELD_INTEGER, .flags = FIELD_REQUIRED },
-	{ .name = "cpu_ms", .type = FIELD_INTEGER, .flags = FIELD_REQUIRED },
-	{ .name = "max_rss_bytes", .type = FIELD_INTEGER, .flags = FIELD_REQUIRED },
-	{ 0 },
-};
-
 const struct tool tool_exec = {
 	.name = "exec",
 	.title = "Run a command",
@@ -488,8 +448,8 @@ const struct tool tool_exec = {
 		"writable, the rest of the machine is read-only, hidden or not reachable. "
 		"Files that are not part of the user's project belong in $CARREL_SCRATCH. "
 		"Everything that the command started ends with it.",
-	.input = input,
-	.output = output,
+	.input = tool_exec_input,
+	.output = tool_exec_output,
 	.hints = TOOL_DESTRUCTIVE | TOOL_OPEN_WORLD,
 	.start = exec_start,
 	.cancel = exec_cancel,

@@ -23,7 +23,9 @@ enum request_flag {
 	REQUEST_DETACH = 1 << 1, /* a service: it outlives the client, until stopped */
 	REQUEST_WORKSPACE_RO = 1 << 2,
 	REQUEST_NET_NONE = 1 << 3,
-	REQUEST_FLAGS_ALL = (1 << 4) - 1,
+	REQUEST_LOG =
+		1 << 4, /* of a service: what it writes goes to a log of the supervisor's */
+	REQUEST_FLAGS_ALL = (1 << 5) - 1,
 };
 
 struct request {

@@ -225,7 +225,7 @@ static int read_output(struct exec *x)
 	return r < 0 ? r : 0;
 }
 
-/* A service: its standard descriptors are /dev/null. */
+/* A service: it reads from /dev/null, and what it writes goes to its log. */
 static int read_detach(struct exec *x)
 {
 	static const enum setting_id of_outputs[] = { SETTING_OUTPUT_BUDGET, SETTING_OUTPUT_MAX,
@@ -240,11 +240,11 @@ static int read_detach(struct exec *x)
 		if (is_given(x, of_outputs[i]))
 			return error_set(&x->error, ERROR_USAGE, "options", 0,
 				settings_table[of_outputs[i]].name,
-				"a service (--detach) has no output of its own");
+				"what a service (--detach) writes goes to its log");
 	if (x->request.tty == TTY_YES)
 		return error_set(&x->error, ERROR_USAGE, "options", 0, "tty",
 			"a service (--detach) has no terminal");
-	x->request.head.flags |= REQUEST_DETACH;
+	x->request.head.flags |= REQUEST_DETACH | REQUEST_LOG;
 	x->request.tty = TTY_NO;
 	return 0;
 }
@@ -374,6 +374,25 @@ static int open_report(struct exec *x)
 		: r;
 }
 
+/* With --quiet as well: it may be what somebody is looking for. */
+static void tell_moved(const struct exec *x)
+{
+	struct error line = { 0 };
+	unsigned count = x->end.ended ? x->end.how.streams : 0;
+
+	if (!count)
+		return;
+	int r = error_set(&line, ERROR_PATH, "session", 0, NULL,
+		count == 1
+			? "%u path that is protected was made meanwhile, and moved to quarantine"
+			: "%u paths that are protected were made meanwhile, and moved to quarantine",
+		count);
+
+	error_hint(&line, "carrel quarantine list");
+	(void)r; /* said here */
+	(void)error_report(&line);
+}
+
 static int run_execution(struct exec *x)
 {
 	int status = STATUS_CARREL;
@@ -386,6 +405,7 @@ static int run_execution(struct exec *x)
 		status = execution_status(&x->end, &x->session, &x->request, &x->error);
 	if (r < 0 && status == 0)
 		status = STATUS_CARREL;
+	tell_moved(x);
 	/* What was saved stays as long as the session does. */
 	if (x->end.number)
 		output_report_faults(&x->running.stdio, is_given(x, SETTING_QUIET), true);

@@ -250,6 +250,8 @@ static int handle_message(struct execution *x, bool *ret_over)
 	case CONTROL_OPEN:
 	case CONTROL_CLASSIFY:
 	case CONTROL_END:
+	case CONTROL_LOG:
+	case CONTROL_MOVED:
 	case CONTROL_TEXT:
 	case CONTROL_OPENED:
 		break;

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "client/find.h"
 #include "host/tree/beneath.h"
+#include "host/tree/plainfile.h"
 #include "plan/path.h"
 
 enum { ARENA_SIZE = 128 << 20 }; /* address space; pages are taken as they are touched */
@@ -39,6 +40,20 @@ static int open_scratch(struct place *p, const struct client_session *s, struct 
 		: 0;
 }
 
+static int read_net(int record, enum place_net *ret)
+{
+	char word[16];
+	autofd int fd = plainfile_open(record, "net", 0, false);
+	ssize_t n = fd < 0 ? fd : fd_read_file(fd, word, sizeof(word) - 1);
+
+	if (n < 0)
+		return (int)n;
+	*ret = !strcmp(word, "none")    ? PLACE_NET_NONE
+		: !strcmp(word, "host") ? PLACE_NET_HOST
+					: PLACE_NET_SOME;
+	return 0;
+}
+
 static int open_dirs(
 	struct place *p, const char *requested, const char *const *environment, struct error *e)
 {
@@ -53,9 +68,11 @@ static int open_dirs(
 	p->scratch_path = arena_format(&p->arena, "%s/scratch", found.path);
 	p->results_path = arena_format(&p->arena, "%s/tool-results", found.path);
 	r = p->results_path ? promote_guard_read(&p->guard, &p->arena, found.record) : -ENOMEM;
+	if (r >= 0)
+		r = read_net(found.record, &p->net);
 	if (r < 0)
 		r = place_error(
-			r, found.path, "cannot read where the session's artifacts may go", e);
+			r, found.path, "cannot read what the session's record says of it", e);
 	else
 		r = open_scratch(p, &found, e);
 	client_close(&found);

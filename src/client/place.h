@@ -9,6 +9,13 @@
 #include "base/error.h"
 #include "host/promote/promote_guard.h"
 
+/* What the session's network is. */
+enum place_net {
+	PLACE_NET_NONE,
+	PLACE_NET_HOST,
+	PLACE_NET_SOME, /* what its policy names */
+};
+
 struct place {
 	int session; /* the session directory, which no tool reaches */
 	int scratch; /* the scratch */
@@ -16,6 +23,7 @@ struct place {
 	const char *dir; /* of the session */
 	const char *scratch_path, *results_path;
 	struct promote_guard guard;
+	enum place_net net;
 	struct arena arena; /* owns all texts, and what the verbs need */
 };
 

@@ -19,18 +19,18 @@
 #include "host/report/toolplace.h"
 #include "plan/embedded.h"
 
-enum { TEMPLATE_MAX = 64 << 10, NAME_COUNT = 6 };
+enum { TEMPLATE_MAX = 64 << 10, NAME_COUNT = 7 };
 enum { OPTION_SESSION, OPTION_TEMPLATE, OPTION_COUNT };
 
 static const struct verb_help help = { "carrel prompt [-s ID] [--template FILE]",
 	"Prints show what a model has to know about its session, for its system prompt: where the\n"
-	"scratch and the workspace are, what may be written, what is kept, and how a long\n"
-	"output is read. `carrel session start` makes a session.\n"
+	"scratch and the workspace are, what may be written, what is kept, whether there is a\n"
+	"network, and how a long output is read. `carrel session start` makes a session.\n"
 	"\n"
 	"  -s, --session ID     which session; default: CARREL_SESSION\n"
 	"      --template FILE  another text than the shipped one; in it $SESSION, $SCRATCH,\n"
-	"                       $TOOL_RESULTS, $WORKSPACE, $ACCESS and $KEEP stand for what is\n"
-	"                       said here, and $$ for a dollar sign\n" };
+	"                       $TOOL_RESULTS, $WORKSPACE, $ACCESS, $KEEP and $NETWORK stand\n"
+	"                       for what is said here, and $$ for a dollar sign\n" };
 
 struct name {
 	const char *name, *value;
@@ -46,7 +46,9 @@ static const char *access_text(const struct place *p)
 	case WORKSPACE_DIRECT:
 		break;
 	}
-	return "You may read and edit it, but for its protected files.";
+	return "You may read and edit it, but for git hooks and configuration, shell start-up files, and settings "
+	       "of editors and agents: these cannot be changed, and one that you create is moved to quarantine. "
+	       "Do not try again: say what you need.";
 }
 
 /* Where things can be kept: the workspace where tools write to it, and what promote-to names. */
@@ -60,6 +62,22 @@ static const char *keep_text(struct place *p)
 		text = arena_format(&p->arena, "%s, or with the promote tool to %s", text,
 			p->guard.roots[i].path);
 	return text;
+}
+
+/* For whom a refused download looks like one that has to be tried again. */
+static const char *network_text(const struct place *p)
+{
+	switch (p->net) {
+	case PLACE_NET_NONE:
+		return "There is no network but this session's own loopback. Do not retry what wants another one, "
+		       "such as a download or an installation: say what you need.";
+	case PLACE_NET_HOST:
+		return "Commands have this machine's network.";
+	case PLACE_NET_SOME:
+		break;
+	}
+	return "Commands reach only the hosts that the user has allowed. Do not retry others: say what you "
+	       "need.";
 }
 
 /* The name behind a '$', as far as letters go. */
@@ -166,6 +184,7 @@ static int print_prompt(struct place *p, const char *file, struct error *e)
 		{ "WORKSPACE", p->guard.roots[0].path },
 		{ "ACCESS", access_text(p) },
 		{ "KEEP", keep },
+		{ "NETWORK", network_text(p) },
 	};
 	int r = keep ? read_template(p, file, &text, e) : -ENOMEM;
 

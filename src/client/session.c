@@ -19,17 +19,22 @@
 #include "client/find.h"
 #include "client/options.h"
 #include "client/quarantine_shelf.h"
+#include "client/session_logs.h"
 #include "host/serve/session_start.h"
 
 enum { PATIENCE_S = 5 };
 enum show { SHOW_JSON, SHOW_TEXT, SHOW_LINE };
-enum { OPTION_SESSION, OPTION_JSON, OPTION_COUNT };
+enum { OPTION_SESSION, OPTION_JSON, OPTION_FOLLOW, OPTION_COUNT };
 
 static const char usage[] = "usage: carrel session start [SETTINGS] [--json] [--foreground] "
 			    "[--die-with PID]\n"
 			    "       carrel session list [--json]\n"
 			    "       carrel session show [-s ID] [--json]\n"
+			    "       carrel session logs [-s ID] NAME [--follow]\n"
 			    "       carrel session end [-s ID] [--json]\n";
+
+static const char *const words[] = { "start", "list", "show", "logs", "end" };
+enum { WORD_COUNT = sizeof(words) / sizeof(words[0]) };
 
 static int write_stdout(const void *data, size_t size)
 {
@@ -203,14 +208,13 @@ static int end_one(const char *id, const char *const *environment, bool json, st
 
 static int wrong_word(const char *word, struct error *e)
 {
-	static const char *const words[] = { "start", "list", "show", "end" };
-	const char *nearest = word ? text_nearest(word, words, 4) : NULL;
+	const char *nearest = word ? text_nearest(word, words, WORD_COUNT) : NULL;
 	int r = error_set(e, ERROR_USAGE, "options", 0, word, "%s",
 		word ? "`carrel session` has no such verb" : "`carrel session` needs a verb");
 
 	if (nearest)
 		error_hint(e, "did you mean `carrel session %s`?", nearest);
-	error_hint(e, "carrel session start|list|show|end");
+	error_hint(e, "carrel session start|list|show|logs|end");
 	return r;
 }
 
@@ -224,7 +228,59 @@ static __attribute__((noinline)) int do_word(const char *word, const struct clie
 		return list(environment, json, e);
 	if (!strcmp(word, "show"))
 		return show_one(id, environment, json, e);
+	if (!strcmp(word, "logs"))
+		return session_logs(o[OPTION_SESSION].value, rest, o[OPTION_FOLLOW].count > 0,
+			environment, e);
 	return end_one(id, environment, json, e);
+}
+
+/* What @word cannot have: the first such argument, or NULL. @rest: the id, or the name of a service. */
+static int check_words(
+	const char *word, const struct client_option *o, const char *rest, struct error *e)
+{
+	bool named = o[OPTION_SESSION].count > 0, logs = !strcmp(word, "logs");
+
+	if (logs && !rest)
+		return error_set(e, ERROR_USAGE, "options", 0, NULL,
+			"`carrel session logs` needs the name or the number of a service");
+	if (logs && o[OPTION_JSON].count)
+		return error_set(e, ERROR_USAGE, "options", 0, "--json",
+			"a log is what the service wrote, and nothing else");
+	if (!logs && o[OPTION_FOLLOW].count)
+		return error_set(
+			e, ERROR_USAGE, "options", 0, "--follow", "only a log can be followed");
+	if ((!strcmp(word, "list") && (named || rest)) || (!logs && named && rest))
+		return error_set(e, ERROR_USAGE, "options", 0,
+			rest ? rest : o[OPTION_SESSION].value, "too many arguments");
+	return 0;
+}
+
+/* The id, or the name of a service, may stand in front of the options, too. */
+static int read_words(int argc, const char *const *argv, int first,
+	struct client_option options[OPTION_COUNT], const char **ret_rest, struct error *e)
+{
+	static const char hint[] =
+		"carrel session list|show|end [-s ID] [--json], or carrel session logs [-s ID] NAME";
+	const char *rest = NULL;
+	int next = argc;
+	int r = options_read(argc, argv, first, options, OPTION_COUNT, hint, &next, e);
+
+	if (r == 0 && next < argc) {
+		rest = argv[next++];
+		r = options_read(argc, argv, next, options, OPTION_COUNT, hint, &next, e);
+	}
+	if (r == 0 && next < argc)
+		r = error_set(e, ERROR_USAGE, "options", 0, argv[next], "too many arguments");
+	*ret_rest = rest;
+	return r;
+}
+
+static bool is_word(const char *word)
+{
+	for (size_t i = 0; word && i < WORD_COUNT; i++)
+		if (!strcmp(word, words[i]))
+			return true;
+	return false;
 }
 
 int session_command(int argc, const char *const *argv, int first,
@@ -233,36 +289,23 @@ int session_command(int argc, const char *const *argv, int first,
 	struct client_option options[OPTION_COUNT] = {
 		[OPTION_SESSION] = { .name = "session", .letter = 's', .placeholder = "ID" },
 		[OPTION_JSON] = { .name = "json" },
+		[OPTION_FOLLOW] = { .name = "follow" },
 	};
 	struct error e = { 0 };
-	const char *word = first < argc ? argv[first] : NULL;
-	int next = argc, r;
+	const char *word = first < argc ? argv[first] : NULL, *rest = NULL;
 
 	if (word && !strcmp(word, "start"))
 		return session_start_command(argc, argv, first + 1, environment, closed);
 	if (word && (!strcmp(word, "--help") || !strcmp(word, "-h")))
 		return write_stdout(usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
-	if (!word || (strcmp(word, "list") && strcmp(word, "show") && strcmp(word, "end"))) {
-		r = wrong_word(word, &e);
-	} else {
-		r = options_read(argc, argv, first + 1, options, OPTION_COUNT,
-			"carrel session list|show|end [-s ID] [--json]", &next, &e);
-		if (r > 0)
-			return write_stdout(usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
-		/* The id may stand alone, in front of the options too. */
-		const char *id = r >= 0 && next < argc ? argv[next++] : NULL;
-		if (r >= 0 && id)
-			r = options_read(argc, argv, next, options, OPTION_COUNT,
-				"carrel session list|show|end [-s ID] [--json]", &next, &e);
-		if (r >= 0 &&
-			(next < argc || (id && options[OPTION_SESSION].count) ||
-				((id || options[OPTION_SESSION].count) &&
-					!strcmp(word, "list"))))
-			r = error_set(&e, ERROR_USAGE, "options", 0, argv[argc - 1],
-				"too many arguments");
-		if (r >= 0)
-			r = do_word(word, options, id, environment, &e);
-	}
+	int r = is_word(word) ? read_words(argc, argv, first + 1, options, &rest, &e)
+			      : wrong_word(word, &e);
+	if (r > 0)
+		return write_stdout(usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
+	if (r >= 0)
+		r = check_words(word, options, rest, &e);
+	if (r >= 0)
+		r = do_word(word, options, rest, environment, &e);
 	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

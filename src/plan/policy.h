@@ -175,6 +175,10 @@ struct policy {
 	struct syscall_rule *syscall_rules;
 	size_t syscall_rule_count;
 
+	struct word_rule *withs; /* presets; their lines are among the others */
+	size_t with_count;
+	struct word_rule *caches;
+	size_t cache_count;
 	struct word_rule *requires; /* walls that must stand: landlock, seccomp, ... */
 	size_t require_count;
 	struct word_rule *locks;
@@ -215,6 +219,9 @@ struct policy_names {
 	const char *scratch;   /* $SCRATCH */
 	const char *xdg_config_home, *xdg_cache_home, *xdg_data_home, *xdg_state_home,
 		*xdg_runtime_dir;
+	const char
+		*caches; /* what sessions share is below it: `cache NAME` is its entry NAME */
+	const char *ssh_auth_sock, *xauthority; /* of the caller */
 };
 
 /* A policy file as the loader found it. Borrowed until policy_finish(). */
@@ -254,6 +261,9 @@ struct policy_resolver {
 	 * that is. 1; 0: there is none; or -errno with @e. NULL: nobody has any.
 	 */
 	int (*load_profile)(
+		void *context, const char *name, struct policy_file *ret, struct error *e);
+	/* load_preset - the same for the preset @name (`with`) of the user's own. */
+	int (*load_preset)(
 		void *context, const char *name, struct policy_file *ret, struct error *e);
 	void *context;
 };

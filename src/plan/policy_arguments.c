@@ -10,6 +10,26 @@
 #include "base/text.h"
 #include "plan/policy_line.h"
 
+int policy_fail_setting(const struct policy_place *at, const char *name)
+{
+	int r = policy_fail(at, "unknown setting '%.60s'", name);
+	const char *nearest = settings_nearest(name + strspn(name, "-"));
+
+	if (nearest)
+		error_hint(at->e, "did you mean '%s'?", nearest);
+	return r;
+}
+
+int policy_add_flag_word(struct policy_place *at, const struct setting *s, const char *word)
+{
+	if (!word || !strcmp(word, "yes"))
+		return policy_add_flag(at, s, true);
+	if (!strcmp(word, "no"))
+		return policy_add_flag(at, s, false);
+	return policy_fail(
+		at, "'%s' is followed by yes, no or nothing, not '%.60s'", s->name, word);
+}
+
 /* Lines of the command line all have this very pointer as their source's file. */
 static const char command_line[] = POLICY_COMMAND_LINE;
 

@@ -130,6 +130,20 @@ int policy_fail_one_of(const struct policy_place *at, const char *what, const ch
 MUST_CHECK int policy_keep_text(
 	const struct policy_place *at, const char *text, struct policy_line *l);
 
+/* A text that is included by name. */
+struct policy_preset {
+	const char *text, *shown; /* shown: its name in messages */
+	size_t size;
+	bool shipped;
+};
+
+/*
+ * policy_find_preset - keep the line of `with` or `cache`, and find the text that @word means: NAME, or NAME:WORD where
+ * the text wants a second word. 0 or -errno with the error. What @ret points to is the policy's.
+ */
+MUST_CHECK int policy_find_preset(struct policy_place *at, const struct setting *s,
+	const char *word, struct policy_preset *ret);
+
 /* policy_is_profile - a shipped text that is a whole profile (it names a filter), not a list. */
 bool policy_is_profile(const struct embedded_text *text);
 

@@ -240,13 +240,12 @@ static int judge_filter(const struct policy_judge *j, const struct setting *s)
 	return judge_syscalls(j);
 }
 
-/* `policy`: a file that was named after the system policy. */
-static int judge_files(const struct policy_judge *j)
+/* `policy`, `with`, `cache`: what was included after the system policy. */
+static int judge_includes(const struct policy_judge *j, const struct setting *s)
 {
 	for (size_t i = 0; i < j->p->line_count; i++)
-		if (j->p->lines[i].id == SETTING_POLICY &&
-			j->p->lines[i].source.layer > LAYER_SYSTEM)
-			return policy_fail_locked(j, &j->p->lines[i].source, "policy");
+		if (j->p->lines[i].id == s->id && j->p->lines[i].source.layer > LAYER_SYSTEM)
+			return policy_fail_locked(j, &j->p->lines[i].source, s->name);
 	return 0;
 }
 
@@ -271,7 +270,9 @@ static int judge_list(const struct policy_judge *j, const struct setting *s)
 	case SETTING_SYSCALL:
 		return judge_syscalls(j);
 	case SETTING_POLICY:
-		return judge_files(j);
+	case SETTING_WITH:
+	case SETTING_CACHE:
+		return judge_includes(j, s);
 	case SETTING_REQUIRE:
 		return 0; /* a requirement is never taken back */
 	default:

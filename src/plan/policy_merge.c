@@ -148,6 +148,9 @@ static int apply_line(struct policy *p, const struct policy_line *l)
 		return apply_word(p, &p->requires, &p->require_count, l);
 	case KIND_SETTING:
 		return apply_word(p, &p->locks, &p->lock_count, l);
+	case KIND_PRESET:
+		return s->id == SETTING_CACHE ? apply_word(p, &p->caches, &p->cache_count, l)
+					      : apply_word(p, &p->withs, &p->with_count, l);
 	case KIND_PROFILE:
 	case KIND_INCLUDE:
 	case KIND_POLICY_FILE:

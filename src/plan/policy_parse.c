@@ -332,6 +332,18 @@ static int include_file(struct reader *rd, struct policy_place *at, const char *
 	return open_text(rd, at, shown, file.text, file.size, false);
 }
 
+/* with NAME, cache NAME: lines on the layer of the line that names them. */
+static int include_preset(
+	struct reader *rd, struct policy_place *at, const struct setting *s, const char *word)
+{
+	struct policy_preset preset;
+	int r = policy_find_preset(at, s, word, &preset);
+
+	return r < 0
+		? r
+		: open_text(rd, at, preset.shown, preset.text, preset.size, preset.shipped);
+}
+
 static int add_word(
 	struct reader *rd, struct policy_place *at, const struct setting *s, const char *word)
 {
@@ -342,32 +354,14 @@ static int add_word(
 		return include_list(rd, at, word);
 	case KIND_POLICY_FILE:
 		return include_file(rd, at, word);
+	case KIND_PRESET:
+		return include_preset(rd, at, s, word);
 	default:
 		return policy_add_value(at, s, word);
 	}
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
-
-int policy_fail_setting(const struct policy_place *at, const char *name)
-{
-	int r = policy_fail(at, "unknown setting '%.60s'", name);
-	const char *nearest = settings_nearest(name + strspn(name, "-"));
-
-	if (nearest)
-		error_hint(at->e, "did you mean '%s'?", nearest);
-	return r;
-}
-
-int policy_add_flag_word(struct policy_place *at, const struct setting *s, const char *word)
-{
-	if (!word || !strcmp(word, "yes"))
-		return policy_add_flag(at, s, true);
-	if (!strcmp(word, "no"))
-		return policy_add_flag(at, s, false);
-	return policy_fail(
-		at, "'%s' is followed by yes, no or nothing, not '%.60s'", s->name, word);
-}
 
 /* The rest of a `syscall` line is one value: its words, one space apart. */
 static int join_words(struct policy_place *at, const char **p, const char *end, char *word)

@@ -31,12 +31,15 @@ static const struct name_member known_names[] = {
 	NAME("XDG_DATA_HOME", xdg_data_home),
 	NAME("XDG_STATE_HOME", xdg_state_home),
 	NAME("XDG_RUNTIME_DIR", xdg_runtime_dir),
+	NAME("CACHES", caches),
+	NAME("SSH_AUTH_SOCK", ssh_auth_sock),
+	NAME("XAUTHORITY", xauthority),
 };
 
 #define KNOWN_COUNT (sizeof(known_names) / sizeof(known_names[0]))
 #define KNOWN_TEXT \
 	"$HOME $WORKSPACE $SCRATCH $XDG_CONFIG_HOME $XDG_CACHE_HOME $XDG_DATA_HOME " \
-	"$XDG_STATE_HOME $XDG_RUNTIME_DIR"
+	"$XDG_STATE_HOME $XDG_RUNTIME_DIR $CACHES $SSH_AUTH_SOCK $XAUTHORITY"
 
 /* A text that is being made. A byte is left for the NUL at its end. */
 struct out {

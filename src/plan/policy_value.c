@@ -370,6 +370,14 @@ static int read_report(const struct policy_place *at, const char *word, struct p
 	return policy_keep_text(at, word, l);
 }
 
+/* That there is one of that name is seen when it is read: include_preset(). */
+static int read_preset(const struct policy_place *at, const char *word, struct policy_line *l)
+{
+	return is_word(word) ? policy_keep_text(at, word, l)
+			     : policy_fail(at, "'%.60s' is not the name of a %s", word,
+				       at->setting[0] == 'c' ? "cache" : "preset");
+}
+
 /* Kinds whose word has neither variables nor a structure of its own. */
 static int read_plain(const struct policy_place *at, const struct setting *s, const char *word,
 	struct policy_line *l)
@@ -391,6 +399,8 @@ static int read_plain(const struct policy_place *at, const struct setting *s, co
 		return policy_read_profile(at, word, l);
 	case KIND_INCLUDE:
 		return policy_read_include(at, word);
+	case KIND_PRESET:
+		return read_preset(at, word, l);
 	default:
 		return policy_line_number(at, s, word, &l->number);
 	}

@@ -93,6 +93,11 @@ const struct setting settings_table[SETTING_COUNT] = {
 	.placeholder = "NODE",
 	.help = "a device node below /dev; -NODE: where it exists",
 },
+[SETTING_CACHE] = {
+	SETTING(CACHE, "cache", FILES, PRESET, LIST, NO_MORE),
+	.placeholder = "NAME",
+	.help = "a cache that sessions share: npm, pip, cargo, go, ccache, ...",
+},
 [SETTING_SCRATCH_BASE] = {
 	SETTING(SCRATCH_BASE, "scratch-base", SCRATCH, PATH_EARLY, LAST, FIXED),
 	AT(scratch_base), .placeholder = "DIR",
@@ -255,6 +260,11 @@ const struct setting settings_table[SETTING_COUNT] = {
 	SETTING(POLICY, "policy", POLICY, POLICY_FILE, LIST, NO_MORE),
 	.placeholder = "FILE",
 	.help = "read a policy file, over the system's and the user's",
+},
+[SETTING_WITH] = {
+	SETTING(WITH, "with", POLICY, PRESET, LIST, NO_MORE),
+	.placeholder = "NAME",
+	.help = "ssh-agent, proxy, x11, ...; `carrel policy presets` lists them",
 },
 [SETTING_LOCK] = {
 	SETTING(LOCK, "lock", POLICY, SETTING, LIST, NEVER),

@@ -27,6 +27,7 @@ enum setting_id {
 	SETTING_BIND,
 	SETTING_TMPFS,
 	SETTING_DEV,
+	SETTING_CACHE,
 	/* scratch */
 	SETTING_SCRATCH_BASE,
 	SETTING_SCRATCH_SIZE,
@@ -65,6 +66,7 @@ enum setting_id {
 	SETTING_PROFILE,
 	SETTING_INCLUDE,
 	SETTING_POLICY,
+	SETTING_WITH,
 	SETTING_LOCK,
 	SETTING_REQUIRE,
 	SETTING_DEGRADED,
@@ -117,7 +119,8 @@ enum setting_kind {
 	KIND_PROFILE,     /* where a policy starts: a shipped profile, or the user's own */
 	KIND_INCLUDE,     /* a shipped list, whose lines are read in its place */
 	KIND_POLICY_FILE, /* include: a file */
-	KIND_REPORT,      /* a path or fd:N */
+	KIND_PRESET, /* include: a shipped text NAME.with or NAME.cache, or the user's own */
+	KIND_REPORT, /* a path or fd:N */
 };
 
 /* What a second line of the same setting means. */

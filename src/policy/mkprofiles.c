@@ -47,7 +47,8 @@ static void write_line(FILE *out, const struct policy_line *l)
 		l->optional, l->glob);
 }
 
-static int write_profile(FILE *out, size_t index, struct arena *arena, struct error *e)
+static __attribute__((noinline)) int write_profile(
+	FILE *out, size_t index, struct arena *arena, struct error *e)
 {
 	const struct embedded_text *text = &embedded_texts[index];
 	const struct policy_names names = { 0 };

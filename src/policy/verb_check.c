@@ -162,12 +162,16 @@ static int check_in(struct arena *arena, const char *path, enum layer layer, str
 		.filter_count = embedded_filter_count,
 		.load = policy_file_load,
 		.load_profile = policy_file_load_profile,
+		.load_preset = policy_file_load_preset,
 		.context = &c->files,
 	};
 	int r = make_names(c, e);
-	if (r >= 0 && c->names.xdg_config_home)
+	if (r >= 0 && c->names.xdg_config_home) {
 		c->files.profiles = arena_join(
 			c->files.arena, c->names.xdg_config_home, '/', "carrel/profiles");
+		c->files.presets = arena_join(
+			c->files.arena, c->names.xdg_config_home, '/', "carrel/with");
+	}
 	return r < 0 ? r : check_file(c, path, e);
 }
 

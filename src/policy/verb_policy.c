@@ -3,12 +3,16 @@
  *
  * Runs in: carrel-policy, outside, as the caller. May not: change anything.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error_report.h"
+#include "base/text.h"
 #include "host/facts/facts.h"
+#include "plan/embedded.h"
 #include "policy/verbs.h"
 
 extern char **environ;
@@ -87,18 +91,112 @@ static int verb_show(int argc, char **argv, int first)
 		show_policy);
 }
 
+/* The rest of the line of @text that begins with @key, or an empty one. */
+static void find_line(const char *text, const char *key, const char **ret, size_t *ret_length)
+{
+	const char *at = strstr(text, key);
+
+	*ret = at ? at + strlen(key) : "";
+	*ret_length = strcspn(*ret, "\n");
+}
+
+/* NAME, what it is, and for a preset what it gives away. */
+static int put_preset(const struct embedded_text *text, bool gives)
+{
+	char line[512];
+	const char *about, *away;
+	size_t about_length, away_length, name = strcspn(text->name, ".");
+
+	find_line(text->text, " - ", &about, &about_length);
+	find_line(text->text, "\n# gives away: ", &away, &away_length);
+	int n = snprintf(line, sizeof(line), "  %-12.*s %.*s%s%.*s%s", (int)name, text->name,
+		(int)about_length, about, gives ? "\n               gives away: " : "",
+		gives ? (int)away_length : 0, away, "\n");
+	return n < 0 || (size_t)n >= sizeof(line) ? -ENOBUFS
+						  : verb_write(NULL, line, (size_t)n);
+}
+
+static int put_presets(const char *title, const char *suffix)
+{
+	int r = verb_write(NULL, title, strlen(title));
+
+	for (size_t i = 0; i < embedded_text_count && r >= 0; i++) {
+		const char *dot = strchr(embedded_texts[i].name, '.');
+
+		if (dot && !strcmp(dot, suffix))
+			r = put_preset(&embedded_texts[i], !strcmp(suffix, ".with"));
+	}
+	return r;
+}
+
+/* The user's own are files: their names are all that is said of them. */
+static int put_own(void)
+{
+	const char *const *environment = (const char *const *)environ;
+	const char *config = facts_env(environment, "XDG_CONFIG_HOME");
+	const char *home = facts_env(environment, "HOME");
+	char path[1024];
+	int r = 0;
+
+	(void)snprintf(path, sizeof(path), "%s%s/carrel/with",
+		config && config[0] == '/' ? config
+			: home             ? home
+					   : "",
+		config && config[0] == '/' ? "" : "/.config");
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	while (dir && r >= 0 && (entry = readdir(dir))) {
+		char name[1024];
+		const char *at = entry->d_name;
+
+		if (at[0] == '.')
+			continue;
+		size_t length = text_visible(&at, "", name + 2, sizeof(name) - 4);
+		memcpy(name, "  ", 2);
+		name[2 + length] = '\n';
+		r = verb_write(NULL, name, length + 3);
+	}
+	if (dir)
+		(void)closedir(dir);
+	return r;
+}
+
+static int verb_presets(int argc, char **argv, int first)
+{
+	static const char usage[] =
+		"usage: carrel policy presets\n\nLists what --with and --cache can name, and what each "
+		"gives away.\n";
+	struct error e = { 0 };
+
+	if (argc > first && (!strcmp(argv[first], "-h") || !strcmp(argv[first], "--help")))
+		return verb_write(NULL, usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
+	if (argc > first) {
+		(void)error_set(&e, ERROR_USAGE, "options", 0, argv[first],
+			"`policy presets` takes no arguments");
+		return error_report(&e);
+	}
+	int r = put_presets("--with NAME\n", ".with");
+	if (r >= 0)
+		r = put_own();
+	if (r >= 0)
+		r = put_presets("--cache NAME\n", ".cache");
+	return r < 0 ? verb_output_failed(r) : 0;
+}
+
 int verb_policy(int argc, char **argv, int first)
 {
 	static const struct {
 		const char *name;
 		int (*run)(int argc, char **argv, int first);
-	} verbs[] = { { "show", verb_show }, { "check", verb_check } };
+	} verbs[] = { { "show", verb_show }, { "check", verb_check },
+		{ "presets", verb_presets } };
 	const char *word = argc > first ? argv[first] : NULL;
 	const char *names[LENGTH(verbs)];
 
 	if (word && (!strcmp(word, "-h") || !strcmp(word, "--help"))) {
 		static const char usage[] = "usage: carrel policy show [--json] [SETTINGS]\n"
-					    "       carrel policy check [--system] FILE ...\n";
+					    "       carrel policy check [--system] FILE ...\n"
+					    "       carrel policy presets\n";
 
 		return verb_write(NULL, usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
 	}

@@ -89,7 +89,7 @@ refused() {
 	carrel $'nosuch\e[31m'
 	assert_refused 'no such verb: nosuch\\x1b\[31m'
 	carrel policy
-	assert_refused 'hint: show or check'
+	assert_refused 'hint: show, check or presets'
 	carrel help gc
 	assert_output 'usage: carrel gc [--dry-run] [--scratch-base DIR]'
 	carrel gc --scratch-base "$T/gone"

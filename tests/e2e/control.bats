@@ -27,7 +27,7 @@ alive() {
 
 	run --separate-stderr /usr/bin/python3 "$CARREL_SOURCE/tests/lib/control_client.py" layout
 	assert_status 0
-	(($(wc -l <<<"$output") == 21))
+	(($(wc -l <<<"$output") == 23))
 	while read -r name number; do
 		case $name in
 		CONTROL_VERSION | CONTROL_BODY_MAX | CONTROL_FDS_MAX)
@@ -163,10 +163,10 @@ alive() {
 	before=$(supervisor_descriptors)
 	refused_with request magic short kind answer-kind body-missing body-over body-unwanted descriptors \
 		descriptors-unwanted streams-lied streams-missing streams-many no-argument text-missing \
-		text-over clock relative-cwd variable own-variable own-directory flags name name-number terminal-service no-nul \
+		text-over clock relative-cwd variable own-variable own-directory flags name name-number terminal-service no-nul no-word log-no-word log-no-service \
 		open-relative open-flags
 	refused_with version version
-	refused_with execution execution start-nothing signal-number service
+	refused_with execution execution start-nothing signal-number service log
 	refused_with descriptor directory regular listening pidfd path
 	alive
 	same_as_before() { (($(supervisor_descriptors) <= before)); } # one may have been ending then

@@ -398,7 +398,7 @@ with_system() {
 	assert_status 0
 	refute_matches "$output" password
 	# As a reader of the page has it: from `carrel run` up to the command, which is another one here.
-	example=$(sed -n 's/^\tcarrel run \(--net host .*\) -- .*/\1/p' "$CARREL_SOURCE/docs/man/carrel-run.1.scd" | tr -d '\\')
+	example=$(sed -n 's/^\tcarrel run \(--with proxy\) -- .*/\1/p' "$CARREL_SOURCE/docs/man/carrel-run.1.scd" | tr -d '\\')
 	[[ -n $example ]] || fail 'no example'
 	run --separate-stderr bash -c "\"\$CARREL\" run $example -- env"
 	assert_status 0

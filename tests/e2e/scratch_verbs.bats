@@ -281,6 +281,9 @@ inside() {
 	assert_matches "$output" '"\$CARREL_SCRATCH"'
 	assert_matches "$output" "workspace: $WS"
 	assert_matches "$output" "full output saved to ${SCRATCH%/scratch}/tool-results/"
+	# What a model would try again in vain.
+	assert_matches "$output" 'There is no network but'
+	assert_matches "$output" 'git hooks and configuration, .* is moved to quarantine'
 	# It says what is true: the variable names that directory inside.
 	[[ $(inside 'echo "$CARREL_SCRATCH"') == "$SCRATCH" ]]
 	((${#output} < 2000)) || fail 'it is long'
@@ -294,6 +297,17 @@ inside() {
 	[[ -z $output ]] || fail "a part of it: $output"
 	assert_matches "$stderr" "unknown name: \\\$NOTHING: $T/template"
 	assert_matches "$stderr" 'hint: known: SESSION, SCRATCH'
+}
+
+@test "prompt: the network is what the session has" {
+	printf '$NETWORK' >"$T/template"
+	begin --net none
+	carrel prompt --template "$T/template"
+	assert_matches "$output" "^There is no network but this session's own loopback\. .*say what you need\.$"
+	carrel session end
+	begin --net host
+	carrel prompt --template "$T/template"
+	assert_output "Commands have this machine's network."
 }
 
 @test "prompt: a directory whose name has lines in it adds none" {

@@ -528,14 +528,15 @@ ended_by() {
 	assert_nothing_left
 }
 
-@test "a service in a session with an output budget has no output, and no error of one" {
+@test "a service in a session with an output budget has a log, and no output that is cut" {
 	begin --output-budget 100 --output-max 1M
 	inside --detach --name web -- sh -c 'seq 1000; echo done >"$CARREL_SCRATCH/said"; exec sleep 1000'
 	assert_status 0
 	assert_output 1
 	[[ -z $stderr ]]
 	wait_for test -s "$DIR/scratch/said"
-	[[ -z $(ls -A "$DIR/tool-results") ]]
+	[[ $(ls -A "$DIR/tool-results") == service-1.log ]]
+	[[ $("$CARREL" session logs web | wc -l) == 1000 ]]
 	inside --stop web
 	assert_status 0
 	end_session
@@ -548,6 +549,8 @@ ended_by() {
 	inside --detach --name quick -- true
 	empty() { [[ $("$CARREL" session show --json | jq '[.executions[] | select(.name == "quick")] | length') == 0 ]]; }
 	wait_for empty
+	carrel session show
+	assert_matches "$output" '2 +exit 0 +[0-9ms]+ +quick \(service, ended\) true'
 	end_session
 }
 
@@ -820,4 +823,16 @@ took_all() {
 	wait_for gone "$SUPERVISOR"
 	wait_for sleepers 0
 	await_nothing_left
+}
+
+@test "exec says what was moved to quarantine while the command ran" {
+	begin
+	inside --quiet -- sh -c 'echo x >.envrc; while [ -e .envrc ]; do sleep 0.05; done'
+	assert_status 0
+	assert_matches "$stderr" '^carrel: 1 path that is protected was made meanwhile, and moved to quarantine'
+	assert_matches "$stderr" 'hint: carrel quarantine list'
+	inside -- true
+	[[ -z $stderr ]] || fail "$stderr"
+	end_session
+	rm -rf "$WS"/.carrel-quarantine-*
 }

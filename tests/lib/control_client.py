@@ -35,7 +35,7 @@ REQUEST = struct.Struct("=IIIIQQQQQQQQ")
 BODY_MAX, FDS_MAX, BODY_FD, TEXT_MAX = 65536, 4, 4294967295, 1 << 20
 KINDS = {
     1: "EXEC", 2: "START", 3: "SIGNAL", 4: "CONTINUE", 5: "CLOSE", 6: "SHOW", 7: "STOP", 8: "OPEN",
-    9: "CLASSIFY", 10: "END", 64: "ACCEPTED", 65: "TERMINAL", 66: "STOPPED", 67: "ENDED", 68: "TEXT",
+    9: "CLASSIFY", 10: "END", 11: "LOG", 12: "MOVED", 64: "ACCEPTED", 65: "TERMINAL", 66: "STOPPED", 67: "ENDED", 68: "TEXT",
     69: "OPENED", 70: "DONE", 71: "ERROR",
 }
 KIND = {name: number for number, name in KINDS.items()}
@@ -274,6 +274,10 @@ BAD = {
     "start-nothing": lambda c: c.send("START", execution=1),
     "signal-number": lambda c: c.send("SIGNAL", execution=1, number=99),
     "service": lambda c: c.send("STOP", b"nothing\0"),
+    "log": lambda c: c.send("LOG", b"nothing\0"),
+    "no-word": lambda c: c.send("STOP", b"\0"),
+    "log-no-word": lambda c: c.send("LOG", b"\0"),
+    "log-no-service": plain(request(["/bin/true"], flags=16)),
     "no-nul": lambda c: c.send("STOP", b"nothing"),
     "open-relative": lambda c: c.send("OPEN", b"etc/passwd\0"),
     "open-flags": lambda c: c.send("OPEN", b"/etc/passwd\0", number=os.O_DIRECT),

@@ -263,3 +263,36 @@ END
 		same(c.close(), ([], 0))
 END
 }
+
+@test "a result says what would be tried again in vain: the network, and what is in quarantine" {
+	python <<'END'
+		ws = os.environ["WS"]
+		c = Client()
+		instructions = c.start()["instructions"]
+		contains(instructions, "There is no network but this session's own loopback")
+		contains(instructions, "is moved to quarantine")
+		def notes(command):
+			result = c.call("exec", {"command": command})
+			for note in result["structuredContent"].get("notes", []):
+				contains(result["content"][0]["text"], "[" + note + "]")
+			return result["structuredContent"].get("notes", [])
+		no_network = ["this session has no network: do not retry a download or an installation"]
+		same(notes("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'"), no_network)
+		same(notes("echo 'npm error code ENOTFOUND' >&2; exit 1"), no_network)
+		# Not where it did not fail, nor where it failed of something else.
+		same(notes("echo 'Could not resolve host'"), [])
+		same(notes("ls /nowhere"), [])
+		said, = notes(f"echo x >{ws}/.envrc")
+		contains(said, f"{ws}/.envrc is protected: what was made there was moved to {ws}/.carrel-quarantine-")
+		same(notes("true"), [])
+		said, = notes(f"echo y >{ws}/.envrc; false")
+		contains(said, f"{ws}/.envrc is protected")
+		same(notes(f"touch {ws}/.mcp.json {ws}/.bashrc").__len__(), 2)
+		c.close()
+		c = Client("--net", "host")
+		contains(c.start()["instructions"], "Commands have this machine's network.")
+		same(notes("echo 'Could not resolve host' >&2; exit 6"), [])
+		same(c.close(), ([], 0))
+END
+	rm -rf "$WS"/.carrel-quarantine-*
+}

@@ -39,6 +39,8 @@ static const struct embedded_text shipped[] = {
 	SHIPPED("looping", "syscalls default\nprofile looping\n"),
 	SHIPPED("relative", "syscalls default\nread data\n"),
 	SHIPPED("wrong", "syscalls default\nraed /\n"),
+	SHIPPED("proxy.with", "# proxy - a network\nnet host\n"),
+	SHIPPED("npm.cache", "# npm - packages\nwrite -$CACHES/npm\n"),
 	SHIPPED("default.policy", "not a profile\n"),
 };
 
@@ -49,6 +51,7 @@ static const struct policy_names names = {
 	.workspace = "/home/u/ws",
 	.scratch = "/tmp/carrel-1/scratch",
 	.xdg_config_home = "/home/u/.config",
+	.caches = "/home/u/.cache/carrel/caches",
 };
 
 struct file {

@@ -52,6 +52,9 @@ static const struct lock_case cases[] = {
 	{ "lock die-with-parent", "die-with-parent", NULL },
 	{ "lock quiet", "quiet", "quiet" },
 	{ "lock net", "net host", "net" },
+	{ "lock with", "with proxy", "with" },
+	{ "lock with", "cache npm", NULL },
+	{ "lock cache", "cache npm", "cache" },
 	{ "lock net\nnet host", "net none", NULL },
 	{ "lock workspace-mode", "workspace-mode ro", NULL },
 	{ "lock workspace-mode\nworkspace-mode ro", "workspace-mode overlay",
@@ -218,6 +221,31 @@ static void test_without_lock(void **state)
 	}
 }
 
+/* What a preset says is held to the locks as if it stood where the preset is named. */
+static void test_presets(void **state)
+{
+	static const struct {
+		const char *system, *later, *on;
+	} wrong[] = {
+		{ "lock net", "with proxy", "with:proxy:2" },
+		{ "lock write", "cache npm", "cache:npm:2" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		struct fixture f;
+
+		start(&f);
+		add_text(&f, LAYER_SYSTEM, "/etc/carrel/policy", wrong[i].system);
+		add_text(&f, LAYER_USER, "/u/policy", wrong[i].later);
+		expand(&f);
+		assert_int_equal(f.result, -EPERM);
+		assert_int_equal(f.e.code, ERROR_LOCKED);
+		assert_string_equal(f.e.on, wrong[i].on);
+		stop(&f);
+	}
+}
+
 static void test_every_layer(void **state)
 {
 	static const struct file files[] = { { "/f", "net host\n" }, { NULL, NULL } };
@@ -377,6 +405,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_without_lock),
+		cmocka_unit_test(test_presets),
 		cmocka_unit_test(test_every_layer),
 		cmocka_unit_test(test_wrong_locks),
 		cmocka_unit_test(test_profile_change),

@@ -432,6 +432,10 @@ int facts_names(struct policy_names *ret, struct arena *a, const struct facts *f
 		.xdg_data_home = xdg(a, environment, "XDG_DATA_HOME", home, ".local/share"),
 		.xdg_state_home = xdg(a, environment, "XDG_STATE_HOME", home, ".local/state"),
 		.xdg_runtime_dir = xdg(a, environment, "XDG_RUNTIME_DIR", NULL, NULL),
+		.ssh_auth_sock = xdg(a, environment, "SSH_AUTH_SOCK", NULL, NULL),
+		.xauthority = xdg(a, environment, "XAUTHORITY", NULL, NULL),
 	};
+	if (ret->xdg_cache_home)
+		ret->caches = arena_join(a, ret->xdg_cache_home, '/', "carrel/caches");
 	return 0;
 }

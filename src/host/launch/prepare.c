@@ -15,6 +15,7 @@
 #include "host/facts/facts.h"
 #include "host/facts/facts_split.h"
 #include "host/facts/resolve.h"
+#include "host/load/caches.h"
 #include "host/load/filter_cache.h"
 #include "host/load/policy_file.h"
 #include "host/machine/container.h"
@@ -405,14 +406,18 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 		.filter_count = embedded_filter_count,
 		.load = policy_file_load,
 		.load_profile = policy_file_load_profile,
+		.load_preset = policy_file_load_preset,
 		.context = &loader,
 	};
 
 	policy_init(&p->policy, &p->arena);
 	int r = facts_names(&names, &p->arena, NULL, environment, e);
-	if (r >= 0 && names.xdg_config_home)
+	if (r >= 0 && names.xdg_config_home) {
 		loader.profiles =
 			arena_join(&p->arena, names.xdg_config_home, '/', "carrel/profiles");
+		loader.presets =
+			arena_join(&p->arena, names.xdg_config_home, '/', "carrel/with");
+	}
 	if (r >= 0)
 		r = read_layers(p, argc, argv, first, environment, &res, flags, flag_count, e);
 	if (r != 0)
@@ -435,6 +440,10 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 		r = policy_expand(&p->policy, &names, e);
 	if (r >= 0)
 		r = protect_records(p, state_dir, &names, environment, e);
+	if (r < 0)
+		return r;
+	if (until != PREPARE_DRY)
+		r = caches_make(&p->policy, names.xdg_cache_home, e);
 	if (r < 0)
 		return r;
 	if (until == PREPARE_DRY || is_cache_in_workspace(p, names.xdg_cache_home))

@@ -379,6 +379,14 @@ void newpath_watch_step(struct newpath_watch *w)
 	set_due(w);
 }
 
+void newpath_watch_look(struct newpath_watch *w)
+{
+	if (!w->plan || (!w->state && make_state(w) < 0))
+		return; /* no memory: the check at the end tells */
+	look_and_plan(w, clock_now_ns());
+	set_due(w);
+}
+
 void newpath_watch_wake(struct newpath_watch *w)
 {
 	struct newpath_state *s = w->state;

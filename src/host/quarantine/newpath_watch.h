@@ -54,6 +54,9 @@ void newpath_watch_wake(struct newpath_watch *w);
  */
 MUST_CHECK int newpath_watch_add(struct newpath_watch *w, const struct kept_path *gone);
 
+/* newpath_watch_look - now, whatever is due. As bounded as any other look. */
+void newpath_watch_look(struct newpath_watch *w);
+
 /* newpath_watch_stop - the session has ended; what it moved is still known. */
 void newpath_watch_stop(struct newpath_watch *w);
 

@@ -31,11 +31,15 @@ enum control_kind {
 	CONTROL_CLOSE,    /* the terminal was read to its end */
 	CONTROL_SHOW, /* answered by TEXT: the session as JSON; flag 1: for people, 2: in one line,
 		       * 3: its policy, each line with its place */
-	CONTROL_STOP, /* body: the name or number of a service; answered by DONE when it is over */
+	CONTROL_STOP, /* body: the name or number of a service; answered by DONE when it is over; flag 1:
+		       * it is waited for, and not asked to end */
 	CONTROL_OPEN,     /* body: a path, with its NUL; number: O_* flags; streams: mode */
 	CONTROL_CLASSIFY, /* body: a path, with its NUL; answered by TEXT: one JSON object;
 			   * flag 1: one line for people, 2: a line for each field */
 	CONTROL_END,      /* end the session; answered by DONE when nothing of it is left */
+	CONTROL_LOG,   /* body: the name or number of a service; answered by DONE: its number */
+	CONTROL_MOVED, /* what was taken away from protected paths so far, after one more look;
+			* answered by TEXT: JSON */
 	/* supervisor -> client */
 	CONTROL_ACCEPTED = 64, /* execution: its number from here on */
 	CONTROL_TERMINAL,      /* descriptor: the master of the execution's terminal */

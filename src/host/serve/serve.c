@@ -82,8 +82,10 @@ static int set_timer(struct server *s)
 	}
 	earlier(&next, s->end_deadline_ns);
 	for (unsigned i = 0; i < s->slot_count; i++)
-		if (s->slots[i].state != SLOT_FREE)
+		if (s->slots[i].state != SLOT_FREE) {
 			earlier(&next, s->slots[i].deadline_ns);
+			earlier(&next, s->slots[i].log.due_ns);
+		}
 	if (next == s->timer_ns)
 		return 0;
 	struct itimerspec t = { .it_value = { .tv_sec = next / 1000000000,
@@ -102,10 +104,14 @@ static void handle_timer(struct server *s)
 	s->timer_ns = 0;
 	if (s->listen_ns <= now)
 		server_listen_again(s);
-	for (unsigned i = 0; i < s->slot_count; i++)
-		if (s->slots[i].state != SLOT_FREE && s->slots[i].deadline_ns &&
-			s->slots[i].deadline_ns <= now)
-			server_slot_deadline(s, &s->slots[i]);
+	for (unsigned i = 0; i < s->slot_count; i++) {
+		struct slot *slot = &s->slots[i];
+
+		if (slot->log.due_ns && slot->log.due_ns <= now)
+			server_log_due(s, slot);
+		if (slot->state != SLOT_FREE && slot->deadline_ns && slot->deadline_ns <= now)
+			server_slot_deadline(s, slot);
+	}
 	int64_t idle = idle_deadline(s);
 	if (idle && !s->resting && s->idle_since_ns + REST_AFTER_NS <= now) {
 		s->resting = true;
@@ -268,6 +274,9 @@ static int handle_event(struct server *s, uint64_t data)
 		return 0;
 	case SERVER_EVENT_SLOT:
 		server_slot_event(s, index);
+		return 0;
+	case SERVER_EVENT_LOG:
+		server_log_event(s, index);
 		return 0;
 	case SERVER_EVENT_NEWPATH:
 		newpath_watch_wake(&s->out->watch);

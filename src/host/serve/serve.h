@@ -24,6 +24,7 @@
 struct serve_settings {
 	int listener;          /* the control socket; the caller's */
 	int die_with;          /* a pidfd whose end ends the session, or -1; the caller's */
+	int session_dir;       /* its tool-results/ takes the logs of services; the caller's */
 	struct limits *limits; /* after limits_begin(); the caller's */
 	int64_t lifetime_ms;   /* from now on */
 	int64_t idle_ms;       /* without an execution and without a client */

@@ -134,6 +134,9 @@ static int check_request(const struct server *s, const struct request_view *v, s
 			e, ERROR_REQUEST, "session", 0, NULL, "a service has no terminal");
 	if ((flags & REQUEST_TTY) && policy->tty == TTY_NO && is_locked(policy, "tty"))
 		return looser(e, "tty");
+	if ((flags & REQUEST_LOG) && !(flags & REQUEST_DETACH))
+		return error_set(
+			e, ERROR_REQUEST, "session", 0, NULL, "only a service has a log");
 	return check_variables(policy, v, e);
 }
 
@@ -237,6 +240,7 @@ static void set_timeout(const struct server *s, struct slot *slot, uint64_t requ
 	uint64_t ms = requested_ms ? requested_ms : own->set ? own->value : 0;
 
 	slot->begun_ns = clock_now_ns();
+	slot->moved = newpath_watch_count(&s->out->watch);
 	slot->deadline_ns = ms ? slot->begun_ns + (int64_t)ms * 1000000 : 0;
 }
 
@@ -378,7 +382,10 @@ int server_begin_execution(
 	slot->cpu_time = limits[EXECUTION_CPU_TIME] || s->plan->policy->cpu_time_ms.set;
 	slot->file_size = limits[EXECUTION_FILE_SIZE] || s->plan->policy->file_size.set;
 	s->out->executions++;
-	r = begin_execution(s, slot, m, &request.head, e);
+	if (request.head.flags & REQUEST_LOG)
+		r = server_log_begin(s, slot, m, e);
+	if (r >= 0)
+		r = begin_execution(s, slot, m, &request.head, e);
 	if (r < 0) {
 		server_free_slot(s, slot);
 		return r;

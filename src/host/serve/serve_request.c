@@ -112,6 +112,18 @@ static int do_close(
 	return 0;
 }
 
+/* The name or number of a service. */
+static bool is_word(const struct control_message *m)
+{
+	return m->size > 1 && strlen(m->body) + 1 == m->size;
+}
+
+static int no_service(const struct control_message *m, struct error *e)
+{
+	return error_set(e, ERROR_EXECUTION, "session", ERROR_OWN(ESRCH), m->body,
+		"there is no such service in the session");
+}
+
 /* Any client of the session may stop a service, since no client waits for it. */
 static int do_stop(
 	struct server *s, unsigned client, struct control_message *m, struct error *e)
@@ -119,7 +131,7 @@ static int do_stop(
 	uint64_t number = 0;
 	bool counted = text_parse_count(m->body, &number) == 0;
 
-	if (!m->size || strlen(m->body) + 1 != m->size || s->clients[client].stops)
+	if (!is_word(m) || s->clients[client].stops)
 		return malformed(e);
 	for (unsigned i = 0; i < s->slot_count; i++) {
 		struct slot *slot = &s->slots[i];
@@ -130,11 +142,28 @@ static int do_stop(
 			continue;
 		s->clients[client].stops = slot->number;
 		s->clients[client].stop_tag = m->head.tag;
-		server_ask_to_end(s, slot, SIGTERM);
+		if (!m->head.flag)
+			server_ask_to_end(s, slot, SIGTERM);
 		return 0;
 	}
-	return error_set(e, ERROR_EXECUTION, "session", ERROR_OWN(ESRCH), m->body,
-		"there is no such service in the session");
+	return no_service(m, e);
+}
+
+static int do_log(struct server *s, unsigned client, struct control_message *m, struct error *e)
+{
+	struct control_record done = { .kind = CONTROL_DONE, .tag = m->head.tag };
+	bool has_log = false;
+
+	if (!is_word(m))
+		return malformed(e);
+	done.execution = server_find_log(s, m->body, &has_log);
+	if (!done.execution)
+		return no_service(m, e);
+	if (!has_log)
+		return error_set(e, ERROR_EXECUTION, "session", ERROR_OWN(ENOENT), m->body,
+			"the service has no log");
+	server_answer(s, (int)client, &done, NULL, 0, NULL, 0);
+	return 0;
 }
 
 /* --- the session ----------------------------------------------------------------------------- */
@@ -175,6 +204,21 @@ static int do_show(
 		     : 0;
 }
 
+static int do_moved(
+	struct server *s, unsigned client, struct control_message *m, struct error *e)
+{
+	char *text = malloc(CONTROL_TEXT_MAX);
+
+	newpath_watch_look(&s->out->watch);
+	int r = text ? server_show_moved(s, text, CONTROL_TEXT_MAX) : -ENOMEM;
+	if (r >= 0)
+		r = answer_text(s, client, m->head.tag, text, (size_t)r);
+	free(text);
+	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
+			       "the session cannot be described")
+		     : 0;
+}
+
 static int do_end(struct server *s, unsigned client, struct control_message *m, struct error *e)
 {
 	(void)e;
@@ -199,6 +243,8 @@ static const struct {
 	{ CONTROL_CLOSE, true, false, false, do_close },
 	{ CONTROL_SHOW, true, false, false, do_show },
 	{ CONTROL_STOP, true, true, false, do_stop },
+	{ CONTROL_MOVED, false, false, false, do_moved },
+	{ CONTROL_LOG, true, true, false, do_log },
 	{ CONTROL_OPEN, false, true, false, server_open_file },
 	{ CONTROL_CLASSIFY, false, true, false, server_open_file },
 	{ CONTROL_END, true, false, false, do_end },

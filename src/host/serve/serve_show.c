@@ -7,8 +7,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -35,6 +37,16 @@ static const char *state_word(enum slot_state state)
 	return "none";
 }
 
+/* Below the directory of tool results. */
+static void show_log(struct json *j, uint32_t number, bool has_log)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "service-%u.log", (unsigned)number);
+	json_key(j, "log");
+	json_string(j, has_log ? name : NULL);
+}
+
 static void show_execution(struct json *j, const struct slot *slot, int64_t now_ns)
 {
 	json_object_begin(j);
@@ -50,7 +62,72 @@ static void show_execution(struct json *j, const struct slot *slot, int64_t now_
 	json_string(j, slot->name[0] ? slot->name : NULL);
 	json_key(j, "age_ms");
 	json_number(j, slot->begun_ns ? (now_ns - slot->begun_ns) / 1000000 : 0);
+	show_log(j, slot->number, slot->log.file >= 0);
 	json_object_end(j);
+}
+
+/* As words; NULL: no limit. */
+static const char *limit_word(uint32_t limit)
+{
+	static const char *const words[] = {
+		[CONTROL_LIMIT_NONE] = NULL,
+		[CONTROL_LIMIT_TIMEOUT] = "timeout",
+		[CONTROL_LIMIT_CPU_TIME] = "cpu-time",
+		[CONTROL_LIMIT_FILE_SIZE] = "file-size",
+		[CONTROL_LIMIT_MEMORY] = "memory",
+		[CONTROL_LIMIT_PIDS] = "pids",
+	};
+
+	return limit < sizeof(words) / sizeof(words[0]) ? words[limit] : NULL;
+}
+
+static bool is_exit(const struct control_record *how)
+{
+	return how->started == STARTED_YES && WIFEXITED(how->wait_status);
+}
+
+static bool is_signal(const struct control_record *how)
+{
+	return how->started != STARTED_NO && WIFSIGNALED(how->wait_status);
+}
+
+static void show_ended(struct json *j, const struct ended_service *ended, int64_t now_ns)
+{
+	const struct control_record *how = &ended->how;
+
+	json_object_begin(j);
+	json_key(j, "execution");
+	json_unsigned(j, ended->number);
+	json_key(j, "command");
+	json_string(j, ended->command);
+	json_key(j, "name");
+	json_string(j, ended->name[0] ? ended->name : NULL);
+	json_key(j, "exit");
+	if (is_exit(how))
+		json_number(j, WEXITSTATUS(how->wait_status));
+	else
+		json_null(j);
+	json_key(j, "signal");
+	if (is_signal(how))
+		json_number(j, WTERMSIG(how->wait_status));
+	else
+		json_null(j);
+	json_key(j, "limit");
+	json_string(j, limit_word(how->limit));
+	json_key(j, "wall_ms");
+	json_unsigned(j, how->wall_us / 1000);
+	json_key(j, "ended_ms_ago");
+	json_number(j, (now_ns - ended->ended_ns) / 1000000);
+	show_log(j, ended->number, ended->has_log);
+	json_object_end(j);
+}
+
+/* From the oldest on. */
+static const struct ended_service *ended_at(const struct server *s, unsigned i)
+{
+	const struct ended_service *ended = &s->ended[(s->ended_next + i) % SERVER_ENDED];
+
+	return ended->number ? ended : NULL;
 }
 
 int server_show(const struct server *s, char *ret, size_t size)
@@ -60,7 +137,7 @@ int server_show(const struct server *s, char *ret, size_t size)
 
 	json_init(&j, ret, size, NULL, NULL);
 	json_object_begin(&j);
-	session_show_paths(&j, s->plan->facts);
+	session_show_paths(&j, s->plan);
 	json_key(&j, "profile");
 	json_string(&j, s->plan->policy->profile.value);
 	json_key(&j, "pid");
@@ -83,8 +160,44 @@ int server_show(const struct server *s, char *ret, size_t size)
 		if (s->slots[i].state >= SLOT_PTY)
 			show_execution(&j, &s->slots[i], now_ns);
 	json_array_end(&j);
+	json_key(&j, "ended_services");
+	json_array_begin(&j);
+	for (unsigned i = 0; i < SERVER_ENDED; i++)
+		if (ended_at(s, i))
+			show_ended(&j, ended_at(s, i), now_ns);
+	json_array_end(&j);
 	json_object_end(&j);
 	int r = json_finish(&j);
+	return r < 0 ? r : (int)j.out.used;
+}
+
+int server_show_moved(const struct server *s, char *ret, size_t size)
+{
+	const struct report_quarantine *list = NULL;
+	struct arena arena;
+	struct json j;
+	size_t count = 0;
+	int r = arena_init(&arena, CONTROL_TEXT_MAX);
+
+	if (r < 0)
+		return r;
+	r = newpath_watch_report(&s->out->watch, &arena, &list, &count);
+	json_init(&j, ret, size, NULL, NULL);
+	json_array_begin(&j);
+	for (size_t i = 0; i < count; i++) {
+		json_object_begin(&j);
+		json_key(&j, "path");
+		json_string(&j, list[i].path);
+		json_key(&j, "to");
+		json_string(&j, list[i].to);
+		json_key(&j, "times");
+		json_unsigned(&j, list[i].times);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	if (r >= 0)
+		r = json_finish(&j);
+	arena_free(&arena);
 	return r < 0 ? r : (int)j.out.used;
 }
 
@@ -140,6 +253,23 @@ static void put_execution(struct text *t, const struct slot *slot, int64_t now_n
 		slot->name[0] ? " " : "", slot->detached ? "(service) " : "", slot->command);
 }
 
+static void put_ended(struct text *t, const struct ended_service *ended, int64_t now_ns)
+{
+	const struct control_record *how = &ended->how;
+	const char *limit = limit_word(how->limit);
+	char age[32], word[32] = "unknown";
+
+	if (limit)
+		(void)snprintf(word, sizeof(word), "%s", limit);
+	else if (is_exit(how))
+		(void)snprintf(word, sizeof(word), "exit %d", WEXITSTATUS(how->wait_status));
+	else if (is_signal(how))
+		(void)snprintf(word, sizeof(word), "signal %d", WTERMSIG(how->wait_status));
+	put_format(t, "  %-4u %-8s %-8s %s%s(service, ended) %s\n", (unsigned)ended->number,
+		word, format_age(now_ns - ended->ended_ns, age), ended->name,
+		ended->name[0] ? " " : "", ended->command);
+}
+
 int server_show_text(const struct server *s, bool line, char *ret, size_t size)
 {
 	const struct facts *f = s->plan->facts;
@@ -168,6 +298,9 @@ int server_show_text(const struct server *s, bool line, char *ret, size_t size)
 	for (unsigned i = 0; i < s->slot_count; i++)
 		if (s->slots[i].state >= SLOT_PTY)
 			put_execution(&t, &s->slots[i], now_ns);
+	for (unsigned i = 0; i < SERVER_ENDED; i++)
+		if (ended_at(s, i))
+			put_ended(&t, ended_at(s, i), now_ns);
 	return t.full ? -ENOBUFS : (int)(t.at - ret);
 }
 

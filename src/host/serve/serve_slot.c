@@ -55,9 +55,12 @@ void server_free_slot(struct server *s, struct slot *slot)
 	free(slot->request);
 	free(slot->requested_path);
 	limits_execution_end(s->settings->limits, &slot->group);
-	*slot = (struct slot){
-		.state = SLOT_FREE, .channel = -1, .client = -1, .group = CGROUP_NONE
-	};
+	server_log_close(s, slot);
+	*slot = (struct slot){ .state = SLOT_FREE,
+		.channel = -1,
+		.client = -1,
+		.group = CGROUP_NONE,
+		.log = SLOT_NO_LOG };
 }
 
 void server_rest_slot(struct server *s, struct slot *slot)
@@ -73,7 +76,8 @@ void server_rest_slot(struct server *s, struct slot *slot)
 		.host_pid = slot->host_pid,
 		.view = slot->view,
 		.client = -1,
-		.group = CGROUP_NONE };
+		.group = CGROUP_NONE,
+		.log = SLOT_NO_LOG };
 	server_dismiss_idle(s, SERVER_IDLE);
 }
 
@@ -124,7 +128,8 @@ static struct slot *new_monitor(struct server *s, unsigned view)
 		.channel = pair[0],
 		.view = view,
 		.client = -1,
-		.group = CGROUP_NONE };
+		.group = CGROUP_NONE,
+		.log = SLOT_NO_LOG };
 	return slot;
 }
 
@@ -256,11 +261,15 @@ static void send_end(struct server *s, struct slot *slot, struct control_record 
 	record->tag = slot->tag;
 	record->execution = slot->number;
 	if (slot->begun_ns)
+		record->streams = (uint32_t)(newpath_watch_count(&s->out->watch) - slot->moved);
+	if (slot->begun_ns)
 		record->wall_us = (uint64_t)(clock_now_ns() - slot->begun_ns) / 1000;
 	if (slot->timed_out)
 		record->limit = CONTROL_LIMIT_TIMEOUT;
-	if (slot->detached)
+	if (slot->detached) {
+		server_note_end(s, slot, record);
 		answer_stoppers(s, slot->number);
+	}
 	server_answer(s, slot->client, record, &usage, limited ? sizeof(usage) : 0, NULL, 0);
 }
 

@@ -15,6 +15,7 @@ enum {
 	SERVER_SPARE = 1,   /* monitors that wait for the next execution */
 	SERVER_IDLE =
 		8, /* at most, while the session is in use: they need not be forked again */
+	SERVER_ENDED = 32, /* services that ended and are remembered, with their logs */
 };
 
 enum slot_state {
@@ -27,6 +28,17 @@ enum slot_state {
 	SLOT_KILLING,  /* everything was sent SIGKILL */
 	SLOT_LINGERS,  /* ended; its terminal is still being read */
 };
+
+/* What a service writes, on its way to its log. */
+struct slot_log {
+	int pipe; /* what it writes to, our end, non-blocking; -1: it has no log, or closed it */
+	int file;       /* what it is written to; -1: that could not be made */
+	uint64_t size;  /* of the file */
+	uint64_t lost;  /* bytes that could not be written since the last that could */
+	int64_t due_ns; /* when the pipe is looked at again; 0: when there is something in it */
+};
+
+#define SLOT_NO_LOG ((struct slot_log){ .pipe = -1, .file = -1 })
 
 /* What is wanted of a monitor, and for whom. */
 struct slot {
@@ -46,13 +58,24 @@ struct slot {
 	unsigned form;                 /* CLASSIFY: the request's flag */
 	bool started;                  /* CHANNEL_STARTED came */
 	bool cpu_time, file_size;      /* it has that limit */
+	uint64_t moved;                /* newpath_watch_count() when it began */
 	int64_t begun_ns, deadline_ns; /* deadline 0: none */
 	int64_t grace_ms;
 	char *requested_path;            /* CLASSIFY: the path as it was asked about */
 	size_t looked_at;                /* CLASSIFY: bytes of it that the monitor was sent */
 	struct control_message *request; /* SLOT_PTY: until the command begins */
+	struct slot_log log;             /* of a service */
 	char name[64];                   /* of a service */
 	char command[64];                /* for people: the first words */
+};
+
+/* How a service ended. */
+struct ended_service {
+	uint32_t number; /* 0: none */
+	struct control_record how;
+	int64_t ended_ns;
+	bool has_log;
+	char name[64], command[64];
 };
 
 struct server_client {
@@ -93,8 +116,10 @@ struct server {
 	struct server_client clients[SERVER_CLIENTS];
 	unsigned slot_count; /* one more than the highest that was ever taken */
 	struct slot slots[SERVER_SLOTS];
-	struct control_message in; /* what is being looked at */
-	char path[4096];           /* the body of a monitor's answer */
+	struct ended_service ended[SERVER_ENDED]; /* the oldest is replaced */
+	unsigned ended_next, logs_due;            /* logs that wait for their due_ns */
+	struct control_message in;                /* what is being looked at */
+	char path[4096];                          /* the body of a monitor's answer */
 };
 
 /* epoll data: what, and which. */
@@ -108,6 +133,7 @@ enum server_event {
 	SERVER_EVENT_CLIENT,
 	SERVER_EVENT_SLOT,
 	SERVER_EVENT_NEWPATH,
+	SERVER_EVENT_LOG,
 };
 
 /* serve.c */
@@ -155,15 +181,31 @@ void server_slot_deadline(struct server *s, struct slot *slot);
 MUST_CHECK int server_send_monitor(struct slot *slot, const struct channel_record *record);
 
 enum { /* the paths, each byte escaped; and what is said of each execution */
-	SERVER_SHOW_MAX = 65536 + SERVER_SLOTS * 512,
+	SERVER_SHOW_MAX = 65536 + (SERVER_SLOTS + SERVER_ENDED) * 512,
 };
 
 /* serve_show.c: what there is to say as JSON. Returns the length or -errno. */
 MUST_CHECK int server_show(const struct server *s, char *ret, size_t size);
 /* For people; @line: one line. */
 MUST_CHECK int server_show_text(const struct server *s, bool line, char *ret, size_t size);
+/* What was taken away from protected paths. */
+MUST_CHECK int server_show_moved(const struct server *s, char *ret, size_t size);
 /* Its policy, as `policy show` prints one. */
 MUST_CHECK int server_show_policy(const struct server *s, char *ret, size_t size);
+
+/* serve_log.c: the logs of services, and how those ended. */
+/* Puts what @slot writes, of the streams in @m, into a log. */
+MUST_CHECK int server_log_begin(
+	struct server *s, struct slot *slot, struct control_message *m, struct error *e);
+void server_log_event(struct server *s, unsigned index);
+/* It is due: what came meanwhile is read. */
+void server_log_due(struct server *s, struct slot *slot);
+/* The slot is given up: so is its end of the pipe. */
+void server_log_close(struct server *s, struct slot *slot);
+/* The service of @slot is over, as @how says. */
+void server_note_end(struct server *s, struct slot *slot, const struct control_record *how);
+/* The service of that name or number: one that runs, else the last that ended; 0: none. */
+uint32_t server_find_log(const struct server *s, const char *word, bool *ret_has_log);
 
 /* serve_request.c: one record of a client. -errno with @e: refused. */
 MUST_CHECK int server_handle(

@@ -7,8 +7,12 @@
 
 #include <string.h>
 
-void session_show_paths(struct json *j, const struct facts *f)
+#include "plan/settings.h"
+
+void session_show_paths(struct json *j, const struct plan *plan)
 {
+	const struct facts *f = plan->facts;
+
 	json_key(j, "session");
 	json_string(j, f->session_name + strlen("carrel-"));
 	json_key(j, "session_dir");
@@ -27,4 +31,6 @@ void session_show_paths(struct json *j, const struct facts *f)
 	}
 	json_key(j, "workspace");
 	json_string(j, f->workspace);
+	json_key(j, "net");
+	json_string(j, settings_table[SETTING_NET].words[plan->policy->net]);
 }

@@ -8,5 +8,5 @@
 #include "base/json.h"
 #include "plan/plan.h"
 
-/* session_show_paths - session, session_dir, scratch, tool_results, workspace. */
-void session_show_paths(struct json *j, const struct facts *f);
+/* session_show_paths - session, session_dir, scratch, tool_results, workspace, and net. */
+void session_show_paths(struct json *j, const struct plan *plan);

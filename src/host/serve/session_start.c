@@ -40,6 +40,7 @@
 #include "host/session/state.h"
 #include "host/session/sweeper.h"
 #include "host/stdio/budget.h"
+#include "plan/settings.h"
 
 enum { LOG_MAX = 32768, GUARD_ARENA_SIZE = 4 << 20 };
 enum { FLAG_JSON, FLAG_FOREGROUND, FLAG_DIE_WITH, FLAG_COUNT };
@@ -82,7 +83,7 @@ static int print_text(const struct facts *f)
 	return r;
 }
 
-static int print_json(const struct facts *f)
+static int print_json(const struct plan *plan)
 {
 	static const int out = STDOUT_FILENO;
 	char buffer[1024];
@@ -90,7 +91,7 @@ static int print_json(const struct facts *f)
 
 	json_init(&j, buffer, sizeof(buffer), fd_write_to, (void *)&out);
 	json_object_begin(&j);
-	session_show_paths(&j, f);
+	session_show_paths(&j, plan);
 	json_key(&j, "pid");
 	json_number(&j, getpid());
 	json_object_end(&j);
@@ -134,7 +135,7 @@ static void report_ready(void *context)
 	struct start *s = context;
 	const struct facts *f = &s->p->facts;
 	unsigned char status = 0;
-	int r = s->flags[FLAG_JSON].given ? print_json(f) : print_text(f);
+	int r = s->flags[FLAG_JSON].given ? print_json(&s->p->plan) : print_text(f);
 
 	(void)r; /* the session exists whether or not its description can be written */
 	notes_work_tree(s->p, NULL);
@@ -218,6 +219,8 @@ static int note_defaults(struct start *s)
 		p->output_budget.set ? p->output_budget.value : BUDGET_NONE,
 		p->output_max.set ? p->output_max.value : UINT64_MAX, p->merge_output.on);
 	int r = note_in_record(s, "output", text);
+	if (r >= 0)
+		r = note_in_record(s, "net", settings_table[SETTING_NET].words[p->net]);
 	return r < 0 ? r : note_in_record(s, "path", s->p->plan.path_env);
 }
 
@@ -297,6 +300,7 @@ static int serve_session(struct start *s)
 	const struct serve_settings settings = {
 		.listener = s->listener,
 		.die_with = s->die_with,
+		.session_dir = s->session.dir,
 		.limits = &s->limits,
 		.lifetime_ms = (int64_t)policy->lifetime_ms.value,
 		.idle_ms = (int64_t)policy->idle_timeout_ms.value,

@@ -13,7 +13,7 @@
  *   protected  what was absent, init, the git directories (host/session/manifest.h)
  *   cgroup     where the session's group is (host/cgroup/cgroup.h)
  *   keep       that the session directory is to stay, and how long (host/session/session.h)
- *   promotion, output, path, pad   of live sessions, for their clients
+ *   promotion, output, net, path, pad   of live sessions, for their clients
  */
 #pragma once
 

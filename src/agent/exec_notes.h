@@ -1,0 +1,23 @@
+/*
+ * exec_notes.h - what a model has to be told of a command beside its output: of the walls that it met.
+ *
+ * Runs in: carrel-agent, outside. What is said is short, and true whatever the output says.
+ */
+#pragma once
+
+#include "agent/agent_session.h"
+
+/*
+ * exec_notes_network - where a command failed in a session without a network, and one of its outputs
+ * has the words of a network that fails: that trying again is in vain.
+ * @outputs: what it wrote. @notes: an array, to which the note is added; so it is to @text, as a line.
+ */
+void exec_notes_network(const struct agent_session *d, const struct buffer *const *outputs,
+	unsigned count, json_t *notes, struct buffer *text);
+
+/*
+ * exec_notes_moved - what was moved to quarantine since this was asked last.
+ * @m: the answer to CONTROL_MOVED. @notes, @text: as above.
+ */
+void exec_notes_moved(struct agent_session *d, const struct control_message *m, json_t *notes,
+	struct buffer *text);

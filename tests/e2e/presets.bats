@@ -1,0 +1,236 @@
+#!/usr/bin/env bats
+# with NAME and cache NAME: what they give, who shares it, and what is refused.
+# shellcheck disable=SC2016 # the command's own variables
+load ../lib/common
+load ../lib/session
+load ../lib/live
+
+CACHES=.cache/carrel/caches
+
+# agent_at PATH: a socket that answers each client with a word. In the background; its pid is in AGENT.
+agent_at() {
+	/usr/bin/python3 -c 'import os, socket, sys
+os.umask(0o077)
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+while True:
+    client, _ = s.accept()
+    client.send(b"agent\n")
+    client.close()' "$1" </dev/null >/dev/null 2>&1 3>&- 4>&- &
+	AGENT=$!
+	wait_for test -S "$1"
+}
+
+end_agent() {
+	kill "$AGENT"
+	wait "$AGENT" 2>/dev/null || true
+}
+
+ask='import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+sys.stdout.write(s.recv(16).decode())'
+
+# refused ERE SETTING...: the command would leave a trace.
+refused() {
+	local cause=$1
+
+	shift
+	carrel run "$@" -- touch "$WS/ran"
+	assert_refused "$cause"
+	[[ ! -e $WS/ran ]] || fail 'it ran'
+}
+
+# --- caches -----------------------------------------------------------------------------------
+
+@test "a cache is shared by the sessions that name it, and by nothing else" {
+	mkdir -p "$HOME/.npm" "$HOME/.cache/ccache"
+	echo own >"$HOME/.npm/file"
+	carrel run --cache npm --cache ccache -- sh -c 'echo first >$npm_config_cache/file; echo object >$CCACHE_DIR/file'
+	assert_status 0
+	[[ -z $stderr ]]
+	[[ $(<"$HOME/$CACHES/npm/file") == first && $(<"$HOME/$CACHES/ccache/file") == object ]]
+	[[ $(<"$HOME/.npm/file") == own && -z $(ls -A "$HOME/.cache/ccache") ]] || fail "the user's own was touched"
+	[[ $(stat -c %a "$HOME/$CACHES") == 700 && $(stat -c %a "$HOME/$CACHES/npm") == 700 ]]
+	carrel run --cache npm -- sh -c 'cat $npm_config_cache/file; echo second >$npm_config_cache/file'
+	assert_output first
+	# A live session as well; and without it the cache is in the scratch, and the shared one cannot be written.
+	begin --cache npm
+	inside -- sh -c 'cat $npm_config_cache/file'
+	assert_output second
+	end_session
+	carrel run --cache ccache -- sh -c 'echo $npm_config_cache; echo x >"$1/file"; echo x >"$1/../npm/file"' sh "$HOME/$CACHES/npm"
+	assert_matches "$output" '/scratch/\.cache/npm$'
+	[[ $(<"$HOME/$CACHES/npm/file") == second ]] || fail 'a session without it wrote to it'
+}
+
+@test "what may write all caches of the user cannot write carrel's" {
+	carrel run --cache pip -- true
+	carrel run --write "$HOME/.cache" --cache npm -- sh -c 'cd "$1"; echo fine >plain; echo x >carrel/caches/pip/file; mkdir carrel/caches/new
+		mv carrel moved; rm -rf carrel/caches/pip; echo mine >carrel/caches/npm/file' sh "$HOME/.cache"
+	[[ $(<"$HOME/.cache/plain") == fine && $(<"$HOME/$CACHES/npm/file") == mine ]] || fail "the control: $stderr"
+	[[ -d $HOME/$CACHES/pip && -z $(ls -A "$HOME/$CACHES/pip") && ! -e $HOME/$CACHES/new && ! -e $HOME/.cache/moved ]]
+}
+
+@test "every cache's variables lead into it" {
+	local text name
+	local -a names=()
+	for text in "$CARREL_SOURCE"/policy/*.cache; do
+		name=${text##*/}
+		names+=(--cache "${name%.cache}")
+	done
+	((${#names[@]} > 20))
+	carrel run "${names[@]}" -- env
+	assert_status 0
+	for text in "$CARREL_SOURCE"/policy/*.cache; do
+		name=${text##*/}
+		name=${name%.cache}
+		grep -q "^# $name - " "$text"
+		while read -r variable; do
+			assert_matches "$output" "(^|"$'\n'")$variable=$HOME/$CACHES/$name(/[a-z]+)?("$'\n'"|\$)"
+		done < <(sed -n 's/^env \([A-Za-z_]*\)=.*/\1/p' "$text")
+		[[ -d $HOME/$CACHES/$name ]]
+	done
+}
+
+@test "in a policy file several on a line; XDG_CACHE_HOME; plan makes nothing" {
+	echo 'cache npm pip' >"$T/policy"
+	export XDG_CACHE_HOME=$T/elsewhere
+	carrel plan --policy "$T/policy" -- true
+	assert_status 0
+	[[ ! -e $XDG_CACHE_HOME ]]
+	carrel run --policy "$T/policy" -- sh -c 'echo x >$npm_config_cache/f; echo y >$PIP_CACHE_DIR/f'
+	assert_status 0
+	[[ -f $XDG_CACHE_HOME/carrel/caches/npm/f && -f $XDG_CACHE_HOME/carrel/caches/pip/f ]]
+}
+
+@test "a cache that is none: names, links, somebody else's" {
+	refused "'\.\./x' is not the name of a cache: --cache" --cache ../x
+	refused "'' is not the name of a cache" --cache ''
+	refused "'/etc' is not the name of a cache" --cache /etc
+	refused "unknown cache 'npx'" --cache npx
+	assert_matches "$stderr" "hint: did you mean 'npm'"
+	refused "unknown cache 'ssh-agent'" --cache ssh-agent
+	refused "'npm' takes no second word" --cache npm:x
+	mkdir -p "$HOME/$CACHES" "$T/target"
+	chmod 0700 "$HOME/$CACHES"
+	ln -s "$T/target" "$HOME/$CACHES/npm"
+	refused "cannot make the cache: .*/caches/npm" --cache npm
+	rm "$HOME/$CACHES/npm"
+	: >"$HOME/$CACHES/npm"
+	refused "cannot make the cache: .*/caches/npm: Not a directory" --cache npm
+	rm "$HOME/$CACHES/npm"
+	mkdir "$HOME/$CACHES/npm"
+	chmod 0777 "$HOME/$CACHES/npm"
+	refused "the cache is not a directory of the caller's alone: .*/caches/npm" --cache npm
+	chmod 0700 "$HOME/$CACHES/npm"
+	mv "$HOME/.cache/carrel" "$T/carrel"
+	ln -s "$T/carrel" "$HOME/.cache/carrel"
+	refused "cannot make the cache: .*/caches" --cache npm
+	rm "$HOME/.cache/carrel"
+	XDG_CACHE_HOME=/proc/nowhere refused "cannot make the cache: /proc/nowhere/carrel/caches" --cache npm
+	[[ -z $(ls -A "$T/target") ]]
+}
+
+# --- presets ----------------------------------------------------------------------------------
+
+@test "ssh-agent: the agent answers with it, and not without" {
+	local dir
+	dir=$(mktemp -d /tmp/carrel-agent.XXXXXX)
+	agent_at "$dir/agent"
+	export SSH_AUTH_SOCK=$dir/agent
+	carrel run -- /usr/bin/python3 -c "$ask" "$dir/agent"
+	((status != 0)) || fail 'it is reached without'
+	carrel run -- sh -c 'echo "$SSH_AUTH_SOCK."'
+	assert_output .
+	carrel run --with ssh-agent -- sh -c 'exec /usr/bin/python3 -c "$1" "$SSH_AUTH_SOCK"' sh "$ask"
+	assert_output agent
+	carrel run --profile strict --with ssh-agent -- sh -c 'exec /usr/bin/python3 -c "$1" "$SSH_AUTH_SOCK"' sh "$ask"
+	assert_output agent
+	unset SSH_AUTH_SOCK
+	end_agent
+	refused '\$SSH_AUTH_SOCK stands for nothing here: with:ssh-agent:' --with ssh-agent
+	rm -r "$dir"
+}
+
+@test "podman's socket only with a second word" {
+	mkdir "$T/run/podman"
+	chmod 0700 "$T/run/podman"
+	refused "'podman' gives away more than a session is, and is not given so easily: --with" --with podman
+	assert_matches "$stderr" 'hint: where that is meant: --with podman:gives-account'
+	refused 'not given so easily' --with podman:yes
+	refused "unknown setting|not given so easily" --with docker
+	assert_matches "$stderr" 'hint: where that is meant: --with docker:gives-root'
+	echo 'with podman' >"$T/policy"
+	refused "'podman' gives away" --policy "$T/policy"
+	assert_matches "$stderr" 'hint: where that is meant: with podman:gives-account'
+	agent_at "$T/run/podman/podman.sock"
+	carrel run --with podman:gives-account -- /usr/bin/python3 -c "$ask" "$T/run/podman/podman.sock"
+	assert_output agent
+	end_agent
+}
+
+@test "proxy: the caller's variables, and a network" {
+	export HTTPS_PROXY=http://me@proxy.example:3128 NODE_EXTRA_CA_CERTS=/etc/own.pem
+	carrel run -- sh -c 'echo "$HTTPS_PROXY$NODE_EXTRA_CA_CERTS."; readlink /proc/self/ns/net'
+	[[ ${lines[0]} == . && ${lines[1]} != "$(readlink /proc/self/ns/net)" ]]
+	carrel run --with proxy -- sh -c 'echo "$HTTPS_PROXY $NODE_EXTRA_CA_CERTS"; readlink /proc/self/ns/net'
+	[[ ${lines[0]} == 'http://me@proxy.example:3128 /etc/own.pem' && ${lines[1]} == "$(readlink /proc/self/ns/net)" ]]
+	# What comes later counts.
+	carrel run --with proxy --net none -- readlink /proc/self/ns/net
+	[[ $output != "$(readlink /proc/self/ns/net)" ]]
+	carrel policy show --with proxy
+	assert_matches "$output" 'net +host +# with:proxy:[0-9]+'
+}
+
+@test "all that ship are listed, each with what it gives away, and can be planned" {
+	carrel policy presets
+	assert_status 0
+	local listed=$output text name second
+	export SSH_AUTH_SOCK=/tmp/agent
+	for text in "$CARREL_SOURCE"/policy/*.with; do
+		name=${text##*/}
+		name=${name%.with}
+		grep -q "^# $name - " "$text" && grep -q '^# gives away: ' "$text"
+		assert_matches "$listed" "  $name +[a-z].*"$'\n'" +gives away: "
+		second=$(sed -n 's/^# second word: /:/p' "$text")
+		carrel policy show --with "$name$second"
+		assert_status 0
+		assert_matches "$output" "# with:$name:"
+	done
+	for text in "$CARREL_SOURCE"/policy/*.cache; do
+		name=${text##*/}
+		assert_matches "$listed" "  ${name%.cache} +[a-z]"
+	done
+	carrel policy presets more
+	assert_refused '`policy presets` takes no arguments: more'
+}
+
+@test "a preset of the user's own" {
+	mkdir -p "$HOME/.config/carrel/with"
+	printf '# what the team needs\nenv TEAM=blue\nread %s/shared\n' "$T" >"$HOME/.config/carrel/with/team"
+	mkdir "$T/shared"
+	carrel run --with team -- sh -c 'echo $TEAM'
+	assert_output blue
+	carrel policy presets
+	assert_matches "$output" $'\n''  team'$'\n'
+	printf '# second word: sure\nenv TEAM=red\n' >"$HOME/.config/carrel/with/team"
+	refused "'team' gives away" --with team
+	carrel run --with team:sure -- sh -c 'echo $TEAM'
+	assert_output red
+	# A shipped one cannot be replaced, and what others can write is not obeyed.
+	echo 'env TEAM=green' >"$HOME/.config/carrel/with/proxy"
+	carrel run --with proxy -- sh -c 'echo "$TEAM."'
+	assert_output .
+	chmod 0666 "$HOME/.config/carrel/with/team"
+	refused 'a policy that others can write is not obeyed: .*/carrel/with/team' --with team:sure
+	rm "$HOME/.config/carrel/with/team"
+	refused "unknown preset 'team': --with" --with team
+	assert_matches "$stderr" 'hint: docker, gpu, podman, proxy, ssh-agent or x11'
+	refused "'../with/team' is not the name of a preset" --with ../with/team
+	refused 'a value is missing: --with' --with
+	# No command writes one.
+	carrel run --write "$HOME/.config" -- sh -c 'echo "env X=y" >"$1/mine"' sh "$HOME/.config/carrel/with"
+	[[ ! -e $HOME/.config/carrel/with/mine ]] || fail 'a command made a preset'
+}
