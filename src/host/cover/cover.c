@@ -154,7 +154,8 @@ static int ask(struct cover *c)
 	c->board->asked_ns = clock_now_ns();
 	/* A process has one tracer: freeze.h. */
 	if (c->explain)
-		explain_give_way(c->explain, "what was replaced on the host had to be covered again");
+		explain_give_way(
+			c->explain, "what was replaced on the host had to be covered again");
 	/* A coverer that is dead is found by the end of its stream. */
 	if (send(c->socket, &byte, 1, MSG_NOSIGNAL) != 1 && errno != EPIPE)
 		return -errno;

@@ -24,10 +24,10 @@ struct explain {
 	struct explain_board *board;
 	int memory; /* the board, as a descriptor */
 	pid_t self, observer, narrator;
-	bool observes; /* init is traced */
-	int socket;   /* to the observer */
-	int word;     /* to the narrator: a byte, and it begins */
-	int answer;   /* from it */
+	bool observes;       /* init is traced */
+	int socket;          /* to the observer */
+	int word;            /* to the narrator: a byte, and it begins */
+	int answer;          /* from it */
 	const char *missing; /* why the list is not complete; NULL: it is */
 	/* What the narrator said; in the arena of explain_tell(). */
 	const char *json, *text, *learned;
@@ -43,7 +43,7 @@ struct explain {
 MUST_CHECK int explain_begin(struct explain *x, const struct plan *plan,
 	const char *const *settings, size_t count, struct error *e);
 
-/* explain_observe - before init has the plan: from now on all that it starts is seen. 0, or -errno with @e (ERROR_LAYER). */
+/* explain_observe - before init has the plan: from now on all that it starts is seen. 0, or -errno with @e (ERROR_UNAVAILABLE). */
 MUST_CHECK int explain_observe(struct explain *x, pid_t init, struct error *e);
 
 /*

@@ -263,7 +263,8 @@ static int begin_session(struct start *s, int argc, const char *const *argv, int
 		r = limits_begin(&s->limits, plan, s->session.record, true, e);
 	if (r >= 0) {
 		limits_fill_launch(&s->limits, &s->launch);
-		r = explain_begin(&s->explain, plan, argv + first, (size_t)(s->p->next - first), e);
+		r = explain_begin(
+			&s->explain, plan, argv + first, (size_t)(s->p->next - first), e);
 		s->launch.explain = s->explain.plan ? &s->explain : NULL;
 	}
 	if (r >= 0) {
