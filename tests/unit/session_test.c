@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 
 #include "base/error.h"
 #include "host/session/record.h"
@@ -283,9 +284,48 @@ static void test_damaged(void **state)
 		assert_int_equal(record_remove(world.records, ID, record), 0);
 		fd_close(&record);
 	}
+	for (size_t i = 0; inode[i][0]; i++) {
+		int record = record_make(world.records, ID, "/base/" NAME);
+
+		if (fsetxattr(record, "user.carrel.inode", inode[i], strlen(inode[i]), 0) < 0)
+			break; /* a file system without them */
+		fd_close(&record);
+		assert_int_equal(sweep(false).failed, 1);
+		record = fd_open_at(world.records, ID, O_RDONLY | O_DIRECTORY, 0);
+		assert_int_equal(record_remove(world.records, ID, record), 0);
+		fd_close(&record);
+	}
 	/* A link or a file in the place of a record is none. */
 	assert_int_equal(symlinkat("/tmp", world.records, ID), 0);
 	assert_int_equal(sweep(false).failed, 1);
+	tear_down();
+}
+
+/* A path too long for an attribute is a link; both are read. */
+static void test_long_path(void **state)
+{
+	static struct record_where where;
+	char path[400] = "/";
+
+	set_up(*state);
+	for (size_t length = 2; length < sizeof(path) - sizeof("/" NAME); length += 7) {
+		memset(path + 1, 'x', length - 1);
+		(void)snprintf(path + length, sizeof(path) - length, "/" NAME);
+		int record = record_make(world.records, ID, path);
+		assert_true(record >= 0);
+		assert_true(length < 80 || is_there(record, "where"));
+		assert_int_equal(record_note_inode(record, 12, 345), 0);
+		assert_int_equal(record_read_where(record, &where), 0);
+		path[length] = '\0';
+		assert_string_equal(where.base, path);
+		assert_string_equal(where.name, NAME);
+		assert_true(where.made);
+		assert_int_equal(where.dev, 12);
+		assert_int_equal(where.ino, 345);
+		assert_int_equal(record_remove(world.records, ID, record), 0);
+		assert_false(is_there(world.records, ID));
+		fd_close(&record);
+	}
 	tear_down();
 }
 
@@ -310,12 +350,16 @@ static void test_ended_meanwhile(void **state)
 /* A sweep that takes a new record for one that was given up: its maker makes it once more. */
 static void test_made_again(void **state)
 {
+	static struct record_where where;
+
 	set_up(*state);
 	world.ends = ID ".0";
 	int record = record_make(world.records, ID, "/" NAME);
 	assert_true(record >= 0);
 	assert_null(world.ends);
-	assert_true(is_there(record, "where"));
+	assert_int_equal(record_read_where(record, &where), 0);
+	assert_string_equal(where.base, "/");
+	assert_string_equal(where.name, NAME);
 	assert_true(is_there(world.records, ID));
 	fd_close(&record);
 	tear_down();
@@ -334,6 +378,7 @@ int main(void)
 		TEST(test_kept),
 		TEST(test_base),
 		TEST(test_damaged),
+		TEST(test_long_path),
 		TEST(test_ended_meanwhile),
 		TEST(test_made_again),
 	};

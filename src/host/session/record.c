@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -20,11 +21,32 @@
 #include "box/sys.h"
 #include "host/tree/remove.h"
 
-#define WHERE "where"
-#define INODE "inode"
-enum { MAKE_ROUNDS = 100 }; /* each of them met by a sweep within some us */
+enum {
+	MAKE_ROUNDS = 100, /* each of them met by a sweep within some us */
+	ATTRIBUTE_MAX = 80 /* bytes; ext4 has room for so much in an inode of the usual size */
+};
+
+/* A short text of a record. */
+struct text_place {
+	const char *attribute;
+	const char *link; /* where the file system has no attributes, or the text is long */
+};
+
+static const struct text_place where_place = { "user.carrel.where", "where" };
+static const struct text_place inode_place = { "user.carrel.inode", "inode" };
 
 /* --- making ------------------------------------------------------------------------------------ */
+
+/* An inode costs what ten attributes do: docs/performance.md. Whatever refuses the one, the other is tried. */
+static int put_text(int record, const struct text_place *place, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (length <= ATTRIBUTE_MAX &&
+		fsetxattr(record, place->attribute, text, length, XATTR_CREATE) == 0)
+		return 0;
+	return symlinkat(text, record, place->link) < 0 ? -errno : 0;
+}
 
 /* A new directory, locked; -EAGAIN: a sweep has claimed it before us, and takes it away. */
 static int make_locked(int records, const char *name)
@@ -56,15 +78,14 @@ int record_make(int records, const char *id, const char *session_dir)
 	}
 	if (record < 0)
 		return record;
-	if (symlinkat(session_dir, record, WHERE) < 0 ||
-		renameat(records, name, records, id) < 0) {
-		int r = -errno;
-
-		(void)unlinkat(record, WHERE, 0);
-		(void)unlinkat(records, name, AT_REMOVEDIR); /* a sweep tries again */
-		return r;
-	}
-	return take_fd(&record);
+	int r = put_text(record, &where_place, session_dir);
+	if (r >= 0 && renameat(records, name, records, id) < 0)
+		r = -errno;
+	if (r >= 0)
+		return take_fd(&record);
+	(void)unlinkat(record, where_place.link, 0);
+	(void)unlinkat(records, name, AT_REMOVEDIR); /* a sweep tries again */
+	return r;
 }
 
 int record_note_inode(int record, dev_t dev, ino_t ino)
@@ -72,7 +93,7 @@ int record_note_inode(int record, dev_t dev, ino_t ino)
 	char text[64];
 
 	(void)snprintf(text, sizeof(text), "%ju:%ju", (uintmax_t)dev, (uintmax_t)ino);
-	return symlinkat(text, record, INODE) < 0 ? -errno : 0;
+	return put_text(record, &inode_place, text);
 }
 
 /* --- reading ----------------------------------------------------------------------------------- */
@@ -92,13 +113,22 @@ int record_claim(int records, const char *id)
 	return take_fd(&record);
 }
 
-static int read_link(int record, const char *name, char *ret, size_t size)
+static bool has_no_attribute(int errnum)
 {
-	ssize_t n = readlinkat(record, name, ret, size);
+	return errnum == ENODATA || errnum == ENOTSUP || errnum == ENOSYS;
+}
 
+static int read_text(int record, const struct text_place *place, char *ret, size_t size)
+{
+	ssize_t n = fgetxattr(record, place->attribute, ret, size);
+
+	if (n < 0 && errno == ERANGE)
+		return -EBADMSG;
+	if (n < 0 && has_no_attribute(errno))
+		n = readlinkat(record, place->link, ret, size);
 	if (n < 0)
 		return -errno;
-	if ((size_t)n >= size)
+	if ((size_t)n >= size || memchr(ret, '\0', (size_t)n))
 		return -EBADMSG;
 	ret[n] = '\0';
 	return 0;
@@ -108,7 +138,7 @@ static int read_inode(int record, struct record_where *where)
 {
 	char text[64];
 	uint64_t dev = 0, ino = 0;
-	int r = read_link(record, INODE, text, sizeof(text));
+	int r = read_text(record, &inode_place, text, sizeof(text));
 	char *colon = r < 0 ? NULL : strchr(text, ':');
 
 	if (r == -ENOENT)
@@ -142,7 +172,7 @@ int record_read_where(int record, struct record_where *ret)
 {
 	ret->name[0] = '\0';
 	ret->made = false;
-	int r = read_link(record, WHERE, ret->base, sizeof(ret->base));
+	int r = read_text(record, &where_place, ret->base, sizeof(ret->base));
 	if (r >= 0)
 		r = split_path(ret);
 	return r < 0 ? r : read_inode(record, ret);
@@ -176,21 +206,29 @@ int record_open_where(const struct record_where *where, int *ret_base, int *ret_
 
 /* --- removing ---------------------------------------------------------------------------------- */
 
-static int remove_last(int records, const char *id, int record)
+static int remove_directory(int records, const char *id)
 {
-	(void)unlinkat(record, INODE, 0); /* what fails here, rmdir says */
-	(void)unlinkat(record, WHERE, 0);
 	return unlinkat(records, id, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+static bool is_full(int r)
+{
+	return r == -ENOTEMPTY || r == -EEXIST;
 }
 
 int record_remove(int records, const char *id, int record)
 {
 	struct remove_result gone;
+	int r = remove_directory(records, id);
 
-	/* Where nothing but these is left, as after most runs, the directory need not be read. */
+	if (!is_full(r))
+		return r;
+	/* Where nothing but these is left the directory need not be read. What fails here, rmdir says. */
 	(void)unlinkat(record, "protected", 0);
-	int r = remove_last(records, id, record);
-	return r == -ENOTEMPTY || r == -EEXIST ? remove_tree(records, id, &gone, NULL) : r;
+	(void)unlinkat(record, inode_place.link, 0);
+	(void)unlinkat(record, where_place.link, 0);
+	r = remove_directory(records, id);
+	return is_full(r) ? remove_tree(records, id, &gone, NULL) : r;
 }
 
 /* --- all of them ------------------------------------------------------------------------------- */

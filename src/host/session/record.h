@@ -8,8 +8,9 @@
  * session directory is made and goes after that, so a directory in a scratch base without a record is nobody's.
  * Its lock (flock(2)) is held by the session's supervisor and goes with the last process that holds it: a
  * record that can be locked is a dead session's. In it:
- *   where      a link to the session directory's canonical path
- *   inode      a link to "DEVICE:INODE" of that directory; missing as long as it is empty
+ *   where      the session directory's canonical path
+ *   inode      "DEVICE:INODE" of that directory; missing as long as it is empty
+ *              (both: an extended attribute of the record, user.carrel.NAME; where that cannot be made, a link)
  *   protected  what was absent, init, the git directories (host/session/manifest.h)
  *   cgroup     where the session's group is (host/cgroup/cgroup.h)
  *   keep       that the session directory is to stay, and how long (host/session/session.h)
