@@ -19,6 +19,8 @@
 #include "plan/path.h"
 #include "plan/tree.h"
 
+enum { ONCE_MAX = 64 }; /* mounts: more are not compared with each other */
+
 struct place {
 	const char *path;
 	struct stat st;
@@ -351,12 +353,29 @@ static int find_all_own(struct search *s)
 	return r < 0 ? r : find_own(s, facts->state_dir, true);
 }
 
+/* Every file system is mounted at one place, and none is a layer of another one, as on most machines. */
+static bool is_each_seen_once(const struct mountinfo *t)
+{
+	const struct mount_entry *root = mountinfo_find(t, "/");
+
+	if (!root || strcmp(root->point, "/") != 0 || t->layer_count || t->count > ONCE_MAX)
+		return false;
+	for (size_t i = 1; i < t->count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (t->mounts[i].device == t->mounts[j].device)
+				return false;
+	return true;
+}
+
 static int find_all(struct search *s)
 {
 	const struct facts *facts = s->facts;
 	int r = mountinfo_read(&s->table, &s->work);
 
 	s->table_end = s->work.used;
+	/* Nothing is seen at another place then. */
+	if (r >= 0 && is_each_seen_once(&s->table))
+		return find_procs(s);
 	for (size_t i = 0; i < facts->path_count && r >= 0; i++) {
 		const struct path_fact *f = &facts->paths[i];
 
