@@ -276,6 +276,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 },
 [SETTING_EXPLAIN] = {
 	SETTING(EXPLAIN, "explain", OUTPUT, FLAG, LAST, FIXED), AT(explain),
+	PER_EXECUTION,
 	.help = "say at the end what was refused, and what allows it; slow",
 },
 [SETTING_LEARN] = {

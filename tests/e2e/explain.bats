@@ -142,6 +142,30 @@ time.sleep(60)'
 	[[ $(denials '[x["what"] for x in d]') == "['$DATA/a', '$DATA/b']" ]] || fail "$(<"$R")"
 }
 
+@test "exec says what its own command was refused, and its report; without an observer --explain is refused" {
+	begin --read "$HOME" --explain
+	for i in 1 2; do
+		carrel exec --report "$R" -- sh -c "touch $DATA/$i; touch $DATA/$i; exit 4" 
+		assert_status 4
+		assert_matches "$stderr" "make $DATA/$i: EROFS, 2 times, touch"
+		assert_matches "$stderr" 'line     read .*home  \(command line: --read\)'
+		[[ $(denials '[x["what"] for x in d if x["errno_name"] != "ENOSYS"]') == "['$DATA/$i']" ]] || fail "$(<"$R")"
+	done
+	carrel exec --no-explain -- touch "$DATA/3"
+	refute_matches "$stderr" 'refused: '
+	carrel exec --quiet -- touch "$DATA/4"
+	refute_matches "$stderr" 'refused: '
+	end_session
+	begin
+	carrel exec --explain -- true
+	assert_status 125
+	assert_matches "$stderr" 'what this session refuses is not seen: '
+	assert_matches "$stderr" 'hint: carrel session start --explain'
+	carrel exec --report "$R" -- true
+	[[ $(denials d) == None ]]
+	end_session
+}
+
 # --- learn --------------------------------------------------------------------------------------
 
 # learns ARGUMENT...: the command fails; with what is learned it succeeds, and learns nothing new.

@@ -95,6 +95,7 @@ static void handle_child(struct observer *o, const struct tracee *t)
 	if (stopped && child->known)
 		return;
 	child->own = t->own;
+	child->monitor = t->own ? t->thread : t->monitor;
 	child->known = true;
 	child->inside = false;
 	if (stopped)

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "host/explain/explain.h"
 #include "host/serve/server.h"
 
 enum { KILL_PATIENCE_MS = 3000, GRACE_DEFAULT_MS = 5000 };
@@ -104,9 +105,10 @@ static struct slot *new_monitor(struct server *s, unsigned view)
 		return NULL;
 	/* Only our end is non-blocking: the monitor may wait, since it has nothing else to do. */
 	int r = fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-	/* With SO_PASSCRED its first record brings its pid, which the group of its execution needs
-	 * (unix(7)). */
-	if (r >= 0 && s->settings->limits->session.group.dir >= 0 &&
+	/* With SO_PASSCRED its first record brings its pid, which the group of its execution needs,
+	 * and who explains what that was refused (unix(7)). */
+	if (r >= 0 &&
+		(s->settings->limits->session.group.dir >= 0 || s->launch->explain) &&
 		setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)) < 0)
 		r = -errno;
 	if (r >= 0)
@@ -261,7 +263,11 @@ static void send_end(struct server *s, struct slot *slot, struct control_record 
 		record->limit = CONTROL_LIMIT_TIMEOUT;
 	if (slot->detached)
 		answer_stoppers(s, slot->number);
-	server_answer(s, slot->client, record, &usage, limited ? sizeof(usage) : 0, NULL, 0);
+	autofd int refused = s->launch->explain && slot->client >= 0 && slot->host_pid > 0
+		? explain_take(s->launch->explain, slot->host_pid)
+		: -1;
+	server_answer(s, slot->client, record, &usage, limited ? sizeof(usage) : 0, &refused,
+		refused >= 0 ? 1 : 0);
 }
 
 /* It has not begun, and does not any more. */

@@ -218,6 +218,8 @@ static int note_defaults(struct start *s)
 		p->output_budget.set ? p->output_budget.value : BUDGET_NONE,
 		p->output_max.set ? p->output_max.value : UINT64_MAX, p->merge_output.on);
 	int r = note_in_record(s, "output", text);
+	if (r >= 0 && s->explain.plan)
+		r = note_in_record(s, STATE_EXPLAINED, "yes\n");
 	return r < 0 ? r : note_in_record(s, "path", s->p->plan.path_env);
 }
 
