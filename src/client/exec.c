@@ -15,12 +15,11 @@
 
 #include "base/error_report.h"
 #include "base/fd.h"
+#include "client/exec_explain.h"
 #include "client/exec_report.h"
 #include "client/execution.h"
 #include "client/options.h"
 #include "client/path.h"
-#include "host/explain/explain.h"
-#include "host/explain/narrator.h"
 #include "host/facts/facts.h"
 #include "host/promote/promote_guard.h"
 #include "host/report/output.h"
@@ -379,44 +378,14 @@ static int open_report(struct exec *x)
 		: r;
 }
 
-/* Whoever sees what is refused has to be there before the session's first process: it begins with the session. */
-static int check_explain(struct exec *x)
-{
-	const struct client_option *o = x->given[SETTING_EXPLAIN];
-
-	if (!o->count || o->off || faccessat(x->session.record, STATE_EXPLAINED, F_OK, 0) == 0)
-		return 0;
-	int r = error_set(&x->error, ERROR_SESSION, "session", 0, x->session.id,
-		"what this session refuses is not seen");
-	error_hint(&x->error, "carrel session start --explain");
-	return r;
-}
-
-/* What the command was refused. For the report in `arena`, which is not given back. */
-static void tell_refusals(struct exec *x)
-{
-	const char *const settings[] = { "-s", x->session.id };
-	struct arena arena;
-
-	if (x->end.refused < 0 || x->given[SETTING_EXPLAIN]->off)
-		return;
-	x->explained = true;
-	if (arena_init(&arena, NARRATOR_ANSWER_MAX * 4) < 0 ||
-		explain_board(&x->refused, take_fd(&x->end.refused), settings, 2) < 0)
-		x->refused.missing = "what was refused could not be looked up";
-	else
-		explain_tell(&x->refused, &arena);
-	if (!is_given(x, SETTING_QUIET))
-		explain_print(&x->refused);
-	explain_end(&x->refused);
-}
-
 static int run_execution(struct exec *x)
 {
 	int status = STATUS_CARREL;
+	const struct client_option *explain = x->given[SETTING_EXPLAIN];
+	int r = explain->count && !explain->off ? exec_explain_check(&x->session, &x->error)
+						: 0;
 
 	/* A report that cannot be opened means that the command is not started. */
-	int r = check_explain(x);
 	if (r >= 0)
 		r = open_report(x);
 	if (r >= 0)
@@ -425,8 +394,9 @@ static int run_execution(struct exec *x)
 		status = execution_status(&x->end, &x->session, &x->request, &x->error);
 	if (r < 0 && status == 0)
 		status = STATUS_CARREL;
-	if (x->end.ended)
-		tell_refusals(x);
+	if (x->end.ended && !explain->off)
+		x->explained = exec_explain(
+			&x->refused, &x->session, &x->end, is_given(x, SETTING_QUIET));
 	/* What was saved stays as long as the session does. */
 	if (x->end.number)
 		output_report_faults(&x->running.stdio, is_given(x, SETTING_QUIET), true);

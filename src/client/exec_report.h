@@ -16,7 +16,7 @@ struct exec_report {
 	const struct execution_end *end;
 	const char *const *argv;
 	const struct explain *refused; /* what was; NULL: that was not looked for */
-	int status; /* what carrel would exit with */
+	int status;                    /* what carrel would exit with */
 	const struct error *error;
 };
 

@@ -315,9 +315,8 @@ static int add_entry(struct denials *all, const struct explain_entry *entry, str
 /* What tools could have made of it, if the observer were theirs. */
 static bool is_sound(const struct explain_entry *entry)
 {
-	return entry->length <= EXPLAIN_TEXT_MAX && entry->errnum > 0 &&
-		entry->errnum < 4096 && entry->number >= 0 &&
-		!memchr(entry->text, '\0', entry->length) &&
+	return entry->length <= EXPLAIN_TEXT_MAX && entry->errnum > 0 && entry->errnum < 4096 &&
+		entry->number >= 0 && !memchr(entry->text, '\0', entry->length) &&
 		memchr(entry->name, '\0', sizeof(entry->name)) &&
 		(entry->kind == EXPLAIN_CALL || entry->length > 0) &&
 		(entry->kind != EXPLAIN_PATH || entry->text[0] == '/');

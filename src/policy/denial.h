@@ -18,7 +18,8 @@ struct denial {
 	const char *call; /* the name of the system call */
 	const char *verb; /* "read", "write", "make", "remove", "connect", "call" */
 	struct why_answer answer;
-	const struct why_change *change; /* what would have allowed it, of the answer; NULL: nothing */
+	const struct why_change
+		*change; /* what would have allowed it, of the answer; NULL: nothing */
 };
 
 struct denials {

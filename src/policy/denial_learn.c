@@ -22,7 +22,7 @@ enum rank { RANK_READ, RANK_WRITE, RANK_OTHER, RANK_CALL, RANK_NET, RANK_COUNT }
 
 /* A line and what it is for. */
 struct lesson {
-	const char *line;  /* of a policy */
+	const char *line; /* of a policy */
 	const char *setting, *value;
 	enum rank rank;
 	const char *doubt;  /* why it is a remark; NULL: it holds */
@@ -46,10 +46,11 @@ static bool is_reaching(const char *call)
 	static const char *const names[] = { "add_key", "bpf", "chroot", "clone", "clone3",
 		"delete_module", "finit_module", "fsconfig", "fsmount", "fsopen", "fspick",
 		"init_module", "io_uring_enter", "io_uring_register", "io_uring_setup", "kcmp",
-		"kexec_file_load", "kexec_load", "keyctl", "mount", "mount_setattr", "move_mount",
-		"name_to_handle_at", "open_by_handle_at", "open_tree", "open_tree_attr",
-		"perf_event_open", "pidfd_getfd", "pivot_root", "process_vm_writev", "request_key",
-		"setns", "swapon", "umount2", "unshare", "userfaultfd" };
+		"kexec_file_load", "kexec_load", "keyctl", "mount", "mount_setattr",
+		"move_mount", "name_to_handle_at", "open_by_handle_at", "open_tree",
+		"open_tree_attr", "perf_event_open", "pidfd_getfd", "pivot_root",
+		"process_vm_writev", "request_key", "setns", "swapon", "umount2", "unshare",
+		"userfaultfd" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(call, names[i]))
@@ -72,8 +73,9 @@ static const char *doubt_call(struct why *w, const struct denial *d)
 		return "a program takes this for an older kernel, and most do without it";
 	if (is_reaching(d->call))
 		return "it reaches the walls themselves";
-	return depends(w, d->call) ? "it is refused by its arguments, and this line would allow all of them"
-				   : NULL;
+	return depends(w, d->call)
+		? "it is refused by its arguments, and this line would allow all of them"
+		: NULL;
 }
 
 /* What was kept away in the plan of the session still is. */
@@ -116,8 +118,8 @@ static const char *doubt_plan(struct why *w, const struct lesson *l)
 	int r = prepare_begin(&p, &e);
 	if (r < 0)
 		return "there was no memory to try it";
-	r = prepare_with(p, NULL, PREPARE_DRY, count, words, 0,
-		(const char *const *)environ, NULL, 0, &e);
+	r = prepare_with(p, NULL, PREPARE_DRY, count, words, 0, (const char *const *)environ,
+		NULL, 0, &e);
 	const char *doubt = r < 0 ? "a session with it would not start"
 		: still_kept(w->p, p)
 		? NULL
@@ -262,7 +264,8 @@ static void leave_out(struct lessons *all)
 	for (size_t i = 0; i < all->count; i++) {
 		struct lesson *l = &all->all[i];
 
-		for (size_t j = 0; j < all->count && l->parent && !l->doubt && !l->merged; j++) {
+		for (size_t j = 0; j < all->count && l->parent && !l->doubt && !l->merged;
+			j++) {
 			struct lesson *o = &all->all[j];
 
 			if (i == j || o->doubt || o->merged || o->rank > RANK_WRITE ||
@@ -290,8 +293,8 @@ static void put_evidence(struct writer *out, const struct lesson *l)
 	put(out, d->entry->name[0] ? d->entry->name : "?");
 	writer_format(out, ": %s ", d->verb);
 	put(out, d->what);
-	writer_format(out, ", %s, %llu times", name ? name : "refused",
-		(unsigned long long)d->times);
+	writer_format(
+		out, ", %s, %llu times", name ? name : "refused", (unsigned long long)d->times);
 	if (l->count > 1)
 		writer_format(out, "; and %zu more like it", l->count - 1);
 	writer_text(out, "\n");
@@ -344,8 +347,9 @@ int denials_learn(const struct denials *d, struct writer *out)
 	if (r < 0)
 		return r;
 	leave_out(&all);
-	writer_text(out, "# Learned by `carrel run --learn` from what one run was refused. Read it before you use it:\n"
-			 "# each line gives every command with this policy what it says. `carrel policy check FILE`.\n");
+	writer_text(out,
+		"# Learned by `carrel run --learn` from what one run was refused. Read it before you use it:\n"
+		"# each line gives every command with this policy what it says. `carrel policy check FILE`.\n");
 	for (int rank = 0; rank < RANK_COUNT; rank++)
 		for (size_t i = 0; i < all.count; i++)
 			if ((int)all.all[i].rank == rank && !all.all[i].merged)

@@ -79,7 +79,8 @@ static void put_denial(struct writer *out, const struct denial *d)
 
 static void put_unknown(const struct denials *d, struct writer *out)
 {
-	const char *between = "carrel: note: taken for calls that an older kernel lacks (ENOSYS): ";
+	const char *between =
+		"carrel: note: taken for calls that an older kernel lacks (ENOSYS): ";
 
 	for (size_t i = 0; i < d->count; i++) {
 		if (!is_unknown(&d->all[i]))

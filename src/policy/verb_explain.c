@@ -99,8 +99,8 @@ static int read_board(struct explain_board *ret, struct error *e)
 	size_t used = 0;
 
 	while (used < sizeof(*ret)) {
-		ssize_t n = pread(STDIN_FILENO, (char *)ret + used, sizeof(*ret) - used,
-			(off_t)used);
+		ssize_t n = pread(
+			STDIN_FILENO, (char *)ret + used, sizeof(*ret) - used, (off_t)used);
 
 		if (n <= 0)
 			break;
@@ -219,9 +219,9 @@ static int explain(struct why *w, int argc, char **argv, int first, struct error
 	if (r < 0)
 		return r;
 	r = answer(&found);
-	return r < 0 ? error_set(e, ERROR_INTERNAL, "close", -r, NULL,
-			       "cannot say what was refused")
-		     : 0;
+	return r < 0
+		? error_set(e, ERROR_INTERNAL, "close", -r, NULL, "cannot say what was refused")
+		: 0;
 }
 
 int verb_explain(int argc, char **argv, int first)

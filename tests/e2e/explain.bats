@@ -122,9 +122,15 @@ t.start()
 time.sleep(60)'
 	assert_output became
 	[[ $(denials '[x["what"] for x in d if x["tried"] == "make"]') == "['$DATA/th']" ]]
-	explained -- bash -c '(kill -STOP $BASHPID; exit 5) & while [[ $(cut -d" " -f3 /proc/$!/stat) != [Tt] ]]; do :; done
-		kill -CONT $!; wait $!; echo $?'
-	assert_output 5
+	explained -- /usr/bin/python3 -c 'import os, signal
+pid = os.fork()
+if pid == 0:
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os._exit(5)
+print(os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1]), flush=True)
+os.kill(pid, signal.SIGCONT)
+print(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))'
+	assert_output $'True\n5'
 	explained -- sh -c 'trap "echo term; exit 3" TERM; kill -TERM $$; sleep 60'
 	assert_output term
 	assert_status 3

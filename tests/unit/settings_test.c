@@ -49,8 +49,7 @@ static const char *const names[] = { "workspace", "workspace-mode", "read", "wri
 	"tty", "die-with-parent", "nested", "timeout", "grace", "memory", "pids", "cpus",
 	"cpu-time", "file-size", "open-files", "output-budget", "output-max", "lifetime",
 	"idle-timeout", "net", "syscalls", "syscall", "profile", "policy", "lock", "require",
-	"degraded", "merge-output", "report", "explain", "learn", "quiet",
-	"verbose" };
+	"degraded", "merge-output", "report", "explain", "learn", "quiet", "verbose" };
 
 static void test_table(void **state)
 {

@@ -177,10 +177,7 @@ void cover_begin(struct cover *c, const struct box *box, const int view[VIEW_COU
 	c->board = NULL;
 }
 
-/*
- * Have it covered: cover_event() hears of it. Most often at once: what is to begin meanwhile waits, as everything inside
- * stands still; where it takes longer, time-outs and signals come first.
- */
+/* Have it covered: cover_event() hears of it. Meanwhile nothing begins; if it takes longer, time-outs and signals come first. */
 static int ask(struct cover *c)
 {
 	struct pollfd answer = { .fd = c->socket, .events = POLLIN };
@@ -190,14 +187,12 @@ static int ask(struct cover *c)
 	if (c->pending)
 		return 0;
 	c->pending = true;
+	explain_give_way(c->explain); /* a process has one tracer: freeze.h */
 	c->board->asked_ns = clock_now_ns();
-	/* A process has one tracer: freeze.h. */
-	if (c->explain)
-		explain_give_way(c->explain, "what was replaced on the host had to be covered again");
 	/* A coverer that is dead is found by the end of its stream. */
 	if (send(c->socket, &byte, 1, MSG_NOSIGNAL) != 1 && errno != EPIPE)
 		return -errno;
-	/* The first byte says only that there is a coverer. What else there is to read is cover_event()'s. */
+	/* The first byte: there is a coverer. The others are cover_event()'s. */
 	while (poll(&answer, 1, WAIT_MS) > 0 && !c->ready)
 		if (recv(c->socket, &byte, 1, MSG_DONTWAIT) == 1)
 			c->ready = true;

@@ -98,7 +98,8 @@ struct cover {
 	bool ready;      /* the coverer has said that it is there */
 	bool pending, again;
 	struct newpath_watch *newpath; /* the caller's */
-	struct explain *explain; /* the caller's: traces the session until it is to be stopped; NULL: nobody does */
+	struct explain *
+		explain; /* the caller's: traces the session until it is to be stopped; NULL: nobody does */
 	uint32_t holders_told;
 };
 

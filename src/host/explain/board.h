@@ -12,7 +12,8 @@
 
 enum {
 	EXPLAIN_ENTRIES_MAX = 1024,
-	EXPLAIN_TEXT_MAX = 1000, /* bytes of a path or an address; what is longer is not listed */
+	EXPLAIN_TEXT_MAX =
+		1000, /* bytes of a path or an address; what is longer is not listed */
 	EXPLAIN_ARGUMENTS = 6,
 };
 
@@ -29,7 +30,7 @@ struct explain_entry {
 	uint32_t times;
 	int32_t number; /* of the system call */
 	int32_t errnum; /* that it got */
-	int32_t pid;    /* of the first process that got it, as the session sees it; 0: not known */
+	int32_t pid; /* of the first process that got it, as the session sees it; 0: not known */
 	int32_t monitor; /* carrel's process that started the execution it belongs to, as the host sees it; 0: not known */
 	uint64_t args[EXPLAIN_ARGUMENTS];
 	uint8_t kind, attempt; /* enum explain_kind, enum explain_try */

@@ -46,8 +46,8 @@ static int make_board(struct explain *x)
 	x->memory = memfd_create("carrel-refusals", MFD_CLOEXEC);
 	if (x->memory < 0 || ftruncate(x->memory, sizeof(*x->board)) < 0)
 		return -errno;
-	void *board = mmap(
-		NULL, sizeof(*x->board), PROT_READ | PROT_WRITE, MAP_SHARED, x->memory, 0);
+	void *board =
+		mmap(NULL, sizeof(*x->board), PROT_READ | PROT_WRITE, MAP_SHARED, x->memory, 0);
 	if (board == MAP_FAILED)
 		return -errno;
 	x->board = board;
@@ -137,7 +137,8 @@ int explain_observe(struct explain *x, pid_t init, struct error *e)
 		return 0;
 	int r = error_set(e, ERROR_LAYER, "launch", answer, NULL,
 		"cannot explain: the session cannot be traced");
-	error_hint(e, answer == EPERM || answer == EACCES
+	error_hint(e,
+		answer == EPERM || answer == EACCES
 			? "this machine refuses ptrace(2) (kernel.yama.ptrace_scope, a filter of "
 			  "the container); without `explain` the command runs"
 			: "without `explain` the command runs");
@@ -163,9 +164,10 @@ static void end_observer(struct explain *x, const char *why)
 		x->missing = why;
 }
 
-void explain_give_way(struct explain *x, const char *why)
+void explain_give_way(struct explain *x)
 {
-	end_observer(x, why);
+	if (x)
+		end_observer(x, "what was replaced on the host had to be covered again");
 }
 
 void explain_stop(struct explain *x)

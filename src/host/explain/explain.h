@@ -25,10 +25,11 @@ struct explain {
 	int memory; /* the board, as a descriptor */
 	pid_t self, observer, narrator;
 	bool observes; /* init is traced */
-	int socket;   /* to the observer */
-	int word;     /* to the narrator: a byte, and it begins */
-	int answer;   /* from it */
-	uint32_t *told; /* of each entry, how often an execution was told of it; NULL: none was */
+	int socket;    /* to the observer */
+	int word;      /* to the narrator: a byte, and it begins */
+	int answer;    /* from it */
+	uint32_t *
+		told; /* of each entry, how often an execution was told of it; NULL: none was */
 	const char *missing; /* why the list is not complete; NULL: it is */
 	/* What the narrator said; in the arena of explain_tell(). */
 	const char *json, *text, *learned;
@@ -49,9 +50,9 @@ MUST_CHECK int explain_observe(struct explain *x, pid_t init, struct error *e);
 
 /*
  * explain_give_way - end the observer: everything goes on untraced, as before the call returns. Whoever has to stop the
- * session does this first, since a process has one tracer. @why: what the list says.
+ * session does this first, since a process has one tracer. @x may be NULL: nobody observes.
  */
-void explain_give_way(struct explain *x, const char *why);
+void explain_give_way(struct explain *x);
 
 /* explain_stop - the session is over, and init is still to be waited for, which its tracer would hold up. */
 void explain_stop(struct explain *x);

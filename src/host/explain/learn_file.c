@@ -33,8 +33,8 @@ static int refuse_tools(struct error *e, const char *target)
 }
 
 /* @length: of the directory in @target. */
-static int check_place(const char *target, size_t length, int dir, const struct facts *facts,
-	struct error *e)
+static int check_place(
+	const char *target, size_t length, int dir, const struct facts *facts, struct error *e)
 {
 	struct error found = { 0 };
 	struct toolplace place;
@@ -71,8 +71,8 @@ static int check_name(const struct learn_file *f, struct error *e)
 	return 0;
 }
 
-int learn_file_open(const char *target, const struct facts *facts, struct learn_file *ret,
-	struct error *e)
+int learn_file_open(
+	const char *target, const struct facts *facts, struct learn_file *ret, struct error *e)
 {
 	struct learn_file f = { .dir = -1, .target = target };
 	const char *slash = strrchr(target, '/');
@@ -105,9 +105,10 @@ int learn_file_open(const char *target, const struct facts *facts, struct learn_
 int learn_file_write(const struct learn_file *f, const struct explain *x, struct error *e)
 {
 	if (!x->learned)
-		return refuse(e, 0, f->target, "nothing was learned: not even what was refused");
-	autofd int fd = fd_open_at(
-		f->dir, f->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+		return refuse(
+			e, 0, f->target, "nothing was learned: not even what was refused");
+	autofd int fd =
+		fd_open_at(f->dir, f->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
 
 	if (fd < 0)
 		return refuse(e, -fd, f->target, "cannot write what was learned");

@@ -20,11 +20,12 @@ struct learn_file {
  * learn_file_open - that there can be such a file; nothing is made. @facts: where tools can write.
  * 0, or -errno with @e (ERROR_REPORT): it exists, or tools could write beside it, or nobody can.
  */
-MUST_CHECK int learn_file_open(const char *target, const struct facts *facts,
-	struct learn_file *ret, struct error *e);
+MUST_CHECK int learn_file_open(
+	const char *target, const struct facts *facts, struct learn_file *ret, struct error *e);
 
 /* learn_file_write - what was learned. 0, or -errno with @e; then there is no file. */
 MUST_CHECK int learn_file_write(
 	const struct learn_file *f, const struct explain *x, struct error *e);
 
+/* learn_file_close - it is not needed any more. */
 void learn_file_close(struct learn_file *f);

@@ -29,8 +29,7 @@ static int keep_descriptors(int word, int memory, int answer)
 		if (from[i] < 0 || (up[i] = fcntl(from[i], F_DUPFD_CLOEXEC, FD_FIRST)) < 0)
 			return -1;
 	for (int i = 0; i < COUNT; i++)
-		if (dup3(up[i], to[i], to[i] == FD_WORD ? O_CLOEXEC : 0) < 0 &&
-			up[i] != to[i])
+		if (dup3(up[i], to[i], to[i] == FD_WORD ? O_CLOEXEC : 0) < 0 && up[i] != to[i])
 			return -1;
 	return sys_close_range(FD_FIRST, ~0U);
 }

@@ -12,7 +12,7 @@
 
 /* In front of its answer; then the three texts, without anything between them. */
 struct narrator_head {
-	uint32_t magic; /* EXPLAIN_MAGIC */
+	uint32_t magic;               /* EXPLAIN_MAGIC */
 	uint32_t json, text, learned; /* bytes: an array; for people; lines of a policy */
 };
 

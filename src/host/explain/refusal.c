@@ -217,9 +217,9 @@ static int read_peer(const struct tracee *t, struct explain_entry *e)
 		return t->args[4] ? read_address(t, t->args[4], t->args[5], e) : -EINVAL;
 	if (read_memory(t, t->args[1], &message, sizeof(message)) != (ssize_t)sizeof(message))
 		return -EFAULT;
-	return message.msg_name ? read_address(t, (uint64_t)(uintptr_t)message.msg_name,
-					  message.msg_namelen, e)
-				: -EINVAL;
+	return message.msg_name
+		? read_address(t, (uint64_t)(uintptr_t)message.msg_name, message.msg_namelen, e)
+		: -EINVAL;
 }
 
 /* --- who ---------------------------------------------------------------------------------------- */
@@ -368,8 +368,8 @@ static bool is_hidden(const struct refusals *r, const struct explain_entry *e)
 		surface.kind != SURFACE_TOOL_RESULTS && strncmp(path, "/proc/", 6) != 0;
 }
 
-static void note_path(const struct refusals *r, const struct tracee *t,
-	const struct path_call *c, int errnum)
+static void note_path(
+	const struct refusals *r, const struct tracee *t, const struct path_call *c, int errnum)
 {
 	struct explain_entry e = { .number = t->number,
 		.errnum = errnum,

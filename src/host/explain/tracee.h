@@ -17,8 +17,8 @@ enum { TRACEES_MAX = 8192, TRACEES_HEADS = 4096 };
 struct tracee {
 	pid_t thread; /* 0: free */
 	bool known;   /* whose child it is is known; until then it stands still */
-	bool own;     /* carrel's own: it has executed nothing, and its calls are not looked at */
-	bool inside;  /* a call was begun, and `number` is that */
+	bool own; /* carrel's own: it has executed nothing, and its calls are not looked at */
+	bool inside;   /* a call was begun, and `number` is that */
 	pid_t monitor; /* which started the execution that it belongs to */
 	int32_t number;
 	uint64_t args[EXPLAIN_ARGUMENTS];

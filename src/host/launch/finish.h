@@ -22,10 +22,10 @@ struct finish {
 	struct limits *limits; /* after limits_settle() */
 	struct report *report; /* after report_init() */
 	struct report_file *report_file;
-	struct explain *explain; /* NULL: nothing is explained */
+	struct explain *explain;  /* NULL: nothing is explained */
 	struct learn_file *learn; /* with `explain` */
-	struct error *error; /* what went wrong so far; what goes wrong here is added */
-	int status;          /* what carrel would exit with */
+	struct error *error;      /* what went wrong so far; what goes wrong here is added */
+	int status;               /* what carrel would exit with */
 };
 
 /*

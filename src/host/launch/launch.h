@@ -35,7 +35,8 @@ struct launch {
 	int views[VIEW_COUNT]; /* live: a channel for each tighter view; -1: none */
 	int scratch; /* a scratch that is memory: its root, from init; the caller's; -1: none */
 	struct arena *arena;
-	struct explain *explain; /* the caller's: sees all that init starts; NULL: nobody does */
+	struct explain
+		*explain; /* the caller's: sees all that init starts; NULL: nobody does */
 };
 
 /*

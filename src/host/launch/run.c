@@ -228,8 +228,7 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 	if (r >= 0 && !run->p->help && (!run->p->argv || !run->p->argv[0]))
 		r = no_command(run);
 	if (r >= 0 && !run->p->help && run->p->policy.learn.value)
-		r = learn_file_open(
-			run->p->policy.learn.value, &run->p->facts, &run->learn, e);
+		r = learn_file_open(run->p->policy.learn.value, &run->p->facts, &run->learn, e);
 	return r;
 }
 

@@ -171,8 +171,9 @@ struct report {
 	const struct report_breach *breaches;
 	size_t breach_count;
 
-	bool explained;      /* what was refused was looked for; else `denials` is null */
-	const char *denials; /* an array in JSON, as carrel-policy has written it; NULL: not known */
+	bool explained; /* what was refused was looked for; else `denials` is null */
+	const char *
+		denials; /* an array in JSON, as carrel-policy has written it; NULL: not known */
 	size_t denials_size;
 	const char *denials_missing; /* why some are missing in it; NULL: none is */
 

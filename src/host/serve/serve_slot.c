@@ -107,8 +107,7 @@ static struct slot *new_monitor(struct server *s, unsigned view)
 	int r = fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 	/* With SO_PASSCRED its first record brings its pid, which the group of its execution needs,
 	 * and who explains what that was refused (unix(7)). */
-	if (r >= 0 &&
-		(s->settings->limits->session.group.dir >= 0 || s->launch->explain) &&
+	if (r >= 0 && (s->settings->limits->session.group.dir >= 0 || s->launch->explain) &&
 		setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)) < 0)
 		r = -errno;
 	if (r >= 0)
