@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "agent/capture.h"
+#include "agent/exec_refused.h"
 #include "agent/exec_request.h"
 #include "agent/harmless.h"
 #include "agent/tools.h"
@@ -38,6 +39,7 @@ struct work {
 	const char *text; /* of stdin */
 	size_t left;
 	uint32_t execution; /* 0: not accepted yet */
+	int refused; /* what the command was (host/explain/board.h), until it is said; -1: not known */
 };
 
 static const char *const names[STREAMS] = { "stdout", "stderr" };
@@ -48,6 +50,7 @@ static void work_free(struct work *w)
 	loop_close_watched(w->session->loop, &w->in);
 	for (int i = 0; i < STREAMS; i++)
 		capture_free(&w->out[i]);
+	fd_close(&w->refused);
 	free(w);
 }
 
@@ -96,21 +99,6 @@ static int open_stdin(struct work *w, const json_t *text)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static const char *limit_word(const struct work *w, const struct control_record *end)
-{
-	static const char *const words[] = {
-		[CONTROL_LIMIT_TIMEOUT] = "timeout",
-		[CONTROL_LIMIT_CPU_TIME] = "cpu-time",
-		[CONTROL_LIMIT_FILE_SIZE] = "file-size",
-		[CONTROL_LIMIT_MEMORY] = "memory",
-		[CONTROL_LIMIT_PIDS] = "pids",
-	};
-	bool known = end->limit < sizeof(words) / sizeof(words[0]);
-	const char *word = known ? words[end->limit] : NULL;
-
-	return word || !w->too_long ? word : "output";
-}
-
 /* One stream into both forms of the answer. */
 static int add_stream(struct work *w, int i, json_t *structured, struct buffer *text)
 {
@@ -140,7 +128,7 @@ static int add_stream(struct work *w, int i, json_t *structured, struct buffer *
 
 static void add_end(const struct work *w, const struct control_record *end, struct buffer *text)
 {
-	const char *word = limit_word(w, end);
+	const char *word = exec_request_limit(end, w->too_long);
 
 	if (WIFSIGNALED(end->wait_status)) {
 		const char *name = name_signal(WTERMSIG(end->wait_status));
@@ -167,7 +155,8 @@ static json_t *structure(const struct work *w, const struct control_record *end)
 		: json_null();
 	json_t *value = json_pack("{s:I, s:o, s:s?, s:b, s:s?}", "execution",
 		(json_int_t)w->execution, "status", status, "signal", signal, "timed_out",
-		end->limit == CONTROL_LIMIT_TIMEOUT, "limit", limit_word(w, end));
+		end->limit == CONTROL_LIMIT_TIMEOUT, "limit",
+		exec_request_limit(end, w->too_long));
 	int r = value ? 0 : -1;
 
 	r |= json_object_set_new(
@@ -195,6 +184,8 @@ static void answer_end(struct work *w, const struct control_record *end)
 		r = add_stream(w, i, structured, &text);
 	}
 	add_end(w, end, &text);
+	if (r == 0)
+		r = exec_refused(w->session, w->arguments, &w->refused, structured, &text);
 	struct call *c = w->call;
 	text.failed = text.failed || r < 0;
 	call_log(c, LEVEL_INFO, "execution %u ended after %llu ms", w->execution,
@@ -271,6 +262,7 @@ static void exec_answered(struct session_request *a, struct control_message *m)
 	case CONTROL_ACCEPTED:
 		return accepted(w, m->head.execution);
 	case CONTROL_ENDED:
+		w->refused = m->fd_count == 1 ? take_fd(&m->fds[0]) : -1;
 		if (m->head.started == STARTED_NO)
 			return answer_unstarted(w, &m->head);
 		if (m->head.started == STARTED_YES || m->head.wait_status || m->head.limit)
@@ -373,6 +365,7 @@ static void exec_start(struct call *c, const json_t *arguments)
 	if (!w)
 		return call_refuse(c, "out of memory");
 	w->request.answer = exec_answered;
+	w->refused = -1;
 	w->call = c;
 	w->session = call_context(c);
 	w->arguments = arguments;
@@ -439,6 +432,9 @@ static const struct field input[] = {
 	{ .name = "merge_output",
 		.type = FIELD_BOOLEAN,
 		.help = "stdout and stderr as one stream, in the order written" },
+	{ .name = "explain",
+		.type = FIELD_BOOLEAN,
+		.help = "Say what the sandbox refused, and what would allow it" },
 	{ 0 },
 };
 
@@ -474,6 +470,9 @@ static const struct field output[] = {
 		.type = FIELD_TEXT,
 		.help = "Where all of it is, if it was over the budget" },
 	{ .name = "stderr_file", .type = FIELD_TEXT },
+	{ .name = "denials",
+		.type = FIELD_TEXT,
+		.help = "What the sandbox refused; where the server was started with --explain" },
 	{ .name = "wall_ms", .type = FIELD_INTEGER, .flags = FIELD_REQUIRED },
 	{ .name = "cpu_ms", .type = FIELD_INTEGER, .flags = FIELD_REQUIRED },
 	{ .name = "max_rss_bytes", .type = FIELD_INTEGER, .flags = FIELD_REQUIRED },
