@@ -138,6 +138,17 @@ print(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))'
 	assert_status 137
 }
 
+@test "without namespaces as well" {
+	"$CARREL" doctor | grep -q 'landlock.*ABI' || skip 'no Landlock in this kernel'
+	unshare -Ur true || skip 'no user namespaces here'
+	run --separate-stderr unshare -Ur bash -c 'echo 0 >/proc/sys/user/max_user_namespaces || exit 77
+		exec "$CARREL" run --quiet --degraded --explain --report "$1" -- sh -c "cat \"$2\"/.ssh/id; sleep 1000 & echo on"' bash "$R" "$HOME"
+	[[ $status != 77 ]] || skip 'the limit of namespaces cannot be set'
+	assert_status 0
+	assert_output on
+	[[ $(denials '[(x["tried"], x["what"]) for x in d if x["tried"] != "call"]') == "[('read', '$HOME/.ssh/id')]" ]] || fail "$(<"$R")"
+}
+
 @test "of all executions of a live session" {
 	begin --read "$HOME" --explain --report "$R"
 	carrel exec -- touch "$DATA/a"

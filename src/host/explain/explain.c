@@ -190,7 +190,10 @@ static int read_answer(struct explain *x, int64_t until_ns, void *ret, size_t si
 	while (used < size) {
 		int64_t left = (until_ns - clock_now_ns()) / 1000000;
 
-		if (left <= 0 || poll(&event, 1, (int)left) <= 0)
+		int ready = left <= 0 ? 0 : poll(&event, 1, (int)left);
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready <= 0)
 			return -ETIMEDOUT;
 		ssize_t n = read(x->answer, (char *)ret + used, size - used);
 		if (n <= 0)
