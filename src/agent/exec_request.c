@@ -163,3 +163,18 @@ void exec_request_explain(const struct agent_session *d, const json_t *arguments
 	buffer_format(ret, "\"%s\" could not be started: %s. %s", name.data ? name.data : "",
 		strerror(end->number), advice(end->number));
 }
+
+const char *exec_request_limit(const struct control_record *end, bool too_long)
+{
+	static const char *const words[] = {
+		[CONTROL_LIMIT_TIMEOUT] = "timeout",
+		[CONTROL_LIMIT_CPU_TIME] = "cpu-time",
+		[CONTROL_LIMIT_FILE_SIZE] = "file-size",
+		[CONTROL_LIMIT_MEMORY] = "memory",
+		[CONTROL_LIMIT_PIDS] = "pids",
+	};
+	bool known = end->limit < sizeof(words) / sizeof(words[0]);
+	const char *word = known ? words[end->limit] : NULL;
+
+	return word || !too_long ? word : "output";
+}

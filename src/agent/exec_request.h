@@ -19,6 +19,9 @@
 MUST_CHECK int exec_request_build(const struct agent_session *d, const json_t *arguments,
 	const char *shell, struct buffer *ret, struct buffer *ret_why);
 
+/* exec_request_limit - the word for the limit that ended it, or NULL. @too_long: it was ended for its output. */
+const char *exec_request_limit(const struct control_record *end, bool too_long);
+
 /*
  * exec_request_explain - why the command that @end tells of never was, and what to do; for the model.
  * Appended to @ret, unless that says something already.

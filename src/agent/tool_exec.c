@@ -19,6 +19,7 @@
 
 #include "agent/capture.h"
 #include "agent/exec_notes.h"
+#include "agent/exec_refused.h"
 #include "agent/exec_request.h"
 #include "agent/harmless.h"
 #include "agent/tool_exec_fields.h"
@@ -41,6 +42,7 @@ struct work {
 	size_t left;
 	uint32_t execution;        /* 0: not accepted yet */
 	struct control_record end; /* ENDED, while the session is asked what it took away */
+	int refused; /* what the command was (host/explain/board.h), until it is said; -1: not known */
 };
 
 static const char *const names[STREAMS] = { "stdout", "stderr" };
@@ -51,6 +53,7 @@ static void work_free(struct work *w)
 	loop_close_watched(w->session->loop, &w->in);
 	for (int i = 0; i < STREAMS; i++)
 		capture_free(&w->out[i]);
+	fd_close(&w->refused);
 	free(w);
 }
 
@@ -99,21 +102,6 @@ static int open_stdin(struct work *w, const json_t *text)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static const char *limit_word(const struct work *w, const struct control_record *end)
-{
-	static const char *const words[] = {
-		[CONTROL_LIMIT_TIMEOUT] = "timeout",
-		[CONTROL_LIMIT_CPU_TIME] = "cpu-time",
-		[CONTROL_LIMIT_FILE_SIZE] = "file-size",
-		[CONTROL_LIMIT_MEMORY] = "memory",
-		[CONTROL_LIMIT_PIDS] = "pids",
-	};
-	bool known = end->limit < sizeof(words) / sizeof(words[0]);
-	const char *word = known ? words[end->limit] : NULL;
-
-	return word || !w->too_long ? word : "output";
-}
-
 /* One stream into both forms of the answer. */
 static int add_stream(struct work *w, int i, json_t *structured, struct buffer *text)
 {
@@ -143,7 +131,7 @@ static int add_stream(struct work *w, int i, json_t *structured, struct buffer *
 
 static void add_end(const struct work *w, const struct control_record *end, struct buffer *text)
 {
-	const char *word = limit_word(w, end);
+	const char *word = exec_request_limit(end, w->too_long);
 
 	if (WIFSIGNALED(end->wait_status)) {
 		const char *name = name_signal(WTERMSIG(end->wait_status));
@@ -170,7 +158,8 @@ static json_t *structure(const struct work *w, const struct control_record *end)
 		: json_null();
 	json_t *value = json_pack("{s:I, s:o, s:s?, s:b, s:s?}", "execution",
 		(json_int_t)w->execution, "status", status, "signal", signal, "timed_out",
-		end->limit == CONTROL_LIMIT_TIMEOUT, "limit", limit_word(w, end));
+		end->limit == CONTROL_LIMIT_TIMEOUT, "limit",
+		exec_request_limit(end, w->too_long));
 	int r = value ? 0 : -1;
 
 	r |= json_object_set_new(
@@ -215,6 +204,8 @@ static void answer_end(struct work *w, const struct control_message *moved)
 		r = add_stream(w, i, structured, &text);
 	}
 	add_end(w, end, &text);
+	if (r == 0)
+		r = exec_refused(w->session, w->arguments, &w->refused, structured, &text);
 	if (r == 0)
 		add_notes(w, moved, structured, &text);
 	struct call *c = w->call;
@@ -306,6 +297,7 @@ static void exec_answered(struct session_request *a, struct control_message *m)
 	case CONTROL_ACCEPTED:
 		return accepted(w, m->head.execution);
 	case CONTROL_ENDED:
+		w->refused = m->fd_count == 1 ? take_fd(&m->fds[0]) : -1;
 		if (m->head.started == STARTED_NO)
 			return answer_unstarted(w, &m->head);
 		if (m->head.started == STARTED_YES || m->head.wait_status || m->head.limit)
@@ -408,6 +400,7 @@ static void exec_start(struct call *c, const json_t *arguments)
 	if (!w)
 		return call_refuse(c, "out of memory");
 	w->request.answer = exec_answered;
+	w->refused = -1;
 	w->call = c;
 	w->session = call_context(c);
 	w->arguments = arguments;

@@ -39,6 +39,9 @@ const struct field tool_exec_input[] = {
 	{ .name = "merge_output",
 		.type = FIELD_BOOLEAN,
 		.help = "stdout and stderr as one stream, in the order written" },
+	{ .name = "explain",
+		.type = FIELD_BOOLEAN,
+		.help = "Say what the sandbox refused, and what would allow it" },
 	{ 0 },
 };
 
@@ -77,6 +80,9 @@ const struct field tool_exec_output[] = {
 	{ .name = "notes",
 		.type = FIELD_TEXTS,
 		.help = "Walls that the command met, where trying again would be in vain" },
+	{ .name = "denials",
+		.type = FIELD_TEXT,
+		.help = "What the sandbox refused; where the server was started with --explain" },
 	{ .name = "wall_ms", .type = FIELD_INTEGER, .flags = FIELD_REQUIRED },
 	{ .name = "cpu_ms", .type = FIELD_INTEGER, .flags = FIELD_REQUIRED },
 	{ .name = "max_rss_bytes", .type = FIELD_INTEGER, .flags = FIELD_REQUIRED },

@@ -15,6 +15,7 @@
 
 #include "base/error_report.h"
 #include "base/fd.h"
+#include "client/exec_explain.h"
 #include "client/exec_report.h"
 #include "client/execution.h"
 #include "client/options.h"
@@ -61,6 +62,8 @@ struct exec {
 	uint64_t values[SETTING_COUNT]; /* numbers, and words by their index */
 	struct execution_request request;
 	struct execution_end end;
+	struct explain refused;
+	bool explained;
 	struct report_file report;
 	struct error error;
 	char *cwd;
@@ -331,6 +334,7 @@ static int write_report(struct exec *x, int status)
 		.execution = &x->running,
 		.end = &x->end,
 		.argv = x->request.argv,
+		.refused = x->explained ? &x->refused : NULL,
 		.status = status,
 		.error = &x->error,
 	};
@@ -396,9 +400,13 @@ static void tell_moved(const struct exec *x)
 static int run_execution(struct exec *x)
 {
 	int status = STATUS_CARREL;
+	const struct client_option *explain = x->given[SETTING_EXPLAIN];
+	int r = explain->count && !explain->off ? exec_explain_check(&x->session, &x->error)
+						: 0;
 
 	/* A report that cannot be opened means that the command is not started. */
-	int r = open_report(x);
+	if (r >= 0)
+		r = open_report(x);
 	if (r >= 0)
 		r = execution_run(&x->running, &x->session, &x->request, &x->end, &x->error);
 	if (x->end.ended || r >= 0)
@@ -406,6 +414,9 @@ static int run_execution(struct exec *x)
 	if (r < 0 && status == 0)
 		status = STATUS_CARREL;
 	tell_moved(x);
+	if (x->end.ended && !explain->off)
+		x->explained = exec_explain(
+			&x->refused, &x->session, &x->end, is_given(x, SETTING_QUIET));
 	/* What was saved stays as long as the session does. */
 	if (x->end.number)
 		output_report_faults(&x->running.stdio, is_given(x, SETTING_QUIET), true);

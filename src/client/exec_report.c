@@ -94,6 +94,12 @@ int exec_report_write(const struct exec_report *x, struct error *e)
 		r->exit_status = x->status;
 		r->error = x->error->code != ERROR_NONE ? x->error : NULL;
 		put_end(r, x->end);
+		if (x->refused) {
+			r->explained = true;
+			r->denials = x->refused->json;
+			r->denials_size = x->refused->json_size;
+			r->denials_missing = x->refused->missing;
+		}
 		put_streams(r, &x->execution->stdio);
 		result = output_report(&x->execution->stdio, &arena, r);
 	}

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "client/execution.h"
+#include "host/explain/explain.h"
 #include "host/report/report_file.h"
 
 struct exec_report {
@@ -14,7 +15,8 @@ struct exec_report {
 	const struct execution *execution;
 	const struct execution_end *end;
 	const char *const *argv;
-	int status; /* what carrel would exit with */
+	const struct explain *refused; /* what was; NULL: that was not looked for */
+	int status;                    /* what carrel would exit with */
 	const struct error *error;
 };
 

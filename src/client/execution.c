@@ -230,6 +230,8 @@ static int handle_message(struct execution *x, bool *ret_over)
 		x->end.limited = x->message.size == sizeof(x->end.usage);
 		if (x->end.limited)
 			memcpy(&x->end.usage, x->message.body, sizeof(x->end.usage));
+		if (x->message.fd_count == 1)
+			x->end.refused = take_fd(&x->message.fds[0]);
 		*ret_over = true;
 		return 0;
 	case CONTROL_ERROR:
@@ -356,7 +358,7 @@ int execution_run(struct execution *x, const struct client_session *session,
 	x->session = session;
 	x->request = request;
 	x->e = e;
-	x->epoll = x->timer = x->signals.fd = x->results = -1;
+	x->epoll = x->timer = x->signals.fd = x->results = x->end.refused = -1;
 	int r = begin_execution(x);
 	if (r >= 0)
 		r = run_loop(x);

@@ -32,6 +32,7 @@ struct execution_end {
 	struct control_record how; /* ENDED */
 	bool limited;              /* `usage` is filled in */
 	struct limits_usage usage;
+	int refused; /* what it was refused (host/explain/board.h), the caller's; -1: not known, or not looked for */
 };
 
 struct execution {

@@ -292,7 +292,9 @@ const struct setting settings_table[SETTING_COUNT] = {
 },
 [SETTING_EXPLAIN] = {
 	SETTING(EXPLAIN, "explain", OUTPUT, FLAG, LAST, FIXED), AT(explain),
+	PER_EXECUTION,
 	.help = "say at the end what was refused, and what allows it; slow",
+	.execution_help = "say what it was refused; needs session start --explain",
 },
 [SETTING_LEARN] = {
 	SETTING(LEARN, "learn", OUTPUT, PATH_EARLY, LAST, FIXED), AT(learn),

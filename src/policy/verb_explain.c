@@ -112,6 +112,25 @@ static int read_board(struct explain_board *ret, struct error *e)
 			  "this is not what an observer notes");
 }
 
+/* What `run` and `session start` take beside settings. */
+#define VERB_FLAGS \
+	{ \
+		PREPARE_COMMAND_LINE, { .name = "json" }, { .name = "foreground" }, \
+		{ \
+			.name = "die-with", .placeholder = "PID" \
+		} \
+	}
+
+/* How many words of a command line are such a flag: 0: none, it is a setting's. */
+static int flag_words(const char *word)
+{
+	if (!strcmp(word, "-c") || !strcmp(word, "--command") || !strcmp(word, "--die-with"))
+		return 2;
+	return !strcmp(word, "--json") || !strcmp(word, "--foreground") ||
+		!strcmp(word, "--") || !strncmp(word, "--command=", 10) ||
+		!strncmp(word, "--die-with=", 11);
+}
+
 /* The settings alone, as other plans are to be made with them and more; the command is none of them. */
 static int keep_settings(struct why *w, char **argv, int first, int end, struct error *e)
 {
@@ -120,32 +139,83 @@ static int keep_settings(struct why *w, char **argv, int first, int end, struct 
 
 	if (!settings)
 		return error_no_memory(e, "plan");
-	for (int i = first; i < end; i++) {
-		if (!strcmp(argv[i], "-c") || !strcmp(argv[i], "--command"))
-			i++;
-		else if (strncmp(argv[i], "--command=", 10) != 0 && strcmp(argv[i], "--") != 0)
+	for (int i = first; i < end;) {
+		int passed = flag_words(argv[i]);
+
+		if (!passed)
 			settings[w->setting_count++] = argv[i];
+		i += passed ? passed : 1;
 	}
 	w->settings = settings;
 	return 0;
 }
 
+static int know_settings(struct why *w, int argc, char **argv, int first, struct error *e)
+{
+	struct policy_verb_flag flags[] = VERB_FLAGS;
+	int r = prepare_begin(&w->p, e);
+
+	if (r >= 0)
+		r = prepare_with(w->p, NULL, PREPARE_DRY, argc, (const char *const *)argv,
+			first, (const char *const *)environ, flags,
+			sizeof(flags) / sizeof(flags[0]), e);
+	return r < 0 ? r : keep_settings(w, argv, first, argc, e);
+}
+
+/* A live session: its policy, as it tells it, is planned anew. */
+static int know_session(struct why *w, const char *id, struct error *e)
+{
+	int r = why_live_begin(w, id, (const char *const *)environ, e);
+
+	return r < 0 || w->p ? r
+			     : error_set(e, ERROR_SESSION, "session", 0, id,
+				       "this machine refuses now what the session has");
+}
+
+/* That plan knows a line by its number in the session's policy, which says where it was written. */
+static int find_place(struct why *w, struct why_line *line)
+{
+	static const char here[] = "session:";
+	const char *at = w->p->lines;
+
+	if (!line->place || strncmp(line->place, here, sizeof(here) - 1) != 0)
+		return 0;
+	for (long n = strtol(line->place + sizeof(here) - 1, NULL, 10); at && n > 1; n--) {
+		at = strchr(at, '\n');
+		at += at != NULL;
+	}
+	const char *place = at ? why_line_place(&w->arena, at) : NULL;
+	if (!place)
+		return -ENOMEM;
+	if (*place)
+		line->place = place;
+	return 0;
+}
+
+static int find_places(struct denials *d, struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < d->count && r >= 0; i++)
+		for (size_t j = 0; j < d->all[i].answer.line_count && r >= 0; j++)
+			r = find_place(d->w, &d->all[i].answer.lines[j]);
+	return r < 0 ? error_no_memory(e, "policy") : 0;
+}
+
 static int explain(struct why *w, int argc, char **argv, int first, struct error *e)
 {
-	struct policy_verb_flag flags[] = { PREPARE_COMMAND_LINE };
 	struct explain_board *board = arena_alloc(&w->arena, sizeof(*board));
 	struct denials found;
 	int r = board ? read_board(board, e) : error_no_memory(e, "plan");
 
-	if (r >= 0)
-		r = prepare_begin(&w->p, e);
-	if (r >= 0)
-		r = prepare_with(w->p, NULL, PREPARE_DRY, argc, (const char *const *)argv,
-			first, (const char *const *)environ, flags, 1, e);
-	if (r >= 0)
-		r = keep_settings(w, argv, first, argc, e);
+	if (r >= 0 && argc == first + 2 && !strcmp(argv[first], "-s"))
+		r = know_session(w, argv[first + 1], e);
+	else if (r >= 0)
+		r = know_settings(w, argc, argv, first, e);
 	if (r >= 0)
 		r = denials_find(&found, w, board, e);
+	if (r >= 0 && w->session)
+		r = find_places(&found, e);
 	if (r < 0)
 		return r;
 	r = answer(&found);
@@ -163,5 +233,7 @@ int verb_explain(int argc, char **argv, int first)
 	r = r < 0 ? error_no_memory(&e, "plan") : explain(&w, argc, argv, first, &e);
 	if (r < 0)
 		(void)error_report(&e);
+	if (w.session)
+		client_close(w.session);
 	return r < 0 ? STATUS_CARREL : 0;
 }

@@ -216,6 +216,9 @@ bool why_live_line(struct why *w, const char *setting, unsigned n, const char **
 /* why_live_at - the line of the session's policy that stands at @place, or NULL. */
 const char *why_live_at(struct why *w, const char *place);
 
+/* why_line_place - where the line at @line says that it was written, in the arena; empty: nowhere. NULL: no memory. */
+const char *why_line_place(struct arena *arena, const char *line);
+
 /* why_live_stands - whether the session has that wall. 0 or -errno with @e. */
 MUST_CHECK int why_live_stands(struct why *w, enum wall wall, bool *ret, struct error *e);
 

@@ -48,6 +48,16 @@ static bool read_line(
 	return true;
 }
 
+const char *why_line_place(struct arena *arena, const char *line)
+{
+	size_t length = strcspn(line, "\n");
+	const char *place = find_place(line, length);
+	size_t used = (size_t)(place - line);
+
+	return used < length ? arena_copy(arena, place + 3, length - used - 3)
+			     : arena_copy(arena, "", 0);
+}
+
 bool why_live_line(struct why *w, const char *setting, unsigned n, const char **ret_argument,
 	struct why_line *ret)
 {

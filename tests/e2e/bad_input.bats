@@ -406,20 +406,24 @@ wrong() {
 	carrel run --learn "$T/none/learned" -- true
 	assert_refused 'cannot write what is learned: .*: No such file'
 	carrel run --learn "$T/dir/" -- true
-	assert_refused 'this is a directory: '
+	assert_refused 'this exists already: '
+	carrel run --learn "$T/dir/." -- true
+	assert_refused 'this is a directory: |this exists already: |would lie '
 	[[ -z $(ls -A "$T/dir") ]]
 }
 
-@test "--learn: what cannot be written at the end is status 125, and leaves no file" {
-	mkdir "$T/dir"
-	(
-		ulimit -f 0
-		trap '' XFSZ
-		"$CARREL" run --learn "$T/dir/learned" -- touch /etc/x
-	) >/dev/null 2>"$T/err" && status=0 || status=$?
-	stderr=$(<"$T/err")
-	[[ -z $(ls -A "$T/dir") ]] || fail 'a file is left'
-	assert_matches "$stderr" 'cannot write what was learned'
+@test "--learn: onto a full disk: status 125, and no file is left" {
+	need_root
+	mkdir "$T/full"
+	run --separate-stderr unshare --mount bash -c '
+		mount -t tmpfs -o size=16k none "$1" && { head -c 64k /dev/zero >"$1/fill" 2>/dev/null || :; }
+		"$CARREL" run --learn "$1/learned" -- sh -c "touch /srv/x || :"
+		status=$?
+		[[ ! -e $1/learned ]] || echo left
+		exit $status' bash "$T/full"
+	assert_status 125
+	[[ $output != *left* ]]
+	assert_matches "$stderr" 'cannot write what was learned: .*/learned: No space left'
 }
 
 @test "--explain: a policy on standard input cannot be read again" {

@@ -122,14 +122,31 @@ t.start()
 time.sleep(60)'
 	assert_output became
 	[[ $(denials '[x["what"] for x in d if x["tried"] == "make"]') == "['$DATA/th']" ]]
-	explained -- bash -c '(kill -STOP $BASHPID; exit 5) & while [[ $(cut -d" " -f3 /proc/$!/stat) != [Tt] ]]; do :; done
-		kill -CONT $!; wait $!; echo $?'
-	assert_output 5
+	explained -- /usr/bin/python3 -c 'import os, signal
+pid = os.fork()
+if pid == 0:
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os._exit(5)
+print(os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1]), flush=True)
+os.kill(pid, signal.SIGCONT)
+print(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))'
+	assert_output $'True\n5'
 	explained -- sh -c 'trap "echo term; exit 3" TERM; kill -TERM $$; sleep 60'
 	assert_output term
 	assert_status 3
 	explained -- sh -c 'kill -9 $$'
 	assert_status 137
+}
+
+@test "without namespaces as well" {
+	"$CARREL" doctor | grep -q 'landlock.*ABI' || skip 'no Landlock in this kernel'
+	unshare -Ur true || skip 'no user namespaces here'
+	run --separate-stderr unshare -Ur bash -c 'echo 0 >/proc/sys/user/max_user_namespaces || exit 77
+		exec "$CARREL" run --quiet --degraded --explain --report "$1" -- sh -c "cat \"$2\"/.ssh/id; sleep 1000 & echo on"' bash "$R" "$HOME"
+	[[ $status != 77 ]] || skip 'the limit of namespaces cannot be set'
+	assert_status 0
+	assert_output on
+	[[ $(denials '[(x["tried"], x["what"]) for x in d if x["tried"] != "call"]') == "[('read', '$HOME/.ssh/id')]" ]] || fail "$(<"$R")"
 }
 
 @test "of all executions of a live session" {
@@ -140,6 +157,30 @@ time.sleep(60)'
 	unset CARREL_SESSION
 	assert_matches "$stderr$output" 'refused: 2 things'
 	[[ $(denials '[x["what"] for x in d]') == "['$DATA/a', '$DATA/b']" ]] || fail "$(<"$R")"
+}
+
+@test "exec says what its own command was refused, and its report; without an observer --explain is refused" {
+	begin --read "$HOME" --explain
+	for i in 1 2; do
+		carrel exec --report "$R" -- sh -c "touch $DATA/$i; touch $DATA/$i; exit 4" 
+		assert_status 4
+		assert_matches "$stderr" "make $DATA/$i: EROFS, 2 times, touch"
+		assert_matches "$stderr" 'line     read .*home  \(command line: --read\)'
+		[[ $(denials '[x["what"] for x in d if x["errno_name"] != "ENOSYS"]') == "['$DATA/$i']" ]] || fail "$(<"$R")"
+	done
+	carrel exec --no-explain -- touch "$DATA/3"
+	refute_matches "$stderr" 'refused: '
+	carrel exec --quiet -- touch "$DATA/4"
+	refute_matches "$stderr" 'refused: '
+	end_session
+	begin
+	carrel exec --explain -- true
+	assert_status 125
+	assert_matches "$stderr" 'what this session refuses is not seen: '
+	assert_matches "$stderr" 'hint: carrel session start --explain'
+	carrel exec --report "$R" -- true
+	[[ $(denials d) == None ]]
+	end_session
 }
 
 # --- learn --------------------------------------------------------------------------------------

@@ -151,15 +151,12 @@ static int ask(struct cover *c)
 	if (c->pending)
 		return 0;
 	c->pending = true;
+	explain_give_way(c->explain); /* a process has one tracer: freeze.h */
 	c->board->asked_ns = clock_now_ns();
-	/* A process has one tracer: freeze.h. */
-	if (c->explain)
-		explain_give_way(
-			c->explain, "what was replaced on the host had to be covered again");
 	/* A coverer that is dead is found by the end of its stream. */
 	if (send(c->socket, &byte, 1, MSG_NOSIGNAL) != 1 && errno != EPIPE)
 		return -errno;
-	/* The first byte says only that there is a coverer. What else there is to read is cover_event()'s. */
+	/* The first byte: there is a coverer. The others are cover_event()'s. */
 	while (poll(&answer, 1, WAIT_MS) > 0 && !c->ready)
 		if (recv(c->socket, &byte, 1, MSG_DONTWAIT) == 1)
 			c->ready = true;

@@ -31,6 +31,7 @@ struct explain_entry {
 	int32_t number; /* of the system call */
 	int32_t errnum; /* that it got */
 	int32_t pid; /* of the first process that got it, as the session sees it; 0: not known */
+	int32_t monitor; /* carrel's process that started the execution it belongs to, as the host sees it; 0: not known */
 	uint64_t args[EXPLAIN_ARGUMENTS];
 	uint8_t kind, attempt; /* enum explain_kind, enum explain_try */
 	char name[16];         /* that process, as it called itself; ended by a NUL */

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -163,9 +164,10 @@ static void end_observer(struct explain *x, const char *why)
 		x->missing = why;
 }
 
-void explain_give_way(struct explain *x, const char *why)
+void explain_give_way(struct explain *x)
 {
-	end_observer(x, why);
+	if (x)
+		end_observer(x, "what was replaced on the host had to be covered again");
 }
 
 void explain_stop(struct explain *x)
@@ -188,7 +190,10 @@ static int read_answer(struct explain *x, int64_t until_ns, void *ret, size_t si
 	while (used < size) {
 		int64_t left = (until_ns - clock_now_ns()) / 1000000;
 
-		if (left <= 0 || poll(&event, 1, (int)left) <= 0)
+		int ready = left <= 0 ? 0 : poll(&event, 1, (int)left);
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready <= 0)
 			return -ETIMEDOUT;
 		ssize_t n = read(x->answer, (char *)ret + used, size - used);
 		if (n <= 0)
@@ -214,7 +219,7 @@ void explain_tell(struct explain *x, struct arena *arena)
 	struct narrator_head head = { 0 };
 	int r = -ECHILD;
 
-	if (!x->plan || x->word < 0)
+	if (x->word < 0)
 		return;
 	if (send(x->word, "", 1, MSG_NOSIGNAL) == 1)
 		r = read_answer(x, until_ns, &head, sizeof(head));
@@ -234,6 +239,52 @@ void explain_tell(struct explain *x, struct arena *arena)
 	x->text_size = head.text;
 	x->learned = learned;
 	x->learned_size = head.learned;
+}
+
+/* Entries whose executions share a monitor come one after the other: each is told what has come since. */
+static uint32_t copy_entries(struct explain *x, pid_t monitor, struct explain_board *ret)
+{
+	const uint32_t count = x->board->count;
+	uint32_t copied = 0;
+
+	for (uint32_t i = 0; i < count && i < EXPLAIN_ENTRIES_MAX; i++) {
+		const struct explain_entry *e = &x->board->entries[i];
+		const uint32_t times = e->times;
+
+		if (e->monitor != monitor || times <= x->told[i])
+			continue;
+		ret->entries[copied] = *e;
+		ret->entries[copied++].times = times - x->told[i];
+		x->told[i] = times;
+	}
+	return copied;
+}
+
+int explain_take(struct explain *x, pid_t monitor)
+{
+	if (!x->observes || x->missing)
+		return -ENOENT;
+	if (!x->told)
+		x->told = calloc(EXPLAIN_ENTRIES_MAX, sizeof(*x->told));
+	autofd int fd = memfd_create("carrel-refusals", MFD_CLOEXEC);
+	if (!x->told || fd < 0 || ftruncate(fd, sizeof(*x->board)) < 0)
+		return x->told ? -errno : -ENOMEM;
+	struct explain_board *board =
+		mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (board == MAP_FAILED)
+		return -errno;
+	board->magic = EXPLAIN_MAGIC;
+	board->count = copy_entries(x, monitor, board);
+	(void)munmap(board, sizeof(*board));
+	return take_fd(&fd);
+}
+
+int explain_board(struct explain *x, int board, const char *const *settings, size_t count)
+{
+	*x = EXPLAIN_NONE;
+	x->self = getpid();
+	x->memory = board;
+	return start_narrator(x, settings, count);
 }
 
 void explain_print(const struct explain *x)
@@ -261,6 +312,8 @@ void explain_end(struct explain *x)
 	fd_close(&x->memory);
 	if (x->board)
 		(void)munmap(x->board, sizeof(*x->board));
+	free(x->told);
+	x->told = NULL;
 	x->board = NULL;
 	x->plan = NULL;
 }

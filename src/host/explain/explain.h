@@ -24,10 +24,12 @@ struct explain {
 	struct explain_board *board;
 	int memory; /* the board, as a descriptor */
 	pid_t self, observer, narrator;
-	bool observes;       /* init is traced */
-	int socket;          /* to the observer */
-	int word;            /* to the narrator: a byte, and it begins */
-	int answer;          /* from it */
+	bool observes; /* init is traced */
+	int socket;    /* to the observer */
+	int word;      /* to the narrator: a byte, and it begins */
+	int answer;    /* from it */
+	uint32_t *
+		told; /* of each entry, how often an execution was told of it; NULL: none was */
 	const char *missing; /* why the list is not complete; NULL: it is */
 	/* What the narrator said; in the arena of explain_tell(). */
 	const char *json, *text, *learned;
@@ -48,9 +50,9 @@ MUST_CHECK int explain_observe(struct explain *x, pid_t init, struct error *e);
 
 /*
  * explain_give_way - end the observer: everything goes on untraced, as before the call returns. Whoever has to stop the
- * session does this first, since a process has one tracer. @why: what the list says.
+ * session does this first, since a process has one tracer. @x may be NULL: nobody observes.
  */
-void explain_give_way(struct explain *x, const char *why);
+void explain_give_way(struct explain *x);
 
 /* explain_stop - the session is over, and init is still to be waited for, which its tracer would hold up. */
 void explain_stop(struct explain *x);
@@ -60,6 +62,19 @@ void explain_stop(struct explain *x);
  * be said is in `missing`.
  */
 void explain_tell(struct explain *x, struct arena *arena);
+
+/*
+ * explain_take - in a live session: what an execution was refused that has just ended, as a board of its own, the caller's.
+ * @monitor: as the host sees it. The descriptor, or -errno: there is none.
+ */
+MUST_CHECK int explain_take(struct explain *x, pid_t monitor);
+
+/*
+ * explain_board - in a client of a live session: a narrator for @board (taken) of the session that @settings mean; then
+ * explain_tell(), explain_print(), explain_end(). 0 or -errno.
+ */
+MUST_CHECK int explain_board(
+	struct explain *x, int board, const char *const *settings, size_t count);
 
 /* explain_print - what the narrator said for people, and what is missing, on stderr; nothing can be done where that fails. */
 void explain_print(const struct explain *x);

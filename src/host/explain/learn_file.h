@@ -27,4 +27,5 @@ MUST_CHECK int learn_file_open(
 MUST_CHECK int learn_file_write(
 	const struct learn_file *f, const struct explain *x, struct error *e);
 
+/* learn_file_close - it is not needed any more. */
 void learn_file_close(struct learn_file *f);

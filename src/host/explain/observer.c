@@ -12,6 +12,7 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,6 +96,7 @@ static void handle_child(struct observer *o, const struct tracee *t)
 	if (stopped && child->known)
 		return;
 	child->own = t->own;
+	child->monitor = t->own ? t->thread : t->monitor;
 	child->known = true;
 	child->inside = false;
 	if (stopped)
@@ -218,14 +220,23 @@ static _Noreturn void observe(struct observer *o)
 
 /* --- the beginning ------------------------------------------------------------------------------ */
 
-/* As root what is traced has another uid. Of an ordinary user the session's user namespace is his own: ptrace(2). */
-static int keep_capabilities(bool privileged)
+/*
+ * Where the session has a user namespace of its own, that is its maker's, who may trace in it. Else what is traced has
+ * another uid, or capabilities until it gives them up: see ptrace(2), access mode checking.
+ */
+static int keep_capabilities(const struct plan *plan)
 {
-	const unsigned kept = privileged ? 1u << CAP_SYS_PTRACE : 0;
+	const bool own = (plan->clone_flags & CLONE_NEWUSER) && !plan->facts->privileged;
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	data[0].permitted = data[0].effective = kept;
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -errno;
+	data[0].permitted &= own ? 0 : 1u << CAP_SYS_PTRACE;
+	data[0].effective = data[0].permitted;
+	data[0].inheritable = 0;
+	for (size_t i = 1; i < _LINUX_CAPABILITY_U32S_3; i++)
+		data[i] = (struct __user_cap_data_struct){ 0 };
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
@@ -255,9 +266,9 @@ static int keep_descriptors(int socket)
 	return sys_close_range(FD_END, ~0U);
 }
 
-static int confine(bool privileged)
+static int confine(const struct plan *plan)
 {
-	int r = keep_capabilities(privileged);
+	int r = keep_capabilities(plan);
 
 	if (r >= 0)
 		r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
@@ -291,7 +302,7 @@ _Noreturn void observer_main(
 	(void)prctl(PR_SET_NAME, "carrel-observer", 0, 0, 0);
 	o.tracees = mmap(NULL, sizeof(*o.tracees), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (r < 0 || o.tracees == MAP_FAILED || confine(plan->facts->privileged) < 0)
+	if (r < 0 || o.tracees == MAP_FAILED || confine(plan) < 0)
 		_exit(1);
 	r = begin(&o);
 	const int32_t answer = -r;

@@ -290,7 +290,8 @@ static struct explain_entry *find(
 		struct explain_entry *e = &b->entries[i];
 
 		if (e->number != wanted->number || e->errnum != wanted->errnum ||
-			e->kind != wanted->kind || e->attempt != wanted->attempt)
+			e->kind != wanted->kind || e->attempt != wanted->attempt ||
+			e->monitor != wanted->monitor)
 			continue;
 		if (is_same(e, wanted))
 			return e;
@@ -305,6 +306,7 @@ static void add(const struct refusals *r, const struct tracee *t, struct explain
 {
 	struct explain_board *b = r->board;
 	const unsigned count = b->count;
+	e->monitor = t->monitor;
 	struct explain_entry *known = find(b, e, count);
 
 	if (known) {

@@ -18,7 +18,8 @@ struct tracee {
 	pid_t thread; /* 0: free */
 	bool known;   /* whose child it is is known; until then it stands still */
 	bool own; /* carrel's own: it has executed nothing, and its calls are not looked at */
-	bool inside; /* a call was begun, and `number` is that */
+	bool inside;   /* a call was begun, and `number` is that */
+	pid_t monitor; /* which started the execution that it belongs to */
 	int32_t number;
 	uint64_t args[EXPLAIN_ARGUMENTS];
 	uint16_t next; /* 1 + index: in the same chain, or free */

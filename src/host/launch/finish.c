@@ -235,7 +235,7 @@ static void tell_refusals(struct finish *f, struct arena *arena)
 	struct explain *x = f->explain;
 	struct error e = { 0 };
 
-	if (!x || !x->plan)
+	if (!x || !x->observes)
 		return;
 	explain_stop(x);
 	explain_tell(x, arena);

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "host/explain/explain.h"
 #include "host/serve/server.h"
 
 enum { KILL_PATIENCE_MS = 3000, GRACE_DEFAULT_MS = 5000 };
@@ -108,9 +109,9 @@ static struct slot *new_monitor(struct server *s, unsigned view)
 		return NULL;
 	/* Only our end is non-blocking: the monitor may wait, since it has nothing else to do. */
 	int r = fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-	/* With SO_PASSCRED its first record brings its pid, which the group of its execution needs
-	 * (unix(7)). */
-	if (r >= 0 && s->settings->limits->session.group.dir >= 0 &&
+	/* With SO_PASSCRED its first record brings its pid, which the group of its execution needs,
+	 * and who explains what that was refused (unix(7)). */
+	if (r >= 0 && (s->settings->limits->session.group.dir >= 0 || s->launch->explain) &&
 		setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)) < 0)
 		r = -errno;
 	if (r >= 0)
@@ -198,11 +199,11 @@ static int signal_monitor(struct slot *slot, int signal, bool everything)
 void server_kill_slot(struct slot *slot)
 {
 	if (slot->state == SLOT_KILLING || slot->state == SLOT_LINGERS)
-		return; /* it is being done: asking again gains no time */
+		return; /* asking again gains no time */
 	slot->state = SLOT_KILLING;
 	slot->deadline_ns = in_ms(KILL_PATIENCE_MS);
-	/* What does not take it is dismissed at the deadline. */
-	(void)!signal_monitor(slot, SIGKILL, true);
+	(void)!signal_monitor(
+		slot, SIGKILL, true); /* what does not take it is dismissed at the deadline */
 }
 
 /* Those who asked for the end of a service. */
@@ -221,11 +222,7 @@ static void answer_stoppers(struct server *s, uint32_t number)
 	}
 }
 
-/*
- * Fills in what the group used and whether a limit of it ended the command, as limits_settle()
- * does for a run. Where the kernel killed the monitor with the command, only the group can tell
- * how the command ended.
- */
+/* As limits_settle() for a run. Where the kernel killed the monitor with the command, only the group knows how it ended. */
 static bool settle_limits(struct server *s, struct slot *slot, struct control_record *record,
 	struct limits_usage *ret_usage)
 {
@@ -260,17 +257,21 @@ static void send_end(struct server *s, struct slot *slot, struct control_record 
 	record->kind = CONTROL_ENDED;
 	record->tag = slot->tag;
 	record->execution = slot->number;
-	if (slot->begun_ns)
+	if (slot->begun_ns) {
 		record->streams = (uint32_t)(newpath_watch_count(&s->out->watch) - slot->moved);
-	if (slot->begun_ns)
 		record->wall_us = (uint64_t)(clock_now_ns() - slot->begun_ns) / 1000;
+	}
 	if (slot->timed_out)
 		record->limit = CONTROL_LIMIT_TIMEOUT;
 	if (slot->detached) {
 		server_note_end(s, slot, record);
 		answer_stoppers(s, slot->number);
 	}
-	server_answer(s, slot->client, record, &usage, limited ? sizeof(usage) : 0, NULL, 0);
+	autofd int refused = s->launch->explain && slot->client >= 0 && slot->host_pid > 0
+		? explain_take(s->launch->explain, slot->host_pid)
+		: -1;
+	server_answer(s, slot->client, record, &usage, limited ? sizeof(usage) : 0, &refused,
+		refused >= 0 ? 1 : 0);
 }
 
 /* It has not begun, and does not any more. */

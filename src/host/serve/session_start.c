@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,8 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "host/explain/explain.h"
+#include "host/explain/learn_file.h"
 #include "host/launch/caller.h"
 #include "host/launch/finish.h"
 #include "host/launch/launch.h"
@@ -30,19 +31,15 @@
 #include "host/launch/notes.h"
 #include "host/launch/prepare.h"
 #include "host/process/signals.h"
-#include "host/promote/promote_guard.h"
-#include "host/explain/explain.h"
-#include "host/explain/learn_file.h"
 #include "host/report/verbose.h"
 #include "host/serve/serve.h"
+#include "host/serve/session_note.h"
 #include "host/serve/session_show.h"
 #include "host/session/manifest.h"
 #include "host/session/state.h"
 #include "host/session/sweeper.h"
-#include "host/stdio/budget.h"
-#include "plan/settings.h"
 
-enum { LOG_MAX = 32768, GUARD_ARENA_SIZE = 4 << 20 };
+enum { LOG_MAX = 32768 };
 enum { FLAG_JSON, FLAG_FOREGROUND, FLAG_DIE_WITH, FLAG_COUNT };
 
 struct start {
@@ -196,53 +193,6 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 	return r;
 }
 
-static int note_in_record(struct start *s, const char *name, const char *text)
-{
-	autofd int fd = fd_open_at(
-		s->session.record, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-	int r = fd < 0 ? fd : fd_write_all(fd, text, strlen(text));
-
-	return r < 0
-		? error_set(&s->error, ERROR_SCRATCH, "session", -r, s->p->facts.session_dir,
-			  "cannot record the %s of executions", name)
-		: 0;
-}
-
-/* Records the defaults of an execution for its client, which owns the pipes and reports where a
- * command was looked for in vain. */
-static int note_defaults(struct start *s)
-{
-	const struct policy *p = &s->p->policy;
-	char text[96];
-
-	(void)snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %d\n",
-		p->output_budget.set ? p->output_budget.value : BUDGET_NONE,
-		p->output_max.set ? p->output_max.value : UINT64_MAX, p->merge_output.on);
-	int r = note_in_record(s, "output", text);
-	if (r >= 0)
-		r = note_in_record(s, "net", settings_table[SETTING_NET].words[p->net]);
-	return r < 0 ? r : note_in_record(s, "path", s->p->plan.path_env);
-}
-
-/* Records for clients, which have no plan, where artifacts may go. */
-static int note_guard(const struct start *s, struct error *e)
-{
-	const struct plan *plan = &s->p->plan;
-	struct promote_guard guard;
-	struct arena arena; /* the plan's is sealed */
-	int r = arena_init(&arena, GUARD_ARENA_SIZE);
-
-	if (r >= 0) {
-		r = promote_guard_from_plan(&guard, &arena, plan);
-		if (r >= 0)
-			r = promote_guard_write(s->session.record, &guard);
-		arena_free(&arena);
-	}
-	return r < 0 ? error_set(e, ERROR_SCRATCH, "session", -r, plan->facts->session_dir,
-			       "cannot record where artifacts may go")
-		     : 0;
-}
-
 static int begin_session(struct start *s, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
@@ -279,9 +229,7 @@ static int begin_session(struct start *s, int argc, const char *const *argv, int
 	if (r >= 0)
 		r = manifest_write(s->session.record, plan, s->launch.init, e);
 	if (r >= 0)
-		r = note_guard(s, e);
-	if (r >= 0)
-		r = note_defaults(s);
+		r = session_note(s->session.record, plan, s->explain.plan != NULL, e);
 	if (r < 0)
 		return r;
 	int length = snprintf(record, sizeof(record), "%s/sessions/%s", plan->facts->state_dir,

@@ -20,6 +20,9 @@
 #include "host/session/record.h"
 #include "host/session/state_place.h"
 
+/* A file in the record of a session whose refusals are seen (host/explain/explain.h). */
+#define STATE_EXPLAINED "explained"
+
 struct state {
 	int dir; /* -1: there is none */
 	char path[STATE_PATH_MAX];
