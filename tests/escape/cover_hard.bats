@@ -36,7 +36,7 @@ uses_it() {
 # A directory is renamed over an empty one: rename(2).
 replace_directory() {
 	mkdir "$1.other"
-	rm -rf "$1"/*
+	rm -rf "${1:?}"/*
 	mv -T "$1.other" "$1"
 }
 
