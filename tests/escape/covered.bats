@@ -5,55 +5,7 @@ load ../lib/common
 load ../lib/session
 load ../lib/live
 load escape
-
-setup() {
-	escape_setup
-	make_runtime_dir "$T/run"
-	git -c init.defaultBranch=main init -q "$WS"
-	git -C "$WS" config user.name u
-	git -C "$WS" config user.email u@h
-	git -C "$WS" commit -q --allow-empty -m first
-	cp "$BATS_TEST_DIRNAME/hammer.py" "$T/bin"
-	REPORT=$T/report
-}
-
-teardown() {
-	live_teardown
-}
-
-# beside COMMAND...: a command in a session, in the background, that has begun when this returns; it ends when
-# $WS/stop exists.
-beside() {
-	"$CARREL" run --report "$REPORT" "${SETTINGS[@]}" -- "$@" >"$T/out" 2>"$T/err" 3>&- 4>&- &
-	BESIDE=$!
-	wait_for test -e "$WS/ready"
-}
-
-# stops STATUS: it ends with that.
-stops() {
-	local ended=0
-
-	: >"$WS/stop"
-	wait "$BESIDE" || ended=$?
-	[[ $ended == "$1" ]] || fail "ended with $ended: $(<"$T/out") $(<"$T/err")"
-}
-
-WAIT=': >ready; until [ -e stop ]; do sleep 0.02; done; '
-
-# covered PATH: the report says that it was covered again.
-covered() {
-	jq -e --arg path "$1" '.covered_again[] | select(.path == $path and .times > 0)' "$REPORT" >/dev/null ||
-		fail "not covered again: $1: $(jq -c .covered_again "$REPORT")"
-}
-
-# What the host has replaced is bare until the kernel shows a mount there again.
-COVERED='covered() { for path; do until grep -qF " $path " /proc/self/mountinfo; do sleep 0.01; done; done; }; '
-
-# replace FILE [TEXT]: as git, editors and useradd do.
-replace() {
-	printf '%s\n' "${2-new}" >"$1.other"
-	mv "$1.other" "$1"
-}
+load cover
 
 @test "git on the host beside a command in the session" {
 	git init -q --bare "$T/remote.git"
@@ -174,30 +126,13 @@ replace() {
 	assert_matches "$(<"$T/err")" 'second name'
 }
 
-# hammered MODE PATH: it is replaced until the hammer was ended for what it had got hold of.
-hammered() {
-	local i=0
-
-	beside sh -c ': >ready; while [ ! -e stop ]; do python3 "$@"; done; exit 0' sh \
-		"$T/bin/hammer.py" "$1" "$2" "$WS/hits" "$WS/stop"
-	while ! grep -q 'a process was ended' "$T/err" && ((i++ < 3000)); do
-		replace "$2" "secret $i"
-	done
-	stops 0
-	grep -q 'a process was ended' "$T/err" || fail "never bare: $i times"
-	[[ ! -e $WS/hits ]] || fail "what was bare was used: $(wc -l <"$WS/hits") of $i"
-	[[ $(jq -r --arg path "$2" '.breaches[0] | [.path == $path, .name] | tostring' "$REPORT") == '[true,"python3"]' ]] ||
-		fail "$(jq -c .breaches "$REPORT")"
-	covered "$2"
-}
-
 @test "what was opened for writing while it was bare is of no use" {
 	need python3
 	timeout -s KILL 60 python3 "$T/bin/hammer.py" write "$WS/.git/config" "$T/control" "$T/never" control || true &
 	wait_for test -s "$T/control"
 	kill_left
 	git -C "$WS" config --file "$WS/.git/config" user.name u
-	hammered write "$WS/.git/config"
+	hammered "$WS/.git/config" replace "$T/bin/hammer.py" write "$WS/.git/config" "$WS/hits" "$WS/stop"
 	refute_matches "$(<"$WS/.git/config")" evil
 }
 
@@ -205,7 +140,7 @@ hammered() {
 	need python3
 	echo secret >"$T/secret"
 	SETTINGS=(--hide "$T/secret")
-	hammered read "$T/secret"
+	hammered "$T/secret" replace "$T/bin/hammer.py" read "$T/secret" "$WS/hits" "$WS/stop"
 }
 
 @test "all stand still and go on: threads, vfork, a stopped job, a pipeline" {

@@ -23,9 +23,20 @@ def is_bare(fd):
     return mode == "write" or os.fstat(fd).st_size > 0
 
 
+def is_directory_covered():
+    """It is not there: in a directory that is covered, or has the host removed it?"""
+    above = os.path.dirname(path)
+    try:
+        return os.stat(above).st_dev != os.stat(os.path.dirname(above)).st_dev
+    except OSError:
+        return False
+
+
 def is_covered():
     try:
         fd = os.open(path, flags)
+    except FileNotFoundError:
+        return is_directory_covered()
     except OSError:
         return True
     bare = is_bare(fd)
@@ -44,5 +55,5 @@ while not os.path.exists(done):
                 time.sleep(0.001)
             if use(fd):
                 with open(hits, "a") as f:
-                    f.write("used\n")
+                    f.write(path + "\n")
         os.close(fd)

@@ -153,6 +153,7 @@ static int ask(struct cover *c)
 	c->pending = true;
 	explain_give_way(c->explain); /* a process has one tracer: freeze.h */
 	c->board->asked_ns = clock_now_ns();
+	c->late_ns = c->board->asked_ns + INT64_C(1000000) * FINISH_MS;
 	/* A coverer that is dead is found by the end of its stream. */
 	if (send(c->socket, &byte, 1, MSG_NOSIGNAL) != 1 && errno != EPIPE)
 		return -errno;
@@ -179,7 +180,7 @@ static const char *what_failed(enum cover_failure failed)
 		[COVER_FAILED_AGAIN] = "it was replaced faster than it was covered",
 		[COVER_FAILED_HOLDERS] = "who has hold of it could not be found out",
 		[COVER_FAILED_GONE] = "nobody could see it come back",
-		[COVER_FAILED_DIED] = "the process that covers it again has died",
+		[COVER_FAILED_DIED] = "the process that covers it again has died or hangs",
 	};
 
 	return failed < sizeof(words) / sizeof(*words) ? words[failed] : "";
@@ -320,13 +321,28 @@ static int do_without(struct cover *c, struct error *e)
 	return mountwatch_lost(c->mounts, c->plan, e) ? -EIO : 0;
 }
 
+/* No answer is no cover: the coverer is stopped, or hangs. */
+static int fail_late(struct cover *c, struct error *e)
+{
+	c->board->failed = COVER_FAILED_DIED;
+	c->board->failed_op = -1;
+	c->board->result = -ETIMEDOUT;
+	c->pending = false;
+	return fail(c, e);
+}
+
+int64_t cover_late_ns(const struct cover *c)
+{
+	return c->board && c->pending ? c->late_ns : 0;
+}
+
 static int handle_answer(struct cover *c, struct error *e)
 {
 	char byte;
 	ssize_t n = recv(c->socket, &byte, 1, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
+		return c->pending && c->late_ns <= clock_now_ns() ? fail_late(c, e) : 0;
 	if (!c->ready && n == 1) {
 		c->ready = true;
 		return 0;
@@ -381,12 +397,8 @@ int cover_finish(struct cover *c, struct error *e)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0) { /* no answer is no cover */
-			c->board->failed = COVER_FAILED_DIED;
-			c->board->failed_op = -1;
-			c->board->result = -ETIMEDOUT;
-			return fail(c, e);
-		}
+		if (n <= 0)
+			return fail_late(c, e);
 		r = handle_answer(c, e);
 	}
 	return r;

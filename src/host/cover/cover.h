@@ -95,6 +95,7 @@ struct cover {
 	int gone;   /* inotify: the directories of hidden things that are gone; -1: none */
 	bool ready; /* the coverer has said that it is there */
 	bool pending, again;
+	int64_t late_ns; /* while something is pending: from then on no answer is a failure */
 	struct newpath_watch *newpath; /* the caller's */
 	struct explain *
 		explain; /* the caller's: traces the session until it is to be stopped; NULL: nobody does */
@@ -124,6 +125,9 @@ MUST_CHECK int cover_settle(struct cover *c);
 
 /* cover_event - 0: everything is covered, gone, or being covered; -errno with @e: the session has to end. */
 MUST_CHECK int cover_event(struct cover *c, uint64_t event, struct error *e);
+
+/* cover_late_ns - when cover_event() has to be called at the latest, with @event + 1; CLOCK_MONOTONIC; 0: nothing is pending. */
+int64_t cover_late_ns(const struct cover *c);
 
 /*
  * cover_finish - the session is about to end: whether it did so by itself, or because something could not be covered and

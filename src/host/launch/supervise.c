@@ -232,6 +232,14 @@ static int handle_mounts(struct supervisor *v, uint64_t event)
 	return kill_all(v);
 }
 
+/* One that does not answer would leave something bare. */
+static int miss_coverer(struct supervisor *v)
+{
+	int64_t late = v->out->breached ? 0 : cover_late_ns(&v->out->cover);
+
+	return late && late <= clock_now_ns() ? handle_mounts(v, EVENT_COVERED) : 0;
+}
+
 static int handle_event(struct supervisor *v, uint64_t event)
 {
 	if (event == EVENT_CHANNEL)
@@ -256,15 +264,26 @@ static int handle_event(struct supervisor *v, uint64_t event)
 	return 0;
 }
 
+/* How long until @ns; -1: for ever, as @ns is 0. */
+static int ms_until(int64_t ns)
+{
+	int64_t left = ns ? ns - clock_now_ns() : 0;
+
+	return !ns ? -1 : left > 0 ? (int)((left + 999999) / 1000000) : 0;
+}
+
+static int sooner(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 /* How long there is nothing to do; -1: as long as nothing happens. */
 static int wait_ms(const struct supervisor *v)
 {
-	int wait = newpath_watch_wait_ms(&v->out->watch);
-	int64_t due = coverer_due_ns(v);
-	int64_t left = due ? due - clock_now_ns() : 0;
-	int ms = left > 0 ? (int)((left + 999999) / 1000000) : 0;
+	int cover =
+		sooner(ms_until(coverer_due_ns(v)), ms_until(cover_late_ns(&v->out->cover)));
 
-	return due && (wait < 0 || ms < wait) ? ms : wait;
+	return sooner(newpath_watch_wait_ms(&v->out->watch), cover);
 }
 
 static int run_loop(struct supervisor *v)
@@ -281,6 +300,8 @@ static int run_loop(struct supervisor *v)
 				return r;
 		}
 		int r = have_coverer_in_time(v);
+		if (r >= 0)
+			r = miss_coverer(v);
 		if (r < 0)
 			return r;
 		newpath_watch_step(&v->out->watch);

@@ -81,6 +81,7 @@ static int set_timer(struct server *s)
 			earlier(&next, s->listen_ns);
 	}
 	earlier(&next, s->end_deadline_ns);
+	earlier(&next, s->out->breached ? 0 : cover_late_ns(&s->out->cover));
 	for (unsigned i = 0; i < s->slot_count; i++)
 		if (s->slots[i].state != SLOT_FREE) {
 			earlier(&next, s->slots[i].deadline_ns);
@@ -94,6 +95,14 @@ static int set_timer(struct server *s)
 	return timerfd_settime(s->timer, TFD_TIMER_ABSTIME, &t, NULL) < 0 ? -errno : 0;
 }
 
+static void handle_mounts(struct server *s, uint64_t event)
+{
+	if (s->out->breached || cover_event(&s->out->cover, event, s->e) == 0)
+		return;
+	s->out->breached = true;
+	s->phase = SERVER_OVER;
+}
+
 static void handle_timer(struct server *s)
 {
 	int64_t now = clock_now_ns();
@@ -104,6 +113,8 @@ static void handle_timer(struct server *s)
 	s->timer_ns = 0;
 	if (s->listen_ns <= now)
 		server_listen_again(s);
+	if (cover_late_ns(&s->out->cover) && cover_late_ns(&s->out->cover) <= now)
+		handle_mounts(s, ((uint64_t)SERVER_EVENT_MOUNTS << 32) + 1);
 	for (unsigned i = 0; i < s->slot_count; i++) {
 		struct slot *slot = &s->slots[i];
 
@@ -163,14 +174,6 @@ static void handle_signals(struct server *s)
 		else
 			server_begin_end(s);
 	}
-}
-
-static void handle_mounts(struct server *s, uint64_t event)
-{
-	if (s->out->breached || cover_event(&s->out->cover, event, s->e) == 0)
-		return;
-	s->out->breached = true;
-	s->phase = SERVER_OVER;
 }
 
 /* --- init ------------------------------------------------------------------------------------ */
