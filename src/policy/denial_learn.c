@@ -78,28 +78,39 @@ static const char *doubt_call(struct why *w, const struct denial *d)
 		: NULL;
 }
 
-/* What was kept away in the plan of the session still is. */
-static bool still_kept(const struct prepared *before, const struct prepared *after)
+static bool is_rule_of(const struct path_fact *f, enum path_kind kind)
+{
+	return f->rule->kind == kind;
+}
+
+/* What one path was, and what it would be. */
+static bool is_still_kept(
+	const struct prepared *before, const struct prepared *after, const char *path)
 {
 	struct surface was, is;
 
-	for (size_t i = 0; i < before->plan.node_count; i++) {
-		const struct node *n = &before->plan.nodes[i];
+	plan_surface(&before->plan, path, &was);
+	plan_surface(&after->plan, path, &is);
+	return (was.read || !is.read) && (was.write || !is.write) &&
+		(!was.quarantined || is.quarantined || !is.write);
+}
 
-		if (n->kind != NODE_HIDE && n->kind != NODE_PROTECT)
-			continue;
-		plan_surface(&before->plan, n->path, &was);
-		plan_surface(&after->plan, n->path, &is);
-		if ((is.read && !was.read) || (is.write && !was.write) || is.kind != was.kind)
-			return false;
-	}
-	for (size_t i = 0; i < before->plan.absent_count; i++) {
-		plan_surface(&before->plan, before->plan.absents[i].path, &was);
-		plan_surface(&after->plan, before->plan.absents[i].path, &is);
-		if (was.quarantined && is.write && !is.quarantined)
-			return false;
-	}
-	return true;
+/* What was kept away in the plan of the session still is: by its lines, and as it was built from them. */
+static bool still_kept(const struct prepared *before, const struct prepared *after)
+{
+	const struct plan *plan = &before->plan;
+	bool kept = true;
+
+	for (size_t i = 0; i < plan->node_count && kept; i++)
+		if (plan->nodes[i].kind == NODE_HIDE || plan->nodes[i].kind == NODE_PROTECT)
+			kept = is_still_kept(before, after, plan->nodes[i].path);
+	for (size_t i = 0; i < before->facts.path_count && kept; i++)
+		if (is_rule_of(&before->facts.paths[i], PATH_HIDE) ||
+			is_rule_of(&before->facts.paths[i], PATH_PROTECT))
+			kept = is_still_kept(before, after, before->facts.paths[i].path);
+	for (size_t i = 0; i < plan->absent_count && kept; i++)
+		kept = is_still_kept(before, after, plan->absents[i].path);
+	return kept;
 }
 
 /* A plan with that line. */
@@ -138,6 +149,11 @@ static bool is_kept_place(
 		return true;
 	for (size_t i = 0; a->path && i < plan->node_count; i++)
 		if (plan->nodes[i].kind == kind && path_below(plan->nodes[i].path, a->path))
+			return true;
+	for (size_t i = 0; a->path && i < w->p->facts.path_count; i++)
+		if (is_rule_of(&w->p->facts.paths[i],
+			    kind == NODE_HIDE ? PATH_HIDE : PATH_PROTECT) &&
+			path_below(w->p->facts.paths[i].path, a->path))
 			return true;
 	return false;
 }
@@ -293,8 +309,8 @@ static void put_evidence(struct writer *out, const struct lesson *l)
 	put(out, d->entry->name[0] ? d->entry->name : "?");
 	writer_format(out, ": %s ", d->verb);
 	put(out, d->what);
-	writer_format(
-		out, ", %s, %llu times", name ? name : "refused", (unsigned long long)d->times);
+	writer_format(out, ", %s, %llu %s", name ? name : "refused",
+		(unsigned long long)d->times, d->times == 1 ? "time" : "times");
 	if (l->count > 1)
 		writer_format(out, "; and %zu more like it", l->count - 1);
 	writer_text(out, "\n");

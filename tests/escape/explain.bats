@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# ctest: cost=60
 # `explain` observes and decides nothing: tools that lie to it, flood it or hold it up spoil their own list, and no
 # wall, limit or signal; whoever traces can be killed, and the session goes on.
 load ../lib/common

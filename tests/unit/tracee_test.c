@@ -1,7 +1,7 @@
 /*
  * tracee_test.c - the observer's table of threads: nothing is lost or found twice, and it does not grow.
- * ctest: as=any
  */
+/* ctest: as=any */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
