@@ -98,7 +98,9 @@ static void list_missing(int abi, char *ret_text, size_t size)
 		{ 3, "truncating is refused by the mounts only (3)" },
 		{ 5, "ioctls of devices are not restricted twice (5)" },
 		{ 6, "signals and abstract sockets are refused by the namespaces only (6)" },
-		{ 9, "unix sockets of the host outside the hidden places can be reached by path (9)" },
+		{ 9,
+			"unix sockets of the host that come into being during a session, outside the hidden places, "
+			"can be reached by path (9)" },
 	};
 	size_t at = 0;
 

@@ -149,6 +149,8 @@ struct facts {
 	const char *scratch_dir;  /* session_dir/scratch */
 	struct path_fact *paths;
 	size_t path_count;
+	size_t socket_count;     /* of the host, hidden (host/facts/facts_cover.h) */
+	const char *sockets_why; /* what of them remains; NULL: they were not looked for */
 	/* Below the source of a bind: where something would stand on the bind, and nothing is there to
 	 * mount it on. */
 	const char **unseated;

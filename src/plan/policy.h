@@ -81,6 +81,7 @@ struct path_rule {
 	enum path_kind kind;
 	bool optional;
 	bool glob; /* hide only: has *, ? or [; one component at a time, never ** */
+	bool socket; /* it is about a unix socket: `unix-socket`, or one of the host's that is hidden */
 	bool records; /* protect only: records of sessions are believed there, no line makes it writable */
 	const char *path; /* source path; NULL for tmpfs */
 	const char *dest; /* bind and tmpfs; otherwise NULL */

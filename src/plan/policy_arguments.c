@@ -40,6 +40,7 @@ static const char *argument_special(const struct setting *s, const char *value)
 	case KIND_PATH_EARLY:
 	case KIND_PATH_LATE:
 	case KIND_PATH_RULE:
+		return s->id == SETTING_UNIX_SOCKET ? "$~:" : "$~";
 	case KIND_DEVICE:
 	case KIND_DIRS:
 	case KIND_POLICY_FILE:

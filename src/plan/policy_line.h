@@ -144,6 +144,12 @@ struct policy_preset {
 MUST_CHECK int policy_find_preset(struct policy_place *at, const struct setting *s,
 	const char *word, struct policy_preset *ret);
 
+/*
+ * policy_check_daemon - the socket of a daemon that starts whatever it is told to, outside of every wall, has a second
+ * word: PATH:gives-root. @word: the path alone on return. 0 or -errno with the error.
+ */
+MUST_CHECK int policy_check_daemon(const struct policy_place *at, const char **word);
+
 /* policy_is_profile - a shipped text that is a whole profile (it names a filter), not a list. */
 bool policy_is_profile(const struct embedded_text *text);
 

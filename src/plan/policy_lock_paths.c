@@ -78,6 +78,7 @@ static unsigned kinds_of(enum setting_id id)
 		return 1U << PATH_READ | 1U << PATH_WRITE | 1U << PATH_BIND_RO |
 			1U << PATH_BIND_RW;
 	case SETTING_WRITE:
+	case SETTING_UNIX_SOCKET:
 		return 1U << PATH_WRITE | 1U << PATH_BIND_RW;
 	case SETTING_BIND:
 		return 1U << PATH_BIND_RO | 1U << PATH_BIND_RW;
@@ -125,10 +126,12 @@ int policy_judge_paths(const struct policy_judge *j, const struct setting *s)
 	for (size_t i = 0; i < j->p->path_count; i++) {
 		const struct path_rule *rule = &j->p->paths[i];
 
+		if (s->id == SETTING_UNIX_SOCKET && !rule->socket)
+			continue;
 		if ((kinds & 1U << rule->kind) && policy_is_later(j, &rule->source) &&
 			!has_rule(j->locked, rule) && !is_covered(j->locked, rule, kinds))
-			return policy_fail_locked(
-				j, &rule->source, policy_path_setting(rule->kind));
+			return policy_fail_locked(j, &rule->source,
+				rule->socket ? "unix-socket" : policy_path_setting(rule->kind));
 	}
 	return 0;
 }

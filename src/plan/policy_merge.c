@@ -35,6 +35,7 @@ static int apply_path(struct policy *p, const struct policy_line *l)
 		.kind = (enum path_kind)l->kind,
 		.optional = l->optional,
 		.glob = l->glob,
+		.socket = l->id == SETTING_UNIX_SOCKET,
 		.path = l->text,
 		.dest = l->dest,
 		.size = l->number,

@@ -117,3 +117,33 @@ int policy_find_preset(struct policy_place *at, const struct setting *s, const c
 			      : arena_copy(at->p->arena, file.path, strlen(file.path)) };
 	return ret->shown ? 0 : policy_full(at->e);
 }
+
+/* By its usual name, for it is an accident that is to be prevented: the policy is believed. */
+int policy_check_daemon(const struct policy_place *at, const char **word)
+{
+	static const char *const daemons[] = { "docker.sock", "podman.sock", "containerd.sock",
+		"crio.sock", "buildkitd.sock", "libvirt-sock", "virtqemud-sock",
+		"cri-dockerd.sock" };
+	static const char second[] = ":gives-root";
+	size_t length = strlen(*word), tail = sizeof(second) - 1;
+	bool given = length > tail && !strcmp(*word + length - tail, second);
+	char *path = arena_copy(at->p->arena, *word, given ? length - tail : length);
+
+	if (!path)
+		return policy_full(at->e);
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	bool is_daemon = false;
+	for (size_t i = 0; i < sizeof(daemons) / sizeof(daemons[0]) && !is_daemon; i++)
+		is_daemon = !strcmp(name, daemons[i]);
+	*word = path;
+	if (is_daemon == given)
+		return 0;
+	if (given)
+		return policy_fail(at, "'%.60s' takes no second word", name);
+	int r = policy_fail(at,
+		"'%.60s' gives away more than a session is, and is not given so easily", name);
+	error_hint(at->e, "where that is meant: %s%s %s%s",
+		at->source.layer == LAYER_COMMAND ? "--" : "", at->setting, path, second);
+	return r;
+}

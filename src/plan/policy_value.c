@@ -88,13 +88,20 @@ static int read_path_rule(const struct policy_place *at, const struct setting *s
 		[SETTING_WRITE] = PATH_WRITE,
 		[SETTING_HIDE] = PATH_HIDE,
 		[SETTING_PROTECT] = PATH_PROTECT,
+		[SETTING_UNIX_SOCKET] = PATH_WRITE,
 	};
 
 	l->kind = kinds[s->id];
-	if (s->id == SETTING_READ || s->id == SETTING_WRITE)
-		word = read_optional(word, l);
-	else
+	if (s->id == SETTING_HIDE || s->id == SETTING_PROTECT)
 		l->optional = true;
+	else
+		word = read_optional(word, l);
+	if (s->id == SETTING_UNIX_SOCKET) {
+		int r = policy_check_daemon(at, &word);
+
+		if (r < 0)
+			return r;
+	}
 	return template_path(at, word, s->kind == KIND_GLOB_RULE, &l->glob, &l->text);
 }
 

@@ -79,7 +79,7 @@ static void walk_paths(const struct walk *w)
 {
 	for (size_t i = 0; i < w->p->path_count; i++) {
 		const struct path_rule *r = &w->p->paths[i];
-		const char *name = policy_path_setting(r->kind);
+		const char *name = r->socket ? "unix-socket" : policy_path_setting(r->kind);
 		struct policy_line l = {
 			.text = r->path,
 			.dest = r->dest,

@@ -199,12 +199,13 @@ static void state_walls(struct plan *plan)
 		state(plan, WALL_LANDLOCK, WALL_UNAVAILABLE,
 			"this kernel does not have it, or it is not in the lsm= list");
 	}
-	if (plan->walls[WALL_LANDLOCK].state != WALL_ON)
+	bool landlock = plan->walls[WALL_LANDLOCK].state == WALL_ON;
+	if (!landlock || facts->landlock_abi < 9)
 		state(plan, WALL_UNIX_SOCKETS, WALL_UNAVAILABLE,
-			"sockets outside the hidden places can be reached by path: no Landlock");
-	else if (facts->landlock_abi < 9)
-		state(plan, WALL_UNIX_SOCKETS, WALL_UNAVAILABLE,
-			"sockets outside the hidden places can be reached by path: Landlock ABI < 9");
+			facts->sockets_why ? facts->sockets_why
+				: landlock
+				? "sockets outside the hidden places can be reached by path: Landlock ABI < 9"
+				: "sockets outside the hidden places can be reached by path: no Landlock");
 	if (facts->uid != 0)
 		state(plan, WALL_UNPRIVILEGED_UID, WALL_ON, "the caller is not root");
 	else if (!facts->privileged)

@@ -236,6 +236,11 @@ const struct setting settings_table[SETTING_COUNT] = {
 	.help = "own loopback only, or the host's network; default: none",
 	.execution_help = "no network for this command",
 },
+[SETTING_UNIX_SOCKET] = {
+	SETTING(UNIX_SOCKET, "unix-socket", NETWORK, PATH_RULE, LIST, NO_MORE),
+	.placeholder = "PATH",
+	.help = "a unix socket of the host that may be connected to; -PATH",
+},
 [SETTING_SYSCALLS] = {
 	SETTING(SYSCALLS, "syscalls", SYSCALLS, FILTER, LAST, FIXED), AT(syscalls),
 	.placeholder = "NAME",

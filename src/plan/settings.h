@@ -59,6 +59,7 @@ enum setting_id {
 	SETTING_IDLE_TIMEOUT,
 	/* network */
 	SETTING_NET,
+	SETTING_UNIX_SOCKET,
 	/* system calls */
 	SETTING_SYSCALLS,
 	SETTING_SYSCALL,

@@ -36,7 +36,7 @@ static struct node node_from_rule(const struct path_fact *f)
 		break;
 	case PATH_HIDE:
 		n.kind = NODE_HIDE;
-		n.why = "hidden";
+		n.why = f->rule->socket ? "a unix socket of the host" : "hidden";
 		break;
 	case PATH_PROTECT:
 		n.kind = NODE_PROTECT;

@@ -234,3 +234,30 @@ refused() {
 	carrel run --write "$HOME/.config" -- sh -c 'echo "env X=y" >"$1/mine"' sh "$HOME/.config/carrel/with"
 	[[ ! -e $HOME/.config/carrel/with/mine ]] || fail 'a command made a preset'
 }
+
+@test "unix-socket: a socket, and a daemon's only with a second word" {
+	mkdir "$T/place"
+	agent_at "$T/place/sql"
+	carrel run --read "$T/place" -- /usr/bin/python3 -c "$ask" "$T/place/sql"
+	((status != 0)) || fail 'it is reached without'
+	carrel run --unix-socket "$T/place/sql" -- /usr/bin/python3 -c "$ask" "$T/place/sql"
+	assert_output agent
+	printf 'unix-socket %s\nunix-socket -%s\n' "$T/place/sql" "$T/place/none" >"$T/policy"
+	carrel run --policy "$T/policy" -- /usr/bin/python3 -c "$ask" "$T/place/sql"
+	assert_output agent
+	carrel policy show --unix-socket "$T/place/sql"
+	assert_matches "$output" "unix-socket +$T/place/sql +# command line: --unix-socket"
+	end_agent
+	: >"$T/place/file"
+	refused "this is not a unix socket: $T/place/file \(command line: --unix-socket\)" --unix-socket "$T/place/file"
+	refused "this is not a unix socket: $T/place \(" --unix-socket "$T/place"
+	refused "there is no such path: $T/place/none \(command line: --unix-socket\)" --unix-socket "$T/place/none"
+	refused "'docker.sock' gives away more than a session is, and is not given so easily: --unix-socket" --unix-socket /run/docker.sock
+	assert_matches "$stderr" 'hint: where that is meant: --unix-socket /run/docker.sock:gives-root'
+	refused "'docker.sock' gives away" --unix-socket "-$T/docker.sock:yes/docker.sock"
+	refused "'sql' takes no second word" --unix-socket "$T/place/sql:gives-root"
+	agent_at "$T/place/podman.sock"
+	carrel run --unix-socket "$T/place/podman.sock:gives-root" -- /usr/bin/python3 -c "$ask" "$T/place/podman.sock"
+	assert_output agent
+	end_agent
+}

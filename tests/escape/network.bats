@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The host's network, its sockets, and families that no network namespace bounds.
 load ../lib/common
+load ../lib/session
 load escape
 
 # serve KIND ADDRESS: something of the host that answers, until the test ends.
@@ -167,4 +168,49 @@ while True:
 	for kind in "${kinds[@]}"; do
 		held_by refused:EAFNOSUPPORT attack_calls socket "netlink-$kind"
 	done
+}
+
+@test "the host's sockets that are there when a session starts are not reached by path" {
+	local path=$T/place/server.sock kind
+
+	mkdir "$T/place"
+	chmod 0755 "$T/place"
+	serve unix "$path"
+	broke attack_calls unix "$path"
+	held attack_calls unix "$path"
+	SETTINGS=(--profile strict --read "$T")
+	held attack_calls unix "$path"
+	mkdir "$T/other"
+	SETTINGS=(--bind "$T/place:$T/other")
+	held attack_calls unix "$T/other/server.sock"
+	# By the name of a link, and where another line shows the directory.
+	ln -s "$path" "$T/link"
+	SETTINGS=(--read "$T/place")
+	held attack_calls unix "$T/link"
+	# The control arms inside: who names it, or makes its directory writable, is let through.
+	for kind in "--unix-socket $path" "--write $T/place"; do
+		read -ra SETTINGS <<<"$kind"
+		session attack_calls unix "$path"
+		[[ $(verdict) == escaped ]] || fail "$kind: $(verdict)"
+	done
+	end_background
+}
+
+@test "a server that is started again during the session is not reached either" {
+	local path=$T/server.sock
+
+	serve unix "$path"
+	# It is bare for as long as it takes to cover it again, and for no longer.
+	start run -- sh -c ': >begun; while [ ! -e restarted ]; do sleep 0.05; done
+		for i in $(seq 300); do said=$("$@"); [ "${said##*escaped*}" ] && break; sleep 0.1; done; echo "$said"' \
+		sh attack_calls unix "$path"
+	wait_for test -e "$WS/begun"
+	end_background
+	rm "$path"
+	serve unix "$path"
+	broke attack_calls unix "$path"
+	: >"$WS/restarted"
+	finish
+	end_background
+	assert_matches "${output##*$'\n'}" '^(refused:[A-Z]+|absent|held)$'
 }

@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
 #include "box/sys.h"
+#include "host/process/unix_table.h"
 #include "plan/path.h"
 
 static bool is_moved(const struct path_fact *f)
@@ -207,4 +209,175 @@ int facts_seats(struct facts *facts, struct arena *a)
 			r = seat_all(&s);
 	}
 	return r;
+}
+
+/* --- the host's sockets ---------------------------------------------------------------------- */
+
+enum {
+	SHOWN_MAX = 256, /* lines of a policy that show something */
+	PLACES = 9,
+	LANDLOCK_REFUSES = 9,
+};
+
+/* A place that no session shows as the host has it. */
+struct place {
+	const char *path;
+	size_t length;
+	bool opened; /* a line shows something in it */
+};
+
+struct search {
+	struct facts *facts;
+	struct resolver *res;
+	const struct path_fact *shown[SHOWN_MAX];
+	size_t shown_count;
+	struct place places[PLACES];
+};
+
+static bool shows(const struct path_fact *f)
+{
+	switch (f->rule->kind) {
+	case PATH_READ:
+	case PATH_WRITE:
+	case PATH_BIND_RO:
+	case PATH_BIND_RW:
+		return f->exists;
+	case PATH_HIDE:
+	case PATH_PROTECT:
+	case PATH_TMPFS:
+	case PATH_DEV:
+		break;
+	}
+	return false;
+}
+
+/* The line by which @path is seen: the one that names what is nearest above it. */
+static const struct path_fact *find_nearest(const struct search *s, const char *path)
+{
+	const struct path_fact *best = NULL;
+
+	for (size_t i = 0; i < s->shown_count; i++)
+		if (path_below(s->shown[i]->source, path) &&
+			(!best || strlen(best->source) <= strlen(s->shown[i]->source)))
+			best = s->shown[i];
+	return best;
+}
+
+/* The innermost such place that @path lies in, or NULL. */
+static const struct place *find_place(const struct search *s, const char *path)
+{
+	const struct place *best = NULL;
+
+	for (size_t i = 0; i < PLACES; i++) {
+		const struct place *p = &s->places[i];
+
+		if (p->length && !strncmp(p->path, path, p->length) &&
+			(path[p->length] == '/' || !path[p->length]) &&
+			(!best || best->length < p->length))
+			best = p;
+	}
+	return best;
+}
+
+/* Whether a command could connect to it, and its mere presence is all that lets it. */
+static bool is_reached(const struct search *s, const char *path)
+{
+	const struct facts *facts = s->facts;
+	const struct place *place = find_place(s, path);
+	/* Most sockets lie in such places, and there may be a thousand of them. */
+	if (place && !place->opened)
+		return false;
+	const struct path_fact *nearest = find_nearest(s, path);
+	const char *below = path_below(facts->workspace, path);
+	size_t length = nearest ? strlen(nearest->source) : 0;
+
+	/* In the workspace, and in what is made writable, a command makes sockets of its own. */
+	if (below && strlen(facts->workspace) >= length)
+		return false;
+	if (!nearest || !strcmp(nearest->source, path))
+		return false;
+	return (nearest->rule->kind == PATH_READ || nearest->rule->kind == PATH_BIND_RO) &&
+		(!place || length > place->length);
+}
+
+static int cover_socket(void *context, const char *path)
+{
+	struct search *s = context;
+	struct resolved found;
+	/* The resolver keeps it. */
+	const char *kept =
+		is_reached(s, path) ? arena_copy(s->res->arena, path, strlen(path)) : "";
+	int r = !kept ? -ENOMEM : *kept ? resolve_path(s->res, kept, 0, &found) : -ENOENT;
+
+	if (r == -ENOMEM)
+		return r;
+	/* By its real name, too: /var/run is /run. */
+	if (r < 0 || !found.exists || !S_ISSOCK(found.st.st_mode) || !is_reached(s, found.path))
+		return 0;
+	if (s->facts->socket_count == FACTS_SOCKETS_MAX) {
+		s->facts->sockets_why =
+			"more sockets of the host can be reached by path than are hidden (128)";
+		return 0;
+	}
+	struct path_rule *rule = arena_alloc(s->res->arena, sizeof(*rule));
+	if (!rule)
+		return -ENOMEM;
+	*rule = (struct path_rule){ .kind = PATH_HIDE,
+		.optional = true,
+		.socket = true,
+		.path = found.path,
+		.source = { .layer = LAYER_DEFAULT, .file = "unix-socket" } };
+	struct path_fact fact = facts_path(rule, &found);
+	r = facts_add(s->facts, s->res->arena, &fact);
+	s->facts->socket_count += r >= 0;
+	return r;
+}
+
+static void find_shown(struct search *s)
+{
+	for (size_t i = 0; i < s->facts->path_count && s->shown_count < SHOWN_MAX; i++)
+		if (shows(&s->facts->paths[i]))
+			s->shown[s->shown_count++] = &s->facts->paths[i];
+}
+
+static void find_places(struct search *s)
+{
+	const struct facts *facts = s->facts;
+	const char *const places[PLACES] = { "/proc", "/dev", "/run", "/var/run", "/tmp",
+		"/var/tmp", facts->scratch_base, facts->runtime_dir, facts->state_dir };
+
+	for (size_t i = 0; i < PLACES; i++) {
+		struct place *p = &s->places[i];
+
+		if (!places[i])
+			continue;
+		*p = (struct place){ .path = places[i], .length = strlen(places[i]) };
+		for (size_t k = 0; k < s->shown_count && !p->opened; k++)
+			p->opened = path_below(p->path, s->shown[k]->source) != NULL;
+	}
+}
+
+int facts_sockets(struct facts *facts, struct resolver *resolver, const struct policy *policy)
+{
+	bool refused = facts->landlock_abi >= LANDLOCK_REFUSES && !policy->nested.on;
+
+	if (refused || facts->refused_namespaces)
+		return 0;
+	struct search *s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->facts = facts;
+	s->res = resolver;
+	facts->sockets_why =
+		"sockets that the host makes later can be reached by path: Landlock ABI < 9";
+	/* The facts that are added are in another array, or behind: those looked at stay. */
+	find_shown(s);
+	find_places(s);
+	int r = unix_table_read(cover_socket, s);
+	free(s);
+	/* A machine without the list has no sockets to be reached; whatever else fails is a failure. */
+	if (r == -EFBIG)
+		facts->sockets_why =
+			"the kernel's list of sockets is longer than 4 MiB: none of them is hidden";
+	return r == -EFBIG || r == -ENOENT ? 0 : r;
 }

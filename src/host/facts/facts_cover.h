@@ -31,3 +31,18 @@ bool facts_is_covered(const struct facts *facts, const char *place);
  * is noted in facts.unseated. After all other facts; costs nothing without binds. 0 or -ENOMEM.
  */
 MUST_CHECK int facts_seats(struct facts *facts, struct arena *a);
+
+enum { FACTS_SOCKETS_MAX = 128 };
+
+/*
+ * A read-only mount stops no connect(2), and before version 9 of its ABI neither does Landlock. So what listens when
+ * the session begins is looked up in /proc/net/unix, and covered where the session would see it and may not write
+ * it. A line that names a socket itself (`unix-socket`, `read`, `write`, `bind`) shows it all the same.
+ *
+ * facts_sockets - add a hide rule for each; after the policy's own rules were looked up.
+ * facts->socket_count: how many; facts->sockets_why: what remains, in words; NULL where it was not looked.
+ * Costs nothing where Landlock refuses them, and where there are no mounts. 0 or -errno: the list cannot be
+ * read.
+ */
+MUST_CHECK int facts_sockets(
+	struct facts *facts, struct resolver *resolver, const struct policy *policy);

@@ -35,8 +35,9 @@ static int path_error(
 {
 	char place[256], on[1024];
 
-	policy_format_source(
-		&rule->source, policy_path_setting(rule->kind), place, sizeof(place));
+	policy_format_source(&rule->source,
+		rule->socket ? "unix-socket" : policy_path_setting(rule->kind), place,
+		sizeof(place));
 	(void)snprintf(on, sizeof(on), "%s (%s)", rule->path ? rule->path : rule->dest, place);
 	int r = error_set(f->e, ERROR_PATH, "facts", errnum, on, "%s", what);
 	if (r == -ENOENT && rule->path)
@@ -66,6 +67,8 @@ static int find_shown(struct finder *f, const struct path_rule *rule)
 		return path_error(f, rule, ERROR_OWN(ENOENT), "there is no such path");
 	if (rule->kind == PATH_DEV && !S_ISCHR(found.st.st_mode) && !S_ISBLK(found.st.st_mode))
 		return path_error(f, rule, ERROR_OWN(ENODEV), "this is not a device");
+	if (rule->socket && !S_ISSOCK(found.st.st_mode))
+		return path_error(f, rule, ERROR_OWN(ENOTSOCK), "this is not a unix socket");
 	struct path_fact fact = facts_path(rule, &found);
 	if (rule->dest) {
 		struct resolved dest;
@@ -309,6 +312,17 @@ static int find_closed(struct finder *f)
 	return r;
 }
 
+static int find_sockets(struct finder *f, const struct policy *policy)
+{
+	int r = facts_sockets(f->facts, &f->res, policy);
+
+	if (r == -ENOMEM)
+		return no_memory(f);
+	return r < 0 ? error_set(f->e, ERROR_PATH, "facts", -r, "/proc/self/net/unix",
+			       "the host's sockets that are to be hidden cannot be found")
+		     : 0;
+}
+
 int facts_paths(struct facts *facts, struct arena *a, struct policy *policy, struct error *e)
 {
 	struct finder f = { .facts = facts,
@@ -320,6 +334,8 @@ int facts_paths(struct facts *facts, struct arena *a, struct policy *policy, str
 		r = find_git(&f, policy);
 	for (size_t i = 0; i < policy->path_count && r >= 0; i++)
 		r = find_rule(&f, &policy->paths[i]);
+	if (r >= 0)
+		r = find_sockets(&f, policy);
 	if (r >= 0 && facts_cover(facts, &f.res, policy) < 0)
 		r = no_memory(&f);
 	if (r >= 0)

@@ -1,0 +1,20 @@
+/*
+ * unix_table.h - the names of the unix sockets that somebody waits at.
+ *
+ * Runs in: the launcher and carrel-policy, outside. May not: believe a name. Anybody can have made one, and it may
+ * lead to something else.
+ */
+#pragma once
+
+#include "base/error.h"
+
+/* Takes one: an absolute path, gone when it returns. 0 to go on. */
+typedef int (*unix_table_fn)(void *context, const char *path);
+
+/*
+ * unix_table_read - each socket with a path that takes connections or datagrams, in the caller's network namespace.
+ * Returns 0; -EFBIG: the list is longer than 4 MiB (nothing was taken); -ENOENT: this machine has none; another
+ * -errno; or what @take returned.
+ * See: proc(5), net/unix/af_unix.c unix_seq_show().
+ */
+MUST_CHECK int unix_table_read(unix_table_fn take, void *context);
