@@ -5,7 +5,7 @@
  *
  * A rule is HOST[:PORT[,PORT ...]]. HOST is a name (example.org), a wildcard (*.example.org: every name below, never
  * example.org itself), `localhost` (the host's own loopback, both families), an address (192.0.2.1, [2001:db8::1]) or a block of them (192.0.2.0/24, [2001:db8::]/32).
- * Without ports it is for 80 and 443. Names are kept in lower case without a dot at their end; a name that is not ASCII is refused, with its
+ * Without ports an `allow` is for 80 and 443, and a `deny` for every port. Names are kept in lower case without a dot at their end; a name that is not ASCII is refused, with its
  * form in punycode as the remedy where that is known (RFC 5891). `deny` wins over `allow`, whichever comes first.
  *
  * See: RFC 1123 2.1 and RFC 1035 2.3.4 (names: 253 bytes, labels of 63), RFC 4291 (addresses).
@@ -36,20 +36,20 @@ enum netrule_kind {
 struct netrule {
 	enum netrule_kind kind;
 	bool deny;
-	uint8_t family;      /* BLOCK: 4 or 6 */
-	uint8_t bits;        /* BLOCK: 32 or 128 for one address */
-	uint8_t address[16]; /* BLOCK: network order; the first 4 bytes of IPv4 */
-	uint8_t port_count;  /* 0 with `deny`: every port */
+	uint8_t family;                   /* BLOCK: 4 or 6 */
+	uint8_t bits;                     /* BLOCK: 32 or 128 for one address */
+	uint8_t address[16];              /* BLOCK: network order; the first 4 bytes of IPv4 */
+	uint8_t port_count;               /* 0 with `deny`: every port */
 	uint16_t ports[NETRULE_PORT_MAX]; /* host order, ascending, each once */
-	const char *name;                 /* NAME, BELOW (without "*."); borrowed or in the arena; else NULL */
+	const char *name; /* NAME, BELOW (without "*."); borrowed or in the arena; else NULL */
 };
 
 /*
  * netrule_parse - read @text. @arena: owns the name. @what: the setting, for the message.
  * Returns 0, or -errno with @e (ERROR_POLICY; the caller says where).
  */
-MUST_CHECK int netrule_parse(struct netrule *ret, struct arena *arena, bool deny, const char *text, const char *what,
-	struct error *e);
+MUST_CHECK int netrule_parse(struct netrule *ret, struct arena *arena, bool deny,
+	const char *text, const char *what, struct error *e);
 
 /* netrule_format - the rule as netrule_parse() reads it, ports always said (but of a deny without any). Its length or -ENOBUFS. */
 int netrule_format(const struct netrule *rule, char *ret, size_t size);
@@ -61,17 +61,19 @@ struct netrules;
 MUST_CHECK int netrules_make(
 	struct netrules **ret, struct arena *arena, const struct netrule *rules, size_t count);
 
-/* netrules_add - one more; its number is what netrules_make() counted and those added before. 0 or -ENOMEM. */
+/* netrules_add - one more (borrowed); its number is what netrules_make() counted and those added before. 0 or -ENOMEM. */
 MUST_CHECK int netrules_add(struct netrules *set, const struct netrule *rule);
 
 /*
  * netrules_name - whether @name (lower case, no dot at its end) may be reached at @port; port 0: at any port.
- * netrules_address - whether this address may, by an address rule or `localhost`. @family: 4 or 6.
- * Each: *@ret_rule is the number of the rule that decided, -1 where none did: that is a no.
+ * netrules_address - whether this address may, by an address rule or `localhost`. @family: 4 or 6. A
+ * block opens an address that is not public only where the whole block lies in that special range (10.1.0.0/16 does, 0.0.0.0/1
+ * does not). A `deny` of an IPv4 address also holds for it inside IPv6.
+ * Each: *@ret_rule is the number of the rule that decided, -1 where none did: that is a no. (Of a no, too: which `deny`.)
  */
 bool netrules_name(const struct netrules *set, const char *name, uint16_t port, int *ret_rule);
-bool netrules_address(const struct netrules *set, unsigned family, const uint8_t *address, uint16_t port,
-	int *ret_rule);
+bool netrules_address(const struct netrules *set, unsigned family, const uint8_t *address,
+	uint16_t port, int *ret_rule);
 
 /*
  * netrules_is_public - whether an address belongs to everybody's internet: not loopback, private, link-local, shared (100.64/10), multicast,

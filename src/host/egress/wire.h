@@ -29,20 +29,21 @@ enum { EGRESS_BLOCK_BITS = 15, EGRESS_DNS_PORT = 53 };
 
 enum egress_kind {
 	/* S -> E */
-	EGRESS_SOCKETS = 1, /* descriptors: listening TCP sockets; number = 1: the first two are DNS, UDP and TCP */
-	EGRESS_RULE,        /* `text`: one more rule, as a line of the rules */
-	EGRESS_END,         /* send what was not sent yet, then end */
+	EGRESS_SOCKETS =
+		1, /* descriptors: listening TCP sockets; number = 1: the first two are DNS, UDP and TCP */
+	EGRESS_RULE, /* `text`: one more rule, as a line of the rules */
+	EGRESS_END,  /* send what was not sent yet, then end */
 	/* E -> S */
-	EGRESS_READY,   /* E is confined, and has read its rules. number = 1: no resolver is known */
+	EGRESS_READY, /* E is confined, and has read its rules. number = 1: no resolver is known */
 	EGRESS_EVENT,   /* something was decided, or ended */
 	EGRESS_REFUSED, /* the answer to RULE: `text` says why; number 0: it was added */
 	EGRESS_DONE,    /* the answer to END: the last record */
 };
 
 enum egress_decision {
-	EGRESS_ALLOWED = 1, /* a connection that ended: bytes and duration are known */
-	EGRESS_DENIED_NAME, /* a query: no rule allows this name at any port */
-	EGRESS_DENIED_PORT, /* a connection: not at this port, or not this address */
+	EGRESS_ALLOWED = 1,    /* a connection that ended: bytes and duration are known */
+	EGRESS_DENIED_NAME,    /* a query: no rule allows this name at any port */
+	EGRESS_DENIED_PORT,    /* a connection: not at this port, or not this address */
 	EGRESS_DENIED_ADDRESS, /* the name leads to an address that only an address rule opens */
 	EGRESS_DENIED_TLS,     /* no ClientHello, or for another name */
 	EGRESS_DENIED_LIMIT,   /* too many connections, or bytes */
