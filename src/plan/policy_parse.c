@@ -23,6 +23,7 @@ struct frame {
 	const char *dir;      /* where relative paths start, or NULL */
 	unsigned line;
 	bool shipped;
+	const struct setting *hosts; /* a set of hosts: every word is a value of this setting */
 };
 
 struct reader {
@@ -331,6 +332,52 @@ static int include_file(struct reader *rd, struct policy_place *at, const char *
 	return open_text(rd, at, shown, file.text, file.size, false);
 }
 
+/* A set of the user's own. 1; 0: there is none; or -errno. */
+static int load_set(struct reader *rd, const struct policy_place *at, const char *name,
+	struct policy_file *ret)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+	size_t length = strlen(name);
+
+	/* What the machine's policy says nobody else may choose. */
+	if (!rd->r->load_set || at->shipped || rd->layer <= LAYER_SYSTEM || length == 0 ||
+		length > POLICY_PROFILE_NAME_MAX || strspn(name, allowed) != length)
+		return 0;
+	return rd->r->load_set(rd->r->context, name, ret, rd->e);
+}
+
+/* allow @NAME: the hosts of the set, each as a line of this setting. */
+static int include_set(
+	struct reader *rd, struct policy_place *at, const struct setting *s, const char *word)
+{
+	const struct embedded_text *text;
+	struct policy_file file = { 0 };
+	const char *shown = NULL;
+	const char *name = word_plain(rd->p, word);
+
+	name = name ? arena_copy(rd->p->arena, name + 1, strlen(name + 1)) : NULL;
+	if (!name)
+		return policy_full(rd->e);
+	text = policy_find_set(rd->r, name);
+	if (text) {
+		shown = arena_format(rd->p->arena, "set:%s", name);
+		file = (struct policy_file){ .text = text->text, .size = text->size };
+	} else {
+		int r = load_set(rd, at, name, &file);
+
+		if (r <= 0)
+			return r < 0 ? r : policy_fail_set(at, name);
+		shown = arena_copy(rd->p->arena, file.path, strlen(file.path));
+	}
+	if (!shown)
+		return policy_full(rd->e);
+	int r = open_text(rd, at, shown, file.text, file.size, text != NULL);
+	if (r >= 0)
+		rd->frames[rd->depth - 1].hosts = s;
+	return r;
+}
+
 static int add_word(
 	struct reader *rd, struct policy_place *at, const struct setting *s, const char *word)
 {
@@ -339,6 +386,9 @@ static int add_word(
 		return include_profile(rd, at, word);
 	case KIND_POLICY_FILE:
 		return include_file(rd, at, word);
+	case KIND_HOST:
+		return policy_is_set_word(word) ? include_set(rd, at, s, word)
+						: policy_add_value(at, s, word);
 	default:
 		return policy_add_value(at, s, word);
 	}
@@ -401,6 +451,7 @@ static int read_arguments(struct reader *rd, struct policy_place *at, const stru
 		r = join_words(at, &p, end, word);
 		return r < 0 ? r : add_word(rd, at, s, word);
 	}
+	size_t depth = rd->depth;
 	for (;;) {
 		r = add_word(rd, at, s, word);
 		if (r < 0)
@@ -408,6 +459,10 @@ static int read_arguments(struct reader *rd, struct policy_place *at, const stru
 		r = read_word(at, &p, end, word);
 		if (r <= 0)
 			return r;
+		if (s->kind == KIND_HOST && rd->depth != depth) {
+			error_hint(rd->e, "write a line for each set");
+			return policy_fail(at, "'%.60s' follows a set of hosts", word);
+		}
 		if (s->merge == MERGE_LAST || s->kind == KIND_POLICY_FILE)
 			return policy_fail(at, "'%s' takes one argument; '%.60s' is too much",
 				s->name, word);
@@ -435,9 +490,14 @@ static int read_line(
 	char *word = policy_work(rd->p, 0, 4 * POLICY_LINE_MAX + 2);
 	if (!word)
 		return policy_full(rd->e);
+	const char *begin = line;
 	int r = read_word(&at, &line, end, word);
 	if (r <= 0)
 		return r;
+	if (f->hosts) {
+		at.setting = f->hosts->name;
+		return read_arguments(rd, &at, f->hosts, begin, end, word);
+	}
 	const struct setting *s = settings_find(word, strlen(word));
 	if (!s)
 		return policy_fail_setting(&at, word);

@@ -67,7 +67,7 @@ static int read_enum(const struct policy_place *at, const struct setting *s, con
 	return r;
 }
 
-static int keep_text(const struct policy_place *at, const char *text, struct policy_line *l)
+int policy_keep_text(const struct policy_place *at, const char *text, struct policy_line *l)
 {
 	l->text = arena_copy(at->p->arena, text, strlen(text));
 	return l->text ? 0 : policy_full(at->e);
@@ -247,7 +247,7 @@ static int read_env_name(const struct policy_place *at, const struct setting *s,
 	if (!is_env_name(word, strlen(word), s->kind == KIND_ENV_NAME))
 		return fail_env_name(at, word);
 	int r = check_env_free(at, word);
-	return r < 0 ? r : keep_text(at, word, l);
+	return r < 0 ? r : policy_keep_text(at, word, l);
 }
 
 int policy_read_value(const struct setting *s, const char *word, uint64_t *ret, struct error *e)
@@ -292,14 +292,14 @@ static int read_filter(const struct policy_place *at, const char *word, struct p
 	if (!is_word(word))
 		return policy_fail(at, "'%.60s' is not the name of a filter", word);
 	if (!r->filters)
-		return keep_text(at, word, l);
+		return policy_keep_text(at, word, l);
 	for (size_t i = 0; i < r->filter_count; i++) {
 		if (!strcmp(r->filters[i].name, EMBEDDED_OWN_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_COVERER_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_READER_FILTER))
 			continue;
 		if (!strcmp(r->filters[i].name, word))
-			return keep_text(at, word, l);
+			return policy_keep_text(at, word, l);
 		/* One for each architecture; they stand side by side. */
 		if (count < 64 && (!count || strcmp(names[count - 1], r->filters[i].name) != 0))
 			names[count++] = r->filters[i].name;
@@ -336,7 +336,7 @@ static int read_syscall(const struct policy_place *at, const char *word, struct 
 	if (name[length] && (strncmp(name + length, " if ", 4) != 0 || !name[length + 4]))
 		return policy_fail(
 			at, "'%.60s': only 'if EXPR' can follow the name", name + length + 1);
-	return keep_text(at, word, l);
+	return policy_keep_text(at, word, l);
 }
 
 static int read_setting_name(
@@ -365,7 +365,7 @@ static int read_report(const struct policy_place *at, const char *word, struct p
 		return template_path(at, word, false, NULL, &l->text);
 	if (strcmp(word, "fd:0") != 0 && (text_parse_count(word + 3, &fd) < 0 || fd > INT_MAX))
 		return policy_fail(at, "'%.60s' is not a descriptor: fd:N", word);
-	return keep_text(at, word, l);
+	return policy_keep_text(at, word, l);
 }
 
 /* 1: the user has one of that name; the machine's policy means a shipped one, for nobody may choose what it holds. */
@@ -390,7 +390,7 @@ static int read_profile(const struct policy_place *at, const char *word, struct 
 	int own = policy_find_text(at->r, word) ? 1 : find_own_profile(at, word);
 
 	if (own != 0)
-		return own < 0 ? own : keep_text(at, word, l);
+		return own < 0 ? own : policy_keep_text(at, word, l);
 	if (policy_nearest_text(at->r, word))
 		return fail_word(at, "profile", word, policy_nearest_text(at->r, word));
 	for (size_t i = 0; i < at->r->text_count && count < 16; i++)
@@ -418,6 +418,10 @@ static int read_plain(const struct policy_place *at, const struct setting *s, co
 		return read_setting_name(at, word, l);
 	case KIND_PROFILE:
 		return read_profile(at, word, l);
+	case KIND_HOST:
+		return policy_read_host(at, s, word, l);
+	case KIND_RESOLVER:
+		return policy_read_resolver(at, word, l);
 	default:
 		return policy_line_number(at, s, word, &l->number);
 	}
@@ -433,7 +437,7 @@ int policy_add_value(struct policy_place *at, const struct setting *s, const cha
 	case KIND_PATH_EARLY:
 		/* A word, no path: which work tree it is the machine says. */
 		r = s->id == SETTING_WORKSPACE && !strcmp(word, WORKSPACE_GIT)
-			? keep_text(at, word, &l)
+			? policy_keep_text(at, word, &l)
 			: template_path(at, word, false, NULL, &l.text);
 		break;
 	case KIND_PATH_LATE:

@@ -58,6 +58,13 @@ enum setting_id {
 	SETTING_IDLE_TIMEOUT,
 	/* network */
 	SETTING_NET,
+	SETTING_ALLOW,
+	SETTING_DENY,
+	SETTING_TLS_NAME,
+	SETTING_NET_CONNECTIONS,
+	SETTING_NET_BYTES,
+	SETTING_NET_LOG,
+	SETTING_NET_RESOLVER,
 	/* system calls */
 	SETTING_SYSCALLS,
 	SETTING_SYSCALL,
@@ -114,6 +121,8 @@ enum setting_kind {
 	KIND_PROFILE,     /* include: a shipped text */
 	KIND_POLICY_FILE, /* include: a file */
 	KIND_REPORT,      /* a path or fd:N */
+	KIND_HOST,        /* HOST[:PORT[,PORT...]] or @SET: plan/netrule.h */
+	KIND_RESOLVER,    /* ADDRESS[:PORT] */
 };
 
 /* What a second line of the same setting means. */

@@ -47,7 +47,8 @@ static void write_line(FILE *out, const struct policy_line *l)
 		l->optional, l->glob);
 }
 
-static int write_profile(FILE *out, size_t index, struct arena *arena, struct error *e)
+__attribute__((noinline)) static int write_profile(
+	FILE *out, size_t index, struct arena *arena, struct error *e)
 {
 	const struct embedded_text *text = &embedded_texts[index];
 	const struct policy_names names = { 0 };
@@ -69,8 +70,12 @@ static int write_profile(FILE *out, size_t index, struct arena *arena, struct er
 		return r;
 	fprintf(out, "/* %s */\nstatic const struct policy_line lines_%zu[] = {\n", text->name,
 		index);
-	for (size_t i = 0; i < p.line_count; i++)
+	for (size_t i = 0; i < p.line_count; i++) {
+		if (p.lines[i].net)
+			return error_set(e, ERROR_POLICY, "profiles", 0, text->name,
+				"a shipped profile allows and denies no hosts");
 		write_line(out, &p.lines[i]);
+	}
 	fputs("};\n\n", out);
 	return 0;
 }

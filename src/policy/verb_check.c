@@ -162,6 +162,7 @@ static int check_in(struct arena *arena, const char *path, enum layer layer, str
 		.filter_count = embedded_filter_count,
 		.load = policy_file_load,
 		.load_profile = policy_file_load_profile,
+		.load_set = policy_file_load_set,
 		.context = &c->files,
 	};
 	int r = make_names(c, e);

@@ -22,7 +22,6 @@ static const struct wrong wrong_lines[] = {
 	{ "Read /x", 1, "unknown setting 'Read'", "did you mean 'read'?" },
 	{ "mem 1G", 1, "unknown setting 'mem'", "did you mean 'memory'?" },
 	{ "pid 10", 1, "unknown setting 'pid'", "did you mean 'pids'?" },
-	{ "allow example.org", 1, "unknown setting 'allow'", NULL },
 	{ "read=/x", 1, "unknown setting 'read=/x'", NULL },
 	{ "xyzzyxyzzy 1", 1, "unknown setting", "" },
 	/* arguments */

@@ -48,8 +48,9 @@ static const char *const names[] = { "workspace", "workspace-mode", "read", "wri
 	"keep", "keep-for", "quarantine-for", "promote", "promote-to", "cwd", "env", "unsetenv",
 	"tty", "die-with-parent", "nested", "timeout", "grace", "memory", "pids", "cpus",
 	"cpu-time", "file-size", "open-files", "output-budget", "output-max", "lifetime",
-	"idle-timeout", "net", "syscalls", "syscall", "profile", "policy", "lock", "require",
-	"degraded", "merge-output", "report", "quiet", "verbose" };
+	"idle-timeout", "net", "allow", "deny", "tls-name", "net-connections", "net-bytes",
+	"net-log", "net-resolver", "syscalls", "syscall", "profile", "policy", "lock",
+	"require", "degraded", "merge-output", "report", "quiet", "verbose" };
 
 static void test_table(void **state)
 {
@@ -72,8 +73,8 @@ static void test_table(void **state)
 
 static void test_unknown(void **state)
 {
-	static const char *const later[] = { "output", "allow", "publish", "unix-socket", "",
-		"read ", "Read", "work", "workspacee" };
+	static const char *const later[] = { "output", "egress-proxy", "publish", "unix-socket",
+		"", "read ", "Read", "work", "workspacee" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)

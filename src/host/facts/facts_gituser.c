@@ -14,8 +14,7 @@
 #include "host/git/gitidentity.h"
 #include "plan/path.h"
 
-/* Places that are never the host's inside, and the workspace, which has what is in it. */
-static bool is_own(const struct facts *facts, const char *path)
+bool facts_is_own(const struct facts *facts, const char *path)
 {
 	const char *const own[] = { facts->workspace, facts->scratch_base, facts->runtime_dir,
 		facts->state_dir };
@@ -42,7 +41,7 @@ static bool is_shown_as_is(const struct facts *facts, const char *path)
 		else if (f->rule->kind != PATH_PROTECT && path_below(f->path, path))
 			return false;
 	}
-	return root && !is_own(facts, path);
+	return root && !facts_is_own(facts, path);
 }
 
 /* Whether a uid that nobody else is can read it: the file's mode, and that of each directory above. */

@@ -16,3 +16,6 @@
  * Returns 0 or -ENOMEM.
  */
 MUST_CHECK int facts_gituser(struct facts *facts, struct resolver *resolver);
+
+/* facts_is_own - whether @path lies in a place that is never the host's inside, or in the workspace, which has what is in it. */
+bool facts_is_own(const struct facts *facts, const char *path);

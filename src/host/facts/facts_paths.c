@@ -12,6 +12,7 @@
 
 #include "host/facts/facts_cover.h"
 #include "host/facts/facts_gituser.h"
+#include "host/facts/facts_hosts.h"
 #include "host/facts/facts_mounts.h"
 #include "host/facts/match.h"
 #include "host/facts/resolve.h"
@@ -327,6 +328,8 @@ int facts_paths(struct facts *facts, struct arena *a, struct policy *policy, str
 	if (r >= 0)
 		r = find_links(&f);
 	if (r >= 0 && facts->privileged && facts_gituser(facts, &f.res) < 0)
+		r = no_memory(&f);
+	if (r >= 0 && policy->net == NET_ALLOW && facts_hosts(facts, &f.res) < 0)
 		r = no_memory(&f);
 	if (r >= 0 && facts->privileged)
 		r = find_closed(&f);

@@ -6,8 +6,10 @@
 #include "host/launch/notes.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error_report.h"
+#include "base/fd.h"
 #include "host/facts/facts.h"
 #include "plan/path.h"
 
@@ -34,6 +36,16 @@ static bool any_names_git(const char *const *words)
 		if (names_git(*words))
 			return true;
 	return false;
+}
+
+void notes_egress_lost(const struct policy *policy)
+{
+	static const char line[] =
+		"carrel: carrel-egress has ended: the session goes on without a network\n";
+
+	/* Where stderr cannot be written the report says the same. */
+	if (!policy->quiet.on)
+		(void)!fd_write_all(STDERR_FILENO, line, sizeof(line) - 1);
 }
 
 void notes_work_tree(const struct prepared *p, const char *const *failed)

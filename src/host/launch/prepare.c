@@ -400,14 +400,17 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 		.filter_count = embedded_filter_count,
 		.load = policy_file_load,
 		.load_profile = policy_file_load_profile,
+		.load_set = policy_file_load_set,
 		.context = &loader,
 	};
 
 	policy_init(&p->policy, &p->arena);
 	int r = facts_names(&names, &p->arena, NULL, environment, e);
-	if (r >= 0 && names.xdg_config_home)
+	if (r >= 0 && names.xdg_config_home) {
 		loader.profiles =
 			arena_join(&p->arena, names.xdg_config_home, '/', "carrel/profiles");
+		loader.sets = arena_join(&p->arena, names.xdg_config_home, '/', "carrel/sets");
+	}
 	if (r >= 0)
 		r = read_layers(p, argc, argv, first, environment, &res, flags, flag_count, e);
 	if (r != 0)

@@ -191,6 +191,8 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 		r = prepare_with(run->p, &identity, PREPARE_PLAN, argc, argv, first,
 			environment, flags, 1, e);
 
+	if (r >= 0 && !run->p->help)
+		r = launch_egress(&run->launch, &run->p->policy, &run->p->facts, e);
 	/* Without namespaces and without `degraded` only this error is worth reporting: where a
 	 * filter refuses them, everything after it fails for the same reason. */
 	if (!run->p->help && run->refused.code &&
@@ -328,6 +330,7 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 	 * directory. */
 	if (!run->outcome.alone || run->limits.requested)
 		launch_kill(&run->launch);
+	egress_end(&run->launch.egress);
 	limits_settle(&run->limits, &run->outcome, &run->error);
 	int status = finish_run(run, exit_status(run, r));
 	cover_reap(&run->outcome.cover);
@@ -354,7 +357,9 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 		error_report(&e);
 		return STATUS_CARREL;
 	}
-	run->launch = (struct launch){ .pidfd = -1, .channel = -1, .scratch = -1 };
+	run->launch = (struct launch){
+		.pidfd = -1, .channel = -1, .scratch = -1, .egress = EGRESS_NONE
+	};
 	run->session = SESSION_NONE;
 	run->signals.fd = -1;
 	run->results = -1;

@@ -219,20 +219,36 @@ int policy_file_load(void *context, const char *path, struct policy_file *ret, s
 	return 0;
 }
 
-int policy_file_load_profile(
-	void *context, const char *name, struct policy_file *ret, struct error *e)
+/* The file @name in a directory of the user's own. 1, 0 where there is none, or -errno. */
+static int load_own(struct policy_loader *l, const char *dir, const char *name,
+	struct policy_file *ret, struct error *e)
 {
-	struct policy_loader *l = context;
-	const char *path = l->profiles ? arena_join(l->arena, l->profiles, '/', name) : NULL;
+	const char *path = dir ? arena_join(l->arena, dir, '/', name) : NULL;
 	enum layer layer = l->layer;
 	struct stat st;
 
 	if (!path)
-		return l->profiles ? -ENOMEM : 0;
+		return dir ? -ENOMEM : 0;
 	if (lstat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	l->layer = LAYER_USER;
 	int r = policy_file_load(l, path, ret, e);
 	l->layer = layer;
 	return r < 0 ? r : 1;
+}
+
+int policy_file_load_profile(
+	void *context, const char *name, struct policy_file *ret, struct error *e)
+{
+	struct policy_loader *l = context;
+
+	return load_own(l, l->profiles, name, ret, e);
+}
+
+int policy_file_load_set(
+	void *context, const char *name, struct policy_file *ret, struct error *e)
+{
+	struct policy_loader *l = context;
+
+	return load_own(l, l->sets, name, ret, e);
 }

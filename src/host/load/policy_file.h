@@ -15,6 +15,7 @@ struct policy_loader {
 	struct arena *arena;  /* takes the texts */
 	enum layer layer;     /* that files are read for: who may have written them */
 	const char *profiles; /* the directory of the user's profiles; NULL: there is none */
+	const char *sets;     /* that of the user's sets of hosts; NULL: there is none */
 	const char **loaded;  /* canonical paths of every policy file that was read */
 	size_t count;
 };
@@ -44,4 +45,8 @@ MUST_CHECK int policy_file_load(
  * the user's policy. 1, 0 where there is none, or -errno with @e.
  */
 MUST_CHECK int policy_file_load_profile(
+	void *context, const char *name, struct policy_file *ret, struct error *e);
+
+/* policy_file_load_set - the `load_set`: the same for a set of hosts. */
+MUST_CHECK int policy_file_load_set(
 	void *context, const char *name, struct policy_file *ret, struct error *e);

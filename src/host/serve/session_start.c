@@ -184,6 +184,8 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 	}
 	if (r >= 0 && !s->p->help && s->p->policy.report.value)
 		r = prepare_report(s->p, &s->report_file, e);
+	if (r >= 0 && !s->p->help)
+		r = launch_egress(&s->launch, &s->p->policy, &s->p->facts, e);
 	if (r >= 0)
 		r = open_parent(s);
 	return r;
@@ -365,6 +367,7 @@ static int start_and_serve(struct start *s, int argc, const char *const *argv, i
 		r = serve_session(s);
 	else
 		launch_kill(&s->launch);
+	egress_end(&s->launch.egress);
 	limits_settle(&s->limits, &s->outcome, &s->error);
 	return finish_start(s,
 		r < 0 ? STATUS_CARREL : 0); /* the signals' descriptor goes with the process */
@@ -385,6 +388,7 @@ static int supervise_in_this_process(
 	s->launch = (struct launch){ .pidfd = -1,
 		.channel = -1,
 		.scratch = -1,
+		.egress = EGRESS_NONE,
 		.live = true,
 		.views = { [0 ... VIEW_COUNT - 1] = -1 } };
 	s->session = SESSION_NONE;
