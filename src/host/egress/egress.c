@@ -27,7 +27,7 @@
 
 #define PROGRAM "carrel-egress"
 
-enum { FD_ABOVE = 16, STATUS_LOST = 127 };
+enum { FD_ABOVE = 16, STATUS_LOST = 127, STANDARD_SIGNALS = 32 };
 
 const char *egress_decision_name(uint32_t decision)
 {
@@ -70,7 +70,7 @@ static int set_apart(pid_t parent)
 	const struct sigaction dfl = { .sa_handler = SIG_DFL };
 	sigset_t none;
 
-	for (int s = 1; s < SIGRTMIN; s++)
+	for (int s = 1; s < STANDARD_SIGNALS; s++)
 		if (s != SIGKILL && s != SIGSTOP && sigaction(s, &dfl, NULL) < 0)
 			return -errno;
 	if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0 ||
@@ -225,12 +225,14 @@ static void take_event(struct egress *g, struct egress_record *record)
 	struct egress_name *n = find_name(g, record);
 
 	add(&g->untold, record->lost);
-	add(&g->refusals, egress_is_refusal(record->decision));
+	/* What is refused again within a second comes as one event. */
+	uint64_t times = record->count ? record->count : 1;
+	add(&g->refusals, egress_is_refusal(record->decision) ? times : 0);
 	if (!n) {
-		add(&g->untold, 1);
+		add(&g->untold, times);
 		return;
 	}
-	add(&n->times, 1);
+	add(&n->times, times);
 	add(&n->bytes_in, record->bytes_in);
 	add(&n->bytes_out, record->bytes_out);
 	add(&n->duration_us, record->duration_us);

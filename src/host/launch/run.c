@@ -250,6 +250,13 @@ static int exit_status(struct run *run, int r)
 	return r < 0 ? STATUS_CARREL : explain_end_before_start(run);
 }
 
+/* Why the command may have failed. */
+static void explain_failure(const struct run *run)
+{
+	notes_work_tree(run->p, run->p->argv);
+	notes_refusals(&run->p->policy, &run->launch.egress);
+}
+
 /* Close and report: on every way out, whatever stage was reached. */
 static int finish_run(struct run *run, int status)
 {
@@ -261,6 +268,7 @@ static int finish_run(struct run *run, int status)
 		.outcome = &run->outcome,
 		.signals = &run->signals,
 		.limits = &run->limits,
+		.egress = &run->launch.egress,
 		.report = &run->report,
 		.report_file = &run->report_file,
 		.error = &run->error,
@@ -274,7 +282,7 @@ static int finish_run(struct run *run, int status)
 	if (run->error.code != ERROR_NONE)
 		error_report(&run->error);
 	else if (status != 0 && run->outcome.started == STARTED_YES && !run->outcome.timed_out)
-		notes_work_tree(run->p, run->p->argv);
+		explain_failure(run);
 	/* This runs while the kernel takes init down; the wait for init comes last. */
 	prepare_free(run->p);
 	launch_kill(&run->launch);

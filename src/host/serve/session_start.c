@@ -332,6 +332,7 @@ static int finish_start(struct start *s, int status)
 		.outcome = &s->outcome,
 		.signals = &s->signals,
 		.limits = &s->limits,
+		.egress = &s->launch.egress,
 		.report = &s->report,
 		.report_file = &s->report_file,
 		.error = &s->error,
