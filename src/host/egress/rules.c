@@ -30,11 +30,13 @@ static void put_number(struct writer *w, const char *name, const struct number_v
 /* Where it was written. The name of a file can hold anything: what would end the line is shown as a question mark. */
 static void put_place(struct writer *w, const struct source *source, const char *setting)
 {
-	char place[PLACE_MAX];
+	char place[PLACE_MAX], *at = place;
 
 	policy_format_source(source, setting, place, sizeof(place));
-	for (const char *c = place; *c; c++)
-		writer_char(w, (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+	for (; *at; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			*at = '?';
+	writer_text(w, place);
 }
 
 static void put_rules(struct writer *w, const struct policy *p)
