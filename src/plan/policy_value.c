@@ -296,7 +296,8 @@ static int read_filter(const struct policy_place *at, const char *word, struct p
 	for (size_t i = 0; i < r->filter_count; i++) {
 		if (!strcmp(r->filters[i].name, EMBEDDED_OWN_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_COVERER_FILTER) ||
-			!strcmp(r->filters[i].name, EMBEDDED_READER_FILTER))
+			!strcmp(r->filters[i].name, EMBEDDED_READER_FILTER) ||
+			!strcmp(r->filters[i].name, EMBEDDED_EGRESS_FILTER))
 			continue;
 		if (!strcmp(r->filters[i].name, word))
 			return policy_keep_text(at, word, l);
