@@ -295,6 +295,9 @@ static void pick_rule(void *context, const struct setting *s, const struct polic
 	struct pick *k = context;
 	const struct source *at = &l->source;
 
+	/* The line that was written is the `allow` line. */
+	if (s->id == SETTING_NET && k->out.p->net_implied)
+		return;
 	if (k->done || at->layer != k->source->layer || at->line != k->source->line ||
 		!at->file || !k->source->file || strcmp(at->file, k->source->file) != 0 ||
 		(k->path && k->path != l->text && k->path != l->dest))
