@@ -5,7 +5,7 @@
  */
 #include "box/network.h"
 
-#include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -76,7 +76,7 @@ static int ask(struct request *q)
 
 int network_address(void)
 {
-	const uint32_t own = htonl(OWN_ADDRESS);
+	const uint32_t own = htobe32(OWN_ADDRESS);
 	struct request q = {
 		.head = { .nlmsg_type = RTM_NEWADDR,
 			.nlmsg_len = NLMSG_LENGTH(sizeof(q.address)) },
@@ -132,8 +132,8 @@ static int finish_listener(int fd, const void *address, socklen_t size, bool lis
 static int open_resolver(int type)
 {
 	const struct sockaddr_in at = { .sin_family = AF_INET,
-		.sin_port = htons(PORT_DNS),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+		.sin_port = htobe16(PORT_DNS),
+		.sin_addr.s_addr = htobe32(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	return fd < 0 ? -errno : finish_listener(fd, &at, sizeof(at), type == SOCK_STREAM);
@@ -145,8 +145,8 @@ static int open_resolver(int type)
  */
 static int open_listener(uint16_t port)
 {
-	const struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-	const struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(port) };
+	const struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htobe16(port) };
+	const struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htobe16(port) };
 	const int off = 0;
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 

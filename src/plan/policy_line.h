@@ -166,6 +166,13 @@ const char *policy_nearest_text(const struct policy_resolver *r, const char *nam
 /* Bytes that can be special in some argument: quoted ones stand behind a backslash in a word. */
 #define WORD_SPECIAL "\\$~*?[:"
 
+/*
+ * policy_read_word - the next word of [*at, end): bytes that quotes made literal stand behind a backslash.
+ * @out: holds twice the line. 1: a word, 0: none is left; -errno with the error.
+ */
+MUST_CHECK int policy_read_word(
+	const struct policy_place *place, const char **at, const char *end, char *out);
+
 /* word_plain - the word without its backslashes, in work memory 1, or NULL when there is none. */
 char *word_plain(struct policy *p, const char *word);
 

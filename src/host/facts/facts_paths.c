@@ -12,7 +12,6 @@
 
 #include "host/facts/facts_cover.h"
 #include "host/facts/facts_gituser.h"
-#include "host/facts/facts_hosts.h"
 #include "host/facts/facts_mounts.h"
 #include "host/facts/match.h"
 #include "host/facts/resolve.h"
