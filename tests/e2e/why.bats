@@ -185,7 +185,7 @@ import signal; signal.pause()' >"$T/port" 3>&- 4>&- &
 	carrel run --net host -- /usr/bin/python3 -c "$try" 127.0.0.1 "$port"
 	assert_output ok
 	[[ $(said example.org '.lines[0].line + "|" + .lines[0].place') == 'net none|profile:agent:'* ]]
-	[[ $(said example.org '.changes[0].option') == '--net host' ]]
+	[[ $(said example.org '.changes[0].option') == '--allow example.org' ]]
 	kill %1
 }
 

@@ -34,7 +34,7 @@ static const struct wrong wrong_lines[] = {
 	{ "keep yes yes", 1, "more than one word", NULL },
 	{ "workspace-mode rw", 1, "unknown word 'rw'", "direct|ro|overlay" },
 	{ "workspace-mode direc", 1, "unknown word 'direc'", "did you mean 'direct'?" },
-	{ "net allow", 1, "unknown word 'allow'", "none|host" },
+	{ "net alow", 1, "unknown word 'alow'", "none|allow|host" },
 	{ "tty maybe", 1, "unknown word 'maybe'", "auto|yes|no" },
 	/* numbers */
 	{ "memory 0", 1, "'0' is not a size", NULL },
