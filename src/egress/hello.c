@@ -13,6 +13,7 @@ enum {
 	RECORD_MAX = 16384,
 	RECORDS_MAX = 64, /* that one message may lie in */
 	MESSAGE_HEAD = 4,
+	BEGINNING = 6, /* bytes by which a ClientHello is known, begins_hello() */
 	CHANGE_CIPHER_SPEC = 20,
 	ALERT = 21,
 	HANDSHAKE = 22,
@@ -148,13 +149,15 @@ static bool read_record(struct part *p, size_t *ret_type, size_t *ret_size)
 
 /*
  * One handshake message out of the records from @p on, into @ret (@room bytes). @ret_size: of the message, 0 as long
- * as it is not known. Returns its bytes that are there; *@ret_used: of @p that they came out of, whole records.
+ * as it is not known. Returns its bytes that are there; *@ret_used: of @p that they came out of, whole records;
+ * 0 where the last of them is not whole: what is missing of it would belong to the message or to a second one.
  */
 static size_t gather(struct part p, uint8_t *ret, size_t room, size_t *ret_size,
 	size_t *ret_used, enum hello_verdict *ret_verdict)
 {
 	const uint8_t *start = p.at;
 	size_t have = 0, wanted = 0;
+	bool complete = true;
 
 	*ret_verdict = HELLO_MORE;
 	for (int records = 0; p.left >= RECORD_HEAD; records++) {
@@ -174,14 +177,16 @@ static size_t gather(struct part p, uint8_t *ret, size_t room, size_t *ret_size,
 		if (have >= MESSAGE_HEAD)
 			wanted = MESSAGE_HEAD +
 				((size_t)ret[1] << 16 | (size_t)ret[2] << 8 | ret[3]);
-		if (kept < bytes.left || wanted > room) {
+		if (kept < bytes.left || (have >= BEGINNING && wanted > room)) {
 			*ret_verdict = HELLO_NO_TLS;
 			break;
 		}
+		if (!whole)
+			complete = false;
 		if (!whole || (wanted > 0 && have >= wanted))
 			break;
 	}
-	*ret_used = (size_t)(p.at - start);
+	*ret_used = complete ? (size_t)(p.at - start) : 0;
 	*ret_size = wanted;
 	return have;
 }
@@ -203,7 +208,7 @@ static enum hello_verdict check_handshake(struct hello *h, const char *expected,
 	size_t have = gather(p, message, HELLO_SIZE_MAX, &size, &used, &broken);
 
 	/* After ChangeCipherSpec a record of TLS 1.2 is encrypted. */
-	if (h->seen && have >= 6 && !begins_hello(message)) {
+	if (h->seen && have >= BEGINNING && !begins_hello(message)) {
 		if (h->changed)
 			return HELLO_ENCRYPTED;
 		*ret_used = 0; /* a certificate, a key: record by record */
@@ -211,12 +216,16 @@ static enum hello_verdict check_handshake(struct hello *h, const char *expected,
 	}
 	if (have > 0 && message[0] != CLIENT_HELLO && !h->seen)
 		return HELLO_NO_TLS;
+	if (h->seen && have < BEGINNING && broken == HELLO_MORE)
+		return HELLO_MORE;
 	if (broken != HELLO_MORE)
 		return broken;
-	if (size == 0 || have < size)
-		return HELLO_MORE;
 	/* Something behind it in its own record would be a second message that nobody looked at. */
-	if (have > size || (h->seen && !h->answered))
+	if (size > 0 && have > size)
+		return HELLO_NO_TLS;
+	if (size == 0 || have < size || used == 0)
+		return HELLO_MORE;
+	if (h->seen && !h->answered)
 		return HELLO_NO_TLS;
 	struct part body = { .at = message + MESSAGE_HEAD, .left = size - MESSAGE_HEAD };
 	*ret_used = used;

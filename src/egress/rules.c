@@ -71,7 +71,7 @@ static bool read_resolver(const char *text, struct resolver *ret)
 
 /* --- the rules --------------------------------------------------------------------------------- */
 
-/* "allow RULE<TAB>SOURCE" into @rule; @line is cut at the tab. 0: it is none; 1: it is one. */
+/* "allow RULE<TAB>SOURCE" into @rule; @line, which stays, is cut at the tab. 0: it is none; 1: it is one. */
 static int read_rule(
 	struct rules *r, char *line, struct netrule *rule, const char **source, struct error *e)
 {
@@ -83,9 +83,7 @@ static int read_rule(
 	if (!tab)
 		return fail(e, line, "a rule without a source");
 	*tab = '\0';
-	*source = arena_copy(&r->arena, tab + 1, strlen(tab + 1));
-	if (!*source)
-		return full(e);
+	*source = tab + 1;
 	int failed = netrule_parse(
 		rule, &r->arena, deny, line + (deny ? 5 : 6), deny ? "deny" : "allow", e);
 	return failed < 0 ? failed : 1;
@@ -185,17 +183,16 @@ int rules_add(struct rules *rules, const char *line, struct error *e)
 
 /* --- the host's files --------------------------------------------------------------------------- */
 
-/* The whole of @fd, or an empty text where it is none; NULL: no memory, or larger than @most. */
+/* The whole of @fd, in the arena, or an empty text where it is none; NULL: it is larger than @most, or no text. */
 static char *read_text(struct rules *r, int fd, size_t most)
 {
-	char *text = malloc(most + 1);
-	ssize_t size = fd < 0 || !text ? 0 : fd_read_file(fd, text, most);
-	char *kept = NULL;
+	size_t room;
+	char *text = arena_rest(&r->arena, &room);
+	ssize_t size = fd < 0 ? 0 : room > most ? fd_read_file(fd, text, most) : -ENOMEM;
 
-	if (text && size >= 0 && !memchr(text, 0, (size_t)size))
-		kept = arena_copy(&r->arena, text, (size_t)size);
-	free(text);
-	return kept;
+	if (size < 0 || room <= (size_t)size || memchr(text, 0, (size_t)size))
+		return NULL;
+	return arena_keep(&r->arena, (size_t)size + 1, (size_t)size + 1);
 }
 
 /* resolv.conf(5): "nameserver ADDRESS", nothing else of it. */

@@ -47,8 +47,15 @@ def add_address(address, bits):
             raise OSError(-error, "RTM_NEWADDR " + address)
 
 
+def keep_low():
+    """3 to 5 are what the program is given: nothing else shall stand there."""
+    while os.open("/dev/null", os.O_RDONLY) < 8:
+        pass
+
+
 def enter_outer():
     """This process, once, as long as it has one thread: the first user of namespaces of its own."""
+    keep_low()
     uid, gid = os.getuid(), os.getgid()
     unshare(NEWUSER | NEWNET)
     for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
