@@ -280,7 +280,7 @@ remedied() {
 	assert_status 0
 	[[ $(jq -r '.[0].changes[0].option' <<<"$output") == null ]]
 	assert_matches "$(jq -r '.[0].changes[0].fixed' <<<"$output")" "'read' loosens 'hide'.*/etc/carrel/policy:1"
-	assert_matches "$(jq -r '.[1].changes[0].fixed' <<<"$output")" "'net' loosens 'net'.*/etc/carrel/policy:1"
+	assert_matches "$(jq -r '.[1].changes[0].fixed' <<<"$output")" "'allow' loosens 'net'.*/etc/carrel/policy:1"
 	assert_matches "$(jq -r '.[2].changes[0].fixed' <<<"$output")" "loosens 'syscalls'.*/etc/carrel/policy:1"
 }
 
