@@ -19,6 +19,7 @@
 #include "box/clone.h"
 #include "box/confine.h"
 #include "box/fresh.h"
+#include "box/network.h"
 #include "box/number.h"
 #include "box/scaffold.h"
 #include "box/sys.h"
@@ -343,6 +344,14 @@ static int apply_op(struct applier *a, const struct op *op)
 		return apply_attach(a, op);
 	case OP_ROOT_PIVOT:
 		return apply_root_pivot(a, op);
+	case OP_NET_ADDRESS:
+		return network_address();
+	case OP_NET_LOCAL:
+		return op->value < a->box->plan->net_local_count
+			? network_local(&a->box->plan->net_locals[op->value])
+			: -EBADF;
+	case OP_NET_LISTEN:
+		return network_listen(a->box->plan, BOX_CHANNEL);
 	case OP_KEYRING:
 		return confine_keyring();
 	case OP_ENTER_USER_NS:

@@ -35,6 +35,8 @@ enum channel_kind {
 	/* init -> supervisor */
 	CHANNEL_FAILED,  /* operation op failed with errnum; nothing was started */
 	CHANNEL_SCRATCH, /* before READY: descriptor: the root of a scratch that is memory */
+	CHANNEL_SOCKETS, /* before READY, with `net allow`: descriptors: listening sockets; with number = 1 the
+			  * first two are the resolver's, UDP and TCP */
 	CHANNEL_READY, /* the plan is applied; descriptors: with flag = 1 the mount namespace; the
 			* terminal's master, if one was asked for */
 	CHANNEL_STARTED, /* the command was executed; sent only where box.dies_as_one, or EXEC says so:

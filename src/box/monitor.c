@@ -418,6 +418,7 @@ static void handle_record(struct monitor *m)
 	case CHANNEL_DISMISS:
 	case CHANNEL_FAILED:
 	case CHANNEL_SCRATCH:
+	case CHANNEL_SOCKETS:
 	case CHANNEL_READY:
 	case CHANNEL_STARTED:
 	case CHANNEL_STOPPED:

@@ -33,6 +33,7 @@ struct embedded_filter {
 #define EMBEDDED_COVERER_FILTER "coverer"   /* host/cover/cover.h */
 #define EMBEDDED_OBSERVER_FILTER "observer" /* host/explain/explain.h */
 #define EMBEDDED_READER_FILTER "reader"     /* host/process/confined.h */
+#define EMBEDDED_EGRESS_FILTER "egress"     /* egress/confine.h */
 
 /* A shipped profile and all that it includes, read when carrel was built. */
 struct embedded_profile {

@@ -5,7 +5,7 @@
  *
  * A rule is HOST[:PORT[,PORT ...]]. HOST is a name (example.org), a wildcard (*.example.org: every name below, never
  * example.org itself), `localhost` (the host's own loopback, both families), an address (192.0.2.1, [2001:db8::1]) or a block of them (192.0.2.0/24, [2001:db8::]/32).
- * Without ports it is for 80 and 443. Names are kept in lower case without a dot at their end; a name that is not ASCII is refused, with its
+ * Without ports an `allow` is for 80 and 443, and a `deny` for every port. Names are kept in lower case without a dot at their end; a name that is not ASCII is refused, with its
  * form in punycode as the remedy where that is known (RFC 5891). `deny` wins over `allow`, whichever comes first.
  *
  * See: RFC 1123 2.1 and RFC 1035 2.3.4 (names: 253 bytes, labels of 63), RFC 4291 (addresses).
@@ -61,13 +61,15 @@ struct netrules;
 MUST_CHECK int netrules_make(
 	struct netrules **ret, struct arena *arena, const struct netrule *rules, size_t count);
 
-/* netrules_add - one more; its number is what netrules_make() counted and those added before. 0 or -ENOMEM. */
+/* netrules_add - one more (borrowed); its number is what netrules_make() counted and those added before. 0 or -ENOMEM. */
 MUST_CHECK int netrules_add(struct netrules *set, const struct netrule *rule);
 
 /*
  * netrules_name - whether @name (lower case, no dot at its end) may be reached at @port; port 0: at any port.
- * netrules_address - whether this address may, by an address rule or `localhost`. @family: 4 or 6.
- * Each: *@ret_rule is the number of the rule that decided, -1 where none did: that is a no.
+ * netrules_address - whether this address may, by an address rule or `localhost`. @family: 4 or 6. A
+ * block opens an address that is not public only where the whole block lies in that special range (10.1.0.0/16 does, 0.0.0.0/1
+ * does not). A `deny` of an IPv4 address also holds for it inside IPv6.
+ * Each: *@ret_rule is the number of the rule that decided, -1 where none did: that is a no. (Of a no, too: which `deny`.)
  */
 bool netrules_name(const struct netrules *set, const char *name, uint16_t port, int *ret_rule);
 bool netrules_address(const struct netrules *set, unsigned family, const uint8_t *address,

@@ -199,6 +199,10 @@ enum op_kind {
 	OP_ROOT_NEW,  /* slot becomes the new root; later paths are below it */
 	OP_ATTACH, /* slot -> path; where text is set: -> text in what is seen in slot `from` */
 	OP_ROOT_PIVOT, /* pivot to the new root, detach the old one */
+	/* the network, where the policy says `net allow` */
+	OP_NET_ADDRESS, /* the session's own block of addresses, `path`, on the loopback */
+	OP_NET_LOCAL,   /* the block net_locals[value], `path`, is local */
+	OP_NET_LISTEN, /* a listener for each of net_ports, and the resolver's; the supervisor gets them */
 	/* the process */
 	OP_KEYRING,       /* a new session keyring */
 	OP_ENTER_USER_NS, /* privileged: setns to the prepared user namespace */
@@ -230,6 +234,13 @@ enum op_flag {
 	OPF_CHECKED = 1 << 6, /* CLONE: device and inode must be those of the facts */
 	OPF_SHARED =
 		1 << 9, /* ATTACH: the supervisor gets a clone of the mount, as a descriptor */
+};
+
+/* A block of addresses that a policy allows: with `net allow` what connects to it finds a listener. */
+struct net_local {
+	uint8_t family; /* 4 or 6 */
+	uint8_t bits;
+	uint8_t address[16]; /* network order */
 };
 
 #define PLAN_NO_SLOT 0xffff
@@ -316,6 +327,11 @@ struct plan {
 
 	const struct sock_filter *filter;
 	unsigned short filter_count;
+
+	const struct net_local *net_locals;
+	size_t net_local_count;
+	uint16_t net_ports[NETRULE_LISTEN_MAX]; /* ascending, each once */
+	size_t net_port_count;
 
 	const struct node *nodes; /* what is seen where: plan/tree.h */
 	size_t node_count;

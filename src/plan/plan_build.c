@@ -458,7 +458,7 @@ int plan_build(struct plan *ret, struct arena *arena, const struct policy *polic
 	};
 	struct builder b = { .plan = ret, .tree = { .arena = arena }, .e = e };
 
-	if (policy->net == NET_NONE)
+	if (policy->net != NET_HOST)
 		ret->clone_flags |= CLONE_NEWNET;
 	if (!facts->privileged)
 		ret->clone_flags |= CLONE_NEWUSER;

@@ -174,6 +174,15 @@ static void put_limit(struct printer *o, const struct op *op)
 		printer_value(o, NULL, " ", true, s, seconds ? op->value * 1000 : op->value);
 }
 
+static void put_ports(struct printer *o)
+{
+	printer_own(o, "127.0.0.1:53");
+	printer_array(o, "ports");
+	for (size_t i = 0; i < o->plan->net_port_count; i++)
+		printer_number(o, NULL, " *:", o->plan->net_ports[i]);
+	printer_end_array(o);
+}
+
 /* What an operation is about; kinds without a line here have nothing of their own. */
 static void put_what(struct printer *o, const struct op *op)
 {
@@ -223,6 +232,13 @@ static void put_what(struct printer *o, const struct op *op)
 		printer_string(o, "path", "", op->path);
 		printer_own(o, ": ");
 		put_rights(o, op);
+		return;
+	case OP_NET_ADDRESS:
+	case OP_NET_LOCAL:
+		printer_string(o, "path", "", op->path);
+		return;
+	case OP_NET_LISTEN:
+		put_ports(o);
 		return;
 	case OP_FILTER:
 		printer_format(o, "%u instructions", o->plan->filter_count);

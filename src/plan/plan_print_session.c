@@ -71,10 +71,11 @@ static void put_network(struct printer *o)
 {
 	const struct policy *p = o->plan->policy;
 
-	printer_string(o, "net", NULL, p->net == NET_HOST ? "host" : "none");
+	printer_string(o, "net", NULL, settings_table[SETTING_NET].words[p->net]);
 	put_field(o, "network");
 	printer_own(o,
 		p->net == NET_HOST             ? "the host's"
+			: p->net == NET_ALLOW  ? "what the policy allows, by name"
 			: o->plan->clone_flags ? "none but the loopback"
 					       : "none, and no socket for one");
 	end_field(o, &p->net_source);

@@ -27,6 +27,7 @@ void policy_init(struct policy *p, struct arena *arena)
 		.lifetime_ms = { .value = LIFETIME_DEFAULT_MS, .set = true },
 		.idle_timeout_ms = { .value = IDLE_DEFAULT_MS, .set = true },
 		.syscalls = { .value = "default" },
+		.tls_name = { .on = true },
 		.arena = arena,
 	};
 }
@@ -77,7 +78,7 @@ static bool take_shipped(struct policy *p, const char *name, const struct policy
 		const struct embedded_profile *read = &r->profiles[i];
 
 		if (strcmp(read->name, name) != 0 ||
-			p->line_count + read->count > POLICY_RULE_MAX)
+			p->line_count - p->host_count + read->count > POLICY_RULE_MAX)
 			continue;
 		p->shipped = read->lines;
 		p->shipped_count = read->count;
@@ -287,6 +288,8 @@ static int expand_early(struct policy *p, const struct policy_names *known, stru
 		r = expand_text(p, &p->report, "report", &names, e);
 	if (r == 0)
 		r = expand_text(p, &p->learn, "learn", &names, e);
+	if (r == 0 && p->net_log.value && strncmp(p->net_log.value, "fd:", 3) != 0)
+		r = expand_text(p, &p->net_log, "net-log", &names, e);
 	return r;
 }
 
@@ -315,9 +318,14 @@ int policy_finish(struct policy *p, const char *default_profile,
 		result = check_output(p, e);
 	if (result >= 0)
 		result = check_words(p, e);
+	if (result >= 0)
+		result = policy_settle_net(p, e);
+	policy_drop_hosts(p);
 	if (result < 0 || p->lock_count == 0)
 		return result;
 	result = build_locked(p, default_profile, r, e);
+	if (result >= 0)
+		result = policy_settle_net(p->locked, e);
 	return result < 0 ? result : expand_early(p->locked, r->names, e);
 }
 
@@ -402,5 +410,8 @@ int policy_expand(struct policy *p, const struct policy_names *names, struct err
 	if (r < 0 || !p->locked)
 		return r;
 	r = expand_all(p->locked, names, e);
-	return r < 0 ? r : policy_judge(p, e);
+	if (r >= 0)
+		r = policy_judge(p, e);
+	policy_drop_hosts(p); /* a lock may have put `net` back */
+	return r;
 }

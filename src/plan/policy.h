@@ -27,6 +27,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/writer.h"
+#include "plan/netrule.h"
 
 /* Layers, weakest first; each over the last. The number orders them. */
 enum layer {
@@ -115,12 +116,19 @@ struct promote_rule {
 	struct source source;
 };
 
+/* One `allow` or `deny` line. */
+struct net_rule {
+	const char *text; /* as netrule_format() has it */
+	const struct netrule *rule;
+	struct source source;
+};
+
 /* In the place of a workspace's path: the work tree of git that holds the cwd. */
 #define WORKSPACE_GIT "git"
 
 enum workspace_mode { WORKSPACE_DIRECT, WORKSPACE_RO, WORKSPACE_OVERLAY };
 enum tty_mode { TTY_AUTO, TTY_YES, TTY_NO };
-enum net_mode { NET_NONE, NET_HOST };
+enum net_mode { NET_NONE, NET_ALLOW, NET_HOST };
 
 struct policy_work {
 	char *text;
@@ -171,6 +179,14 @@ struct policy {
 
 	enum net_mode net;
 	struct source net_source;
+	bool net_implied;           /* by an `allow` line, whose source that is */
+	struct net_rule *net_rules; /* `allow` and `deny`; none unless net is NET_ALLOW */
+	size_t net_rule_count;
+	struct flag_value tls_name; /* default: on */
+	struct number_value net_connections;
+	struct number_value net_bytes;
+	struct text_value net_log;      /* a path or "fd:N" */
+	struct text_value net_resolver; /* ADDRESS:PORT; NULL: the host's */
 
 	struct text_value syscalls; /* name of a shipped filter; default "default" */
 	struct syscall_rule *syscall_rules;
@@ -200,8 +216,9 @@ struct policy {
 
 	struct policy_line *lines; /* what was read, in reading order; see policy_line.h */
 	size_t line_count;
+	size_t host_count;    /* of them `allow` and `deny` */
 	size_t line_room;     /* elements that `lines` has room for */
-	uint16_t *line_table; /* hash table: 1 + index of a line */
+	uint32_t *line_table; /* hash table: 1 + index of a line */
 	size_t line_slots;    /* slots of it, a power of two */
 	const struct policy_line
 		*shipped; /* the profile's lines, where it was read at build time */
@@ -266,15 +283,20 @@ struct policy_resolver {
 	/* load_preset - the same for the preset @name (`with`) of the user's own. */
 	int (*load_preset)(
 		void *context, const char *name, struct policy_file *ret, struct error *e);
+	/* load_set - the same for a set of hosts of the user's own, as `allow @NAME` asks for. */
+	int (*load_set)(
+		void *context, const char *name, struct policy_file *ret, struct error *e);
 	void *context;
 };
 
-#define POLICY_COMMAND_LINE "command line"       /* source.file of the command line */
-#define POLICY_STDIN "-"                         /* `--policy -` */
-#define POLICY_SIZE_MAX (1024 * 1024)            /* bytes of one text */
-#define POLICY_LINE_MAX 8192                     /* bytes of one line */
-#define POLICY_SYSCALL_MAX 512                   /* bytes of the text of one `syscall` line */
-#define POLICY_RULE_MAX 4096                     /* lines of all layers together */
+#define POLICY_COMMAND_LINE "command line" /* source.file of the command line */
+#define POLICY_STDIN "-"                   /* `--policy -` */
+#define POLICY_SIZE_MAX (1024 * 1024)      /* bytes of one text */
+#define POLICY_LINE_MAX 8192               /* bytes of one line */
+#define POLICY_SYSCALL_MAX 512             /* bytes of the text of one `syscall` line */
+#define POLICY_RULE_MAX 4096 /* lines of all layers together, but for `allow` and `deny` */
+#define POLICY_HOST_MAX \
+	32768 /* `allow` and `deny` lines of all layers together, those of sets included */
 #define POLICY_CHARACTERS_MAX (16 * 1024 * 1024) /* an output budget lies in memory */
 #define POLICY_PROFILE_NAME_MAX 64               /* bytes of the name of a user's profile */
 #define POLICY_DEPTH_MAX 8                       /* texts that include one another */

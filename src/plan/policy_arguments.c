@@ -56,6 +56,7 @@ static const char *argument_special(const struct setting *s, const char *value)
 	case KIND_ENV: /* a pattern where it is only a name; else '*' is a letter of the value */
 		return strchr(value, '=') ? "$" : "*";
 	case KIND_ENV_NAME:
+	case KIND_HOST:
 		return "*";
 	default:
 		return "";

@@ -180,7 +180,7 @@ static int grow_lines(struct policy *p)
 		return 0;
 	size_t room = p->line_room ? 2 * p->line_room : 32;
 	struct policy_line *lines = arena_array(p->arena, room, sizeof(*lines));
-	uint16_t *table = arena_array(p->arena, 2 * room, sizeof(*table));
+	uint32_t *table = arena_array(p->arena, 2 * room, sizeof(*table));
 
 	if (!lines || !table)
 		return -ENOMEM;
@@ -190,7 +190,7 @@ static int grow_lines(struct policy *p)
 		lines[i] = p->lines[i];
 		while (table[slot])
 			slot = (slot + 1) & (2 * room - 1);
-		table[slot] = (uint16_t)(i + 1);
+		table[slot] = (uint32_t)(i + 1);
 	}
 	p->lines = lines;
 	p->line_room = room;
@@ -207,7 +207,11 @@ int policy_keep_line(const struct policy_place *at, struct policy_line *l)
 	l->hash = (l->id + 1U) * 2654435761U;
 	if (settings_table[l->id].merge == MERGE_LIST)
 		l->hash = hash_text(2166136261U, policy_line_subject(l));
-	if (p->line_count == POLICY_RULE_MAX)
+	bool host = settings_table[l->id].kind == KIND_HOST;
+	if (host && p->host_count == POLICY_HOST_MAX)
+		return policy_fail(
+			at, "more than %d lines `allow` and `deny`", POLICY_HOST_MAX);
+	if (!host && p->line_count - p->host_count == POLICY_RULE_MAX)
 		return policy_fail(at, "more than %d lines of policy", POLICY_RULE_MAX);
 	if (grow_lines(p) < 0)
 		return policy_full(at->e);
@@ -222,7 +226,8 @@ int policy_keep_line(const struct policy_place *at, struct policy_line *l)
 			return r;
 	}
 	p->lines[p->line_count++] = *l;
-	p->line_table[slot] = (uint16_t)p->line_count;
+	p->line_table[slot] = (uint32_t)p->line_count;
+	p->host_count += host;
 	return 0;
 }
 

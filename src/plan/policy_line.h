@@ -19,7 +19,8 @@
 struct policy_line {
 	const char *text; /* template, word or variable name; NULL for tmpfs and flags */
 	const char *dest; /* template: destination of bind and tmpfs, value of env */
-	uint64_t number;  /* size, duration (ms), count, index of an enumeration's word, flag */
+	const struct netrule *net; /* allow and deny: what `text` says */
+	uint64_t number; /* size, duration (ms), count, index of an enumeration's word, flag */
 	struct source source;
 	uint32_t hash; /* of what the line is about: lines about the same thing are compared */
 	unsigned char id;   /* enum setting_id */
@@ -150,6 +151,40 @@ MUST_CHECK int policy_find_preset(struct policy_place *at, const struct setting 
  */
 MUST_CHECK int policy_check_daemon(const struct policy_place *at, const char **word);
 
+/*
+ * policy_read_host - the @word of `allow` or `deny` (the setting @s), policy_read_resolver - of `net-resolver`: as the
+ * line says it. 0 or -errno with the error.
+ */
+MUST_CHECK int policy_read_host(const struct policy_place *at, const struct setting *s,
+	const char *word, struct policy_line *l);
+MUST_CHECK int policy_read_resolver(
+	const struct policy_place *at, const char *word, struct policy_line *l);
+
+/*
+ * policy_is_set_word - whether @word, of a KIND_HOST, names a set: @NAME.
+ * policy_find_set - the shipped set @name: the text NAME.hosts of policy/, or NULL.
+ */
+bool policy_is_set_word(const char *word);
+const struct embedded_text *policy_find_set(const struct policy_resolver *r, const char *name);
+
+/*
+ * policy_fail_set - there is no set @name: the error says which one was probably meant, or which ones there are.
+ */
+int policy_fail_set(const struct policy_place *at, const char *name);
+
+/*
+ * policy_settle_net - what `net` and `allow` mean together: the later layer decides. An `allow` line of a layer above
+ * that of `net` means `net allow`; below it, it has no effect; in the same layer as `net none` or `net host` it is an
+ * error. 0 or -errno with the error.
+ */
+MUST_CHECK int policy_settle_net(struct policy *p, struct error *e);
+
+/* policy_drop_hosts - forget the lines `allow` and `deny` where `net` has no use for them. */
+void policy_drop_hosts(struct policy *p);
+
+/* policy_may_be_own - whether a text of that name at this place may be one of the user's own. */
+bool policy_may_be_own(const struct policy_place *at, const char *name);
+
 /* policy_is_profile - a shipped text that is a whole profile (it names a filter), not a list. */
 bool policy_is_profile(const struct embedded_text *text);
 
@@ -160,6 +195,13 @@ const struct embedded_text *policy_find_text(const struct policy_resolver *r, co
 
 /* Bytes that can be special in some argument: quoted ones stand behind a backslash in a word. */
 #define WORD_SPECIAL "\\$~*?[:"
+
+/*
+ * policy_read_word - the next word of [*at, end): bytes that quotes made literal stand behind a backslash.
+ * @out: holds twice the line. 1: a word, 0: none is left; -errno with the error.
+ */
+MUST_CHECK int policy_read_word(
+	const struct policy_place *place, const char **at, const char *end, char *out);
 
 /* word_plain - the word without its backslashes, in work memory 1, or NULL when there is none. */
 char *word_plain(struct policy *p, const char *word);

@@ -126,9 +126,11 @@ static int judge_enum(const struct policy_judge *j, const struct setting *s)
 		if (p->net <= locked->net)
 			return 0;
 		if (p->net_source.layer > LAYER_SYSTEM)
-			return policy_fail_locked(j, &p->net_source, s->name);
+			return policy_fail_locked(
+				j, &p->net_source, p->net_implied ? "allow" : s->name);
 		p->net = locked->net;
 		p->net_source = locked->net_source;
+		p->net_implied = locked->net_implied;
 		return 0;
 	default:
 		if (p->tty == locked->tty)
@@ -227,6 +229,32 @@ static int judge_syscalls(const struct policy_judge *j)
 	return 0;
 }
 
+static bool has_host(const struct policy *locked, const struct net_rule *rule)
+{
+	for (size_t i = 0; i < locked->net_rule_count; i++)
+		if (locked->net_rules[i].rule->deny == rule->rule->deny &&
+			!strcmp(locked->net_rules[i].text, rule->text))
+			return true;
+	return false;
+}
+
+/* `net host` reaches what no line allows, and what one denies. */
+static int judge_hosts(const struct policy_judge *j, const struct setting *s)
+{
+	const struct policy *p = j->p;
+	bool host = p->net == NET_HOST && j->locked->net != NET_HOST;
+
+	if (host && policy_is_later(j, &p->net_source) &&
+		(s->id == SETTING_ALLOW || j->locked->net_rule_count > 0))
+		return policy_fail_locked(j, &p->net_source, "net");
+	for (size_t i = 0; i < p->net_rule_count && s->id == SETTING_ALLOW; i++)
+		if (!p->net_rules[i].rule->deny &&
+			policy_is_later(j, &p->net_rules[i].source) &&
+			!has_host(j->locked, &p->net_rules[i]))
+			return policy_fail_locked(j, &p->net_rules[i].source, "allow");
+	return 0;
+}
+
 /* The filter's name, and what else chooses what passes it. */
 static int judge_filter(const struct policy_judge *j, const struct setting *s)
 {
@@ -273,6 +301,9 @@ static int judge_list(const struct policy_judge *j, const struct setting *s)
 	case SETTING_WITH:
 	case SETTING_CACHE:
 		return judge_includes(j, s);
+	case SETTING_ALLOW:
+	case SETTING_DENY:
+		return judge_hosts(j, s);
 	case SETTING_REQUIRE:
 		return 0; /* a requirement is never taken back */
 	default:
@@ -294,6 +325,7 @@ static int judge_setting(const struct policy_judge *j, const struct setting *s)
 	case KIND_PATH_EARLY:
 	case KIND_PATH_LATE:
 	case KIND_REPORT:
+	case KIND_RESOLVER:
 		return judge_text(j, s);
 	case KIND_FILTER:
 		return judge_filter(j, s);

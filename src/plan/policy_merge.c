@@ -68,6 +68,14 @@ static int apply_syscall(struct policy *p, const struct policy_line *l)
 	return 0;
 }
 
+/* make_room() has made the room. */
+static int apply_host(struct policy *p, const struct policy_line *l)
+{
+	p->net_rules[p->net_rule_count++] =
+		(struct net_rule){ .text = l->text, .rule = l->net, .source = l->source };
+	return 0;
+}
+
 static int apply_word(
 	struct policy *p, struct word_rule **rules, size_t *count, const struct policy_line *l)
 {
@@ -139,6 +147,8 @@ static int apply_line(struct policy *p, const struct policy_line *l)
 		return apply_env(p, l);
 	case KIND_SYSCALL:
 		return apply_syscall(p, l);
+	case KIND_HOST:
+		return apply_host(p, l);
 	case KIND_SCRATCH_ENV:
 		return apply_word(p, &p->scratch_envs, &p->scratch_env_count, l);
 	case KIND_PROMOTE:
@@ -165,7 +175,7 @@ static int apply_line(struct policy *p, const struct policy_line *l)
 struct order {
 	const struct policy_line **lines;
 	size_t count;
-	uint16_t *table; /* hash table of 1 + index into lines */
+	uint32_t *table; /* hash table of 1 + index into lines */
 	size_t mask;
 };
 
@@ -192,7 +202,7 @@ static void order_put(struct order *o, const struct policy_line *l)
 			break;
 		}
 	}
-	o->table[slot] = (uint16_t)(index + 1);
+	o->table[slot] = (uint32_t)(index + 1);
 }
 
 static void order_layer(
@@ -203,20 +213,22 @@ static void order_layer(
 			order_put(o, &lines[i]);
 }
 
-/* The two long lists get exactly the room they need. */
+/* The long lists get exactly the room they need. */
 static int make_room(struct policy *to, const struct order *o)
 {
-	size_t paths = 0, envs = 0;
+	size_t paths = 0, envs = 0, hosts = 0;
 
 	for (size_t i = 0; i < o->count; i++) {
 		int topic = o->lines[i] ? policy_line_topic(o->lines[i]) : 0;
 
 		paths += topic == TOPIC_PATH;
 		envs += topic == TOPIC_ENV;
+		hosts += o->lines[i] && settings_table[o->lines[i]->id].kind == KIND_HOST;
 	}
 	to->paths = arena_array(to->arena, paths, sizeof(*to->paths));
 	to->envs = arena_array(to->arena, envs, sizeof(*to->envs));
-	return to->paths && to->envs ? 0 : -ENOMEM;
+	to->net_rules = arena_array(to->arena, hosts, sizeof(*to->net_rules));
+	return to->paths && to->envs && to->net_rules ? 0 : -ENOMEM;
 }
 
 /*

@@ -23,6 +23,7 @@ struct frame {
 	const char *dir;      /* where relative paths start, or NULL */
 	unsigned line;
 	bool shipped;
+	const struct setting *hosts; /* a set of hosts: every word is a value of this setting */
 };
 
 struct reader {
@@ -33,137 +34,6 @@ struct reader {
 	struct frame frames[POLICY_DEPTH_MAX];
 	size_t depth;
 };
-
-/* --- words of a line -------------------------------------------------------------------------- */
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-static size_t put_byte(char *out, size_t used, char c, bool literal)
-{
-	if (literal && strchr(WORD_SPECIAL, c))
-		out[used++] = '\\';
-	out[used++] = c;
-	return used;
-}
-
-/* The escape at *at (a backslash); *ret gets its byte, *at moves behind it. */
-static int read_escape(
-	const struct policy_place *place, const char **at, const char *end, char *ret)
-{
-	const char *p = *at + 1;
-
-	if (p == end)
-		return policy_fail(place, "a backslash at the end of the line");
-	if (*p == 'n' || *p == 't') {
-		*ret = *p == 'n' ? '\n' : '\t';
-	} else if (*p == 'x') {
-		int high = end - p > 2 ? hex_digit(p[1]) : -1;
-		int low = high >= 0 ? hex_digit(p[2]) : -1;
-
-		if (low < 0 || (high == 0 && low == 0))
-			return policy_fail(place, "\\x needs two hexadecimal digits, not 00");
-		*ret = (char)(unsigned char)(high * 16 + low);
-		p += 2;
-	} else if ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
-		(*p >= 'A' && *p <= 'Z')) {
-		error_hint(
-			place->e, "known: \\n \\t \\xNN, and a backslash before punctuation");
-		return policy_fail(place, "unknown escape '\\%c'", *p);
-	} else {
-		*ret = *p;
-	}
-	*at = p + 1;
-	return 0;
-}
-
-/* A byte that has no business in a line of text, outside quotes and inside. */
-static int check_byte(const struct policy_place *place, char c)
-{
-	unsigned char byte = (unsigned char)c;
-
-	if ((byte >= 0x20 || c == '\t') && byte != 0x7f)
-		return 0;
-	if (c == '\r')
-		error_hint(place->e, "save the file with plain newlines");
-	else
-		error_hint(place->e, "write it as \\x%02x", byte);
-	return policy_fail(place, "a control character (0x%02x)", byte);
-}
-
-/* How many bytes from @p on mean themselves, and end no word. */
-static size_t plain_run(const char *p, const char *end)
-{
-	static const bool special[256] = {
-		[0 ... ' '] = true, [0x7f] = true, ['"'] = true, ['\''] = true, ['\\'] = true
-	};
-	const char *at = p;
-
-	while (at < end && !special[(unsigned char)*at])
-		at++;
-	return (size_t)(at - p);
-}
-
-/*
- * The next word of [*at, end): bytes that quotes made literal stand behind a backslash. 1: a word,
- * 0: none is left. @out holds twice the line.
- */
-static int read_word(
-	const struct policy_place *place, const char **at, const char *end, char *out)
-{
-	const char *p = *at;
-	char quote = '\0';
-	size_t used = 0;
-
-	while (p < end && is_blank(*p))
-		p++;
-	if (p == end || *p == '#') {
-		*at = end;
-		return 0;
-	}
-	for (; p < end && (quote || !is_blank(*p));) {
-		size_t run = quote ? 0 : plain_run(p, end);
-		char c = *p;
-
-		if (run) {
-			memcpy(out + used, p, run);
-			used += run;
-			p += run;
-			continue;
-		}
-		int r = check_byte(place, c);
-		if (r < 0)
-			return r;
-		if (quote ? c == quote : c == '"' || c == '\'') {
-			quote = quote ? '\0' : c;
-			p++;
-		} else if (c == '\\' && quote != '\'') {
-			r = read_escape(place, &p, end, &c);
-			if (r < 0)
-				return r;
-			used = put_byte(out, used, c, true);
-		} else {
-			used = put_byte(out, used, c, quote == '\'' || (quote && c != '$'));
-			p++;
-		}
-	}
-	if (quote)
-		return policy_fail(place, "a quotation (%c) that is not closed", quote);
-	out[used] = '\0';
-	*at = p;
-	return 1;
-}
 
 /* --- includes --------------------------------------------------------------------------------- */
 
@@ -344,6 +214,46 @@ static int include_preset(
 		: open_text(rd, at, preset.shown, preset.text, preset.size, preset.shipped);
 }
 
+/* A set of the user's own. 1; 0: there is none; or -errno. */
+static int load_set(struct reader *rd, const struct policy_place *at, const char *name,
+	struct policy_file *ret)
+{
+	if (!rd->r->load_set || !policy_may_be_own(at, name))
+		return 0;
+	return rd->r->load_set(rd->r->context, name, ret, rd->e);
+}
+
+/* allow @NAME: the hosts of the set, each as a line of this setting. */
+static int include_set(
+	struct reader *rd, struct policy_place *at, const struct setting *s, const char *word)
+{
+	const struct embedded_text *text;
+	struct policy_file file = { 0 };
+	const char *shown = NULL;
+	const char *name = word_plain(rd->p, word);
+
+	name = name ? arena_copy(rd->p->arena, name + 1, strlen(name + 1)) : NULL;
+	if (!name)
+		return policy_full(rd->e);
+	text = policy_find_set(rd->r, name);
+	if (text) {
+		shown = arena_format(rd->p->arena, "set:%s", name);
+		file = (struct policy_file){ .text = text->text, .size = text->size };
+	} else {
+		int r = load_set(rd, at, name, &file);
+
+		if (r <= 0)
+			return r < 0 ? r : policy_fail_set(at, name);
+		shown = arena_copy(rd->p->arena, file.path, strlen(file.path));
+	}
+	if (!shown)
+		return policy_full(rd->e);
+	int r = open_text(rd, at, shown, file.text, file.size, text != NULL);
+	if (r >= 0)
+		rd->frames[rd->depth - 1].hosts = s;
+	return r;
+}
+
 static int add_word(
 	struct reader *rd, struct policy_place *at, const struct setting *s, const char *word)
 {
@@ -356,6 +266,9 @@ static int add_word(
 		return include_file(rd, at, word);
 	case KIND_PRESET:
 		return include_preset(rd, at, s, word);
+	case KIND_HOST:
+		return policy_is_set_word(word) ? include_set(rd, at, s, word)
+						: policy_add_value(at, s, word);
 	default:
 		return policy_add_value(at, s, word);
 	}
@@ -370,7 +283,7 @@ static int join_words(struct policy_place *at, const char **p, const char *end, 
 	int r;
 
 	for (;;) {
-		r = read_word(at, p, end, word + used + 1);
+		r = policy_read_word(at, p, end, word + used + 1);
 		if (r <= 0)
 			return r;
 		word[used] = ' ';
@@ -381,14 +294,14 @@ static int join_words(struct policy_place *at, const char **p, const char *end, 
 static int read_arguments(struct reader *rd, struct policy_place *at, const struct setting *s,
 	const char *p, const char *end, char *word)
 {
-	int r = read_word(at, &p, end, word);
+	int r = policy_read_word(at, &p, end, word);
 
 	if (r < 0)
 		return r;
 	if (s->kind == KIND_FLAG) {
 		const char *given = r ? word : NULL;
 
-		if (r && (r = read_word(at, &p, end, word + strlen(word) + 1)) != 0)
+		if (r && (r = policy_read_word(at, &p, end, word + strlen(word) + 1)) != 0)
 			return r < 0 ? r : policy_fail(at, "more than one word");
 		return policy_add_flag_word(at, s, given);
 	}
@@ -398,13 +311,18 @@ static int read_arguments(struct reader *rd, struct policy_place *at, const stru
 		r = join_words(at, &p, end, word);
 		return r < 0 ? r : add_word(rd, at, s, word);
 	}
+	size_t depth = rd->depth;
 	for (;;) {
 		r = add_word(rd, at, s, word);
 		if (r < 0)
 			return r;
-		r = read_word(at, &p, end, word);
+		r = policy_read_word(at, &p, end, word);
 		if (r <= 0)
 			return r;
+		if (s->kind == KIND_HOST && rd->depth != depth) {
+			error_hint(rd->e, "write a line for each set");
+			return policy_fail(at, "'%.60s' follows a set of hosts", word);
+		}
 		if (s->merge == MERGE_LAST || s->kind == KIND_POLICY_FILE)
 			return policy_fail(at, "'%s' takes one argument; '%.60s' is too much",
 				s->name, word);
@@ -432,9 +350,14 @@ static int read_line(
 	char *word = policy_work(rd->p, 0, 4 * POLICY_LINE_MAX + 2);
 	if (!word)
 		return policy_full(rd->e);
-	int r = read_word(&at, &line, end, word);
+	const char *begin = line;
+	int r = policy_read_word(&at, &line, end, word);
 	if (r <= 0)
 		return r;
+	if (f->hosts) {
+		at.setting = f->hosts->name;
+		return read_arguments(rd, &at, f->hosts, begin, end, word);
+	}
 	const struct setting *s = settings_find(word, strlen(word));
 	if (!s)
 		return policy_fail_setting(&at, word);

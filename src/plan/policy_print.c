@@ -211,6 +211,8 @@ static void put_argument(
 		put_number(o, s, l->number);
 		return;
 	case KIND_ENV_NAME:
+	case KIND_HOST: /* its bytes mean themselves, bare */
+	case KIND_RESOLVER:
 		writer_text(&o->out, l->text);
 		return;
 	case KIND_SYSCALL:
@@ -248,7 +250,8 @@ static void put_rule(void *context, const struct setting *s, const struct policy
 	if (l->optional && s->kind != KIND_GLOB_RULE && s->id != SETTING_PROTECT)
 		writer_char(&o->out, '-');
 	put_argument(o, s, l);
-	put_source(o, &l->source, s->name);
+	put_source(
+		o, &l->source, s->id == SETTING_NET && o->p->net_implied ? "allow" : s->name);
 	writer_char(&o->out, '\n');
 }
 
@@ -292,6 +295,9 @@ static void pick_rule(void *context, const struct setting *s, const struct polic
 	struct pick *k = context;
 	const struct source *at = &l->source;
 
+	/* The line that was written is the `allow` line. */
+	if (s->id == SETTING_NET && k->out.p->net_implied)
+		return;
 	if (k->done || at->layer != k->source->layer || at->line != k->source->line ||
 		!at->file || !k->source->file || strcmp(at->file, k->source->file) != 0 ||
 		(k->path && k->path != l->text && k->path != l->dest))

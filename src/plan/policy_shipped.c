@@ -24,17 +24,23 @@ bool policy_is_profile(const struct embedded_text *text)
 	return !strncmp(text->text, "syscalls ", 9) || strstr(text->text, "\nsyscalls ");
 }
 
-/* 1: the user has one of that name; the machine's policy means a shipped one, for nobody may choose what it holds. */
-static int find_own_profile(const struct policy_place *at, const char *word)
+/* The machine's policy means what is shipped, for nobody else may choose what it holds. */
+bool policy_may_be_own(const struct policy_place *at, const char *name)
 {
 	static const char allowed[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
-	struct policy_file file;
-	size_t length = strlen(word);
+	size_t length = strlen(name);
 
-	if (!at->r->load_profile || at->shipped || at->source.layer <= LAYER_SYSTEM ||
-		length == 0 || length > POLICY_PROFILE_NAME_MAX ||
-		strspn(word, allowed) != length)
+	return !at->shipped && at->source.layer > LAYER_SYSTEM && length > 0 &&
+		length <= POLICY_PROFILE_NAME_MAX && strspn(name, allowed) == length;
+}
+
+/* 1: the user has one of that name. */
+static int find_own_profile(const struct policy_place *at, const char *word)
+{
+	struct policy_file file;
+
+	if (!at->r->load_profile || !policy_may_be_own(at, word))
 		return 0;
 	return at->r->load_profile(at->r->context, word, &file, at->e);
 }

@@ -305,7 +305,8 @@ static int read_filter(const struct policy_place *at, const char *word, struct p
 			!strcmp(r->filters[i].name, EMBEDDED_SETTLED_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_COVERER_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_OBSERVER_FILTER) ||
-			!strcmp(r->filters[i].name, EMBEDDED_READER_FILTER))
+			!strcmp(r->filters[i].name, EMBEDDED_READER_FILTER) ||
+			!strcmp(r->filters[i].name, EMBEDDED_EGRESS_FILTER))
 			continue;
 		if (!strcmp(r->filters[i].name, word))
 			return policy_keep_text(at, word, l);
@@ -408,6 +409,10 @@ static int read_plain(const struct policy_place *at, const struct setting *s, co
 		return policy_read_include(at, word);
 	case KIND_PRESET:
 		return read_preset(at, word, l);
+	case KIND_HOST:
+		return policy_read_host(at, s, word, l);
+	case KIND_RESOLVER:
+		return policy_read_resolver(at, word, l);
 	default:
 		return policy_line_number(at, s, word, &l->number);
 	}

@@ -116,6 +116,16 @@ static void walk_syscalls(const struct walk *w)
 	}
 }
 
+static void walk_hosts(const struct walk *w)
+{
+	for (size_t i = 0; i < w->p->net_rule_count; i++) {
+		const struct net_rule *r = &w->p->net_rules[i];
+
+		visit_line(w, r->rule->deny ? SETTING_DENY : SETTING_ALLOW,
+			&(struct policy_line){ .text = r->text, .source = r->source });
+	}
+}
+
 static void walk_list(
 	const struct walk *w, enum setting_id id, const struct word_rule *rules, size_t count)
 {
@@ -154,6 +164,13 @@ static void walk_setting(const struct walk *w, const struct setting *s)
 		return;
 	case SETTING_SYSCALL:
 		walk_syscalls(w);
+		return;
+	case SETTING_ALLOW:
+		walk_hosts(w);
+		return;
+	case SETTING_TLS_NAME: /* on where nobody says anything, and of no use without names */
+		if (p->net == NET_ALLOW || p->tls_name.source.layer != LAYER_DEFAULT)
+			walk_scalar(w, s);
 		return;
 	case SETTING_SCRATCH_ENV:
 		walk_list(w, SETTING_SCRATCH_ENV, p->scratch_envs, p->scratch_env_count);

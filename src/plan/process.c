@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "plan/bare.h"
+#include "plan/network.h"
 #include "plan/settings.h"
 #include "plan/uapi.h"
 
@@ -258,6 +259,8 @@ int plan_process(
 
 	state_walls(plan);
 	int r = check_walls(plan, e);
+	if (r >= 0)
+		r = plan_network(plan, e);
 	if (r >= 0 && !plan->facts->refused_keyring)
 		r = emit(&m,
 			(struct op){ .kind = OP_KEYRING, .why = "the caller's keys stay out" });

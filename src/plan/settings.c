@@ -13,7 +13,7 @@
 
 static const char *const mode_words[] = { "direct", "overlay", "ro", NULL };
 static const char *const tty_words[] = { "auto", "yes", "no", NULL };
-static const char *const net_words[] = { "none", "host", NULL };
+static const char *const net_words[] = { "none", "allow", "host", NULL };
 
 const char *const settings_walls[] = {
 	"user-namespace",
@@ -232,9 +232,43 @@ const struct setting settings_table[SETTING_COUNT] = {
 },
 [SETTING_NET] = {
 	SETTING(NET, "net", NETWORK, ENUM, LAST, RANK_DOWN), EVERYDAY,
-	.placeholder = "none|host", .words = net_words, PER_EXECUTION,
-	.help = "own loopback only, or the host's network; default: none",
+	.placeholder = "none|allow|host", .words = net_words, PER_EXECUTION,
+	.help = "own loopback, and what allow names, or the host's; default: none",
 	.execution_help = "no network for this command",
+},
+[SETTING_ALLOW] = {
+	SETTING(ALLOW, "allow", NETWORK, HOST, LIST, NO_MORE), EVERYDAY,
+	.placeholder = "HOST[:PORT,...]|@SET",
+	.help = "a name, *.NAME or address that can be reached; ports: 80,443",
+},
+[SETTING_DENY] = {
+	SETTING(DENY, "deny", NETWORK, HOST, LIST, MORE_OK),
+	.placeholder = "HOST[:PORT,...]|@SET",
+	.help = "one that cannot, whatever allow says; without ports at none",
+},
+[SETTING_TLS_NAME] = {
+	SETTING(TLS_NAME, "tls-name", NETWORK, FLAG, LAST, ON), AT(tls_name),
+	.help = "on port 443, TLS for the allowed name alone; default: yes",
+},
+[SETTING_NET_CONNECTIONS] = {
+	SETTING(NET_CONNECTIONS, "net-connections", NETWORK, COUNT_NUMBER, LAST, SMALLER),
+	AT(net_connections), .placeholder = "N",
+	.help = "connections at one time, with net allow",
+},
+[SETTING_NET_BYTES] = {
+	SETTING(NET_BYTES, "net-bytes", NETWORK, SIZE, LAST, SMALLER),
+	AT(net_bytes), .placeholder = "SIZE",
+	.help = "bytes of all connections together, with net allow",
+},
+[SETTING_NET_LOG] = {
+	SETTING(NET_LOG, "net-log", NETWORK, REPORT, LAST, FIXED), AT(net_log),
+	.placeholder = "FILE|fd:N",
+	.help = "where a line of JSON goes for each decision about the network",
+},
+[SETTING_NET_RESOLVER] = {
+	SETTING(NET_RESOLVER, "net-resolver", NETWORK, RESOLVER, LAST, FIXED),
+	AT(net_resolver), .placeholder = "ADDRESS[:PORT]",
+	.help = "who is asked for names, instead of the host's resolver",
 },
 [SETTING_UNIX_SOCKET] = {
 	SETTING(UNIX_SOCKET, "unix-socket", NETWORK, PATH_RULE, LIST, NO_MORE),

@@ -59,6 +59,13 @@ enum setting_id {
 	SETTING_IDLE_TIMEOUT,
 	/* network */
 	SETTING_NET,
+	SETTING_ALLOW,
+	SETTING_DENY,
+	SETTING_TLS_NAME,
+	SETTING_NET_CONNECTIONS,
+	SETTING_NET_BYTES,
+	SETTING_NET_LOG,
+	SETTING_NET_RESOLVER,
 	SETTING_UNIX_SOCKET,
 	/* system calls */
 	SETTING_SYSCALLS,
@@ -120,8 +127,10 @@ enum setting_kind {
 	KIND_PROFILE,     /* where a policy starts: a shipped profile, or the user's own */
 	KIND_INCLUDE,     /* a shipped list, whose lines are read in its place */
 	KIND_POLICY_FILE, /* include: a file */
-	KIND_PRESET, /* include: a shipped text NAME.with or NAME.cache, or the user's own */
-	KIND_REPORT, /* a path or fd:N */
+	KIND_PRESET,   /* include: a shipped text NAME.with or NAME.cache, or the user's own */
+	KIND_REPORT,   /* a path or fd:N */
+	KIND_HOST,     /* HOST[:PORT[,PORT...]] or @SET: plan/netrule.h */
+	KIND_RESOLVER, /* ADDRESS[:PORT] */
 };
 
 /* What a second line of the same setting means. */

@@ -19,7 +19,10 @@ static struct node node_from_rule(const struct path_fact *f)
 
 	switch (f->rule->kind) {
 	case PATH_READ:
-		n.why = f->shown ? "who the user is to git, and nothing else" : "readable";
+		n.why = !f->shown ? "readable"
+			: f->rule->source.file && !strcmp(f->rule->source.file, "net")
+			? "the session's own resolver and hosts"
+			: "who the user is to git, and nothing else";
 		if (!strcmp(f->path, "/"))
 			n.kind = NODE_HOST_ROOT;
 		break;

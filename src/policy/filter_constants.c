@@ -115,6 +115,7 @@ static const struct constant constants[] = {
 	{ "S_IFCHR", 0020000 },
 	{ "S_IFIFO", 0010000 },
 	/* fcntl: linux/fcntl.h */
+	{ "F_GETFL", 3 },
 	{ "F_SETFL", 4 },
 	{ "F_SETOWN", 8 },
 	{ "F_SETSIG", 10 },
@@ -125,7 +126,13 @@ static const struct constant constants[] = {
 	/* sockets: linux/socket.h, linux/net.h, linux/in.h, linux/netlink.h */
 	{ "AF_UNSPEC", 0 },
 	{ "AF_UNIX", 1 },
+	{ "SOL_SOCKET", 1 },
+	{ "SO_ERROR", 4 },
+	{ "SO_KEEPALIVE", 9 },
+	{ "SO_OOBINLINE", 10 },
+	{ "SO_LINGER", 13 },
 	{ "SO_PASSCRED", 16 },
+	{ "TCP_NODELAY", 1 },
 	{ "AF_INET", 2 },
 	{ "AF_AX25", 3 },
 	{ "AF_IPX", 4 },

@@ -70,8 +70,12 @@ static __attribute__((noinline)) int write_profile(
 		return r;
 	fprintf(out, "/* %s */\nstatic const struct policy_line lines_%zu[] = {\n", text->name,
 		index);
-	for (size_t i = 0; i < p.line_count; i++)
+	for (size_t i = 0; i < p.line_count; i++) {
+		if (p.lines[i].net)
+			return error_set(e, ERROR_POLICY, "profiles", 0, text->name,
+				"a shipped profile allows and denies no hosts");
 		write_line(out, &p.lines[i]);
+	}
 	fputs("};\n\n", out);
 	return 0;
 }

@@ -163,6 +163,7 @@ static int check_in(struct arena *arena, const char *path, enum layer layer, str
 		.load = policy_file_load,
 		.load_profile = policy_file_load_profile,
 		.load_preset = policy_file_load_preset,
+		.load_set = policy_file_load_set,
 		.context = &c->files,
 	};
 	int r = make_names(c, e);

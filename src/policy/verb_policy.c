@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 #include "policy/verbs.h"
 
 extern char **environ;
+
+enum { SET_COLUMN = 16 };
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -83,11 +86,89 @@ static int show_policy(struct prepared *p, bool json, const char *rest)
 	return r < 0 ? verb_output_failed(r) : 0;
 }
 
+static int add_set(struct prepared *p, struct answer *a, const char *name, size_t length,
+	const char *place)
+{
+	const char *line = arena_format(&p->arena, "@%.*s%*s# %s\n", (int)length, name,
+		length < SET_COLUMN ? (int)(SET_COLUMN - length) : 1, "", place);
+
+	return line ? keep_text(a, line, strlen(line)) : -ENOMEM;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Those in the directory of the user's sets; it need not be there. */
+static int add_own_sets(struct prepared *p, struct answer *a)
+{
+	struct policy_names names;
+	struct error ignored = { 0 };
+	const char **found = NULL;
+	size_t count = 0;
+	int r = facts_names(&names, &p->arena, NULL, (const char *const *)environ, &ignored);
+	const char *path = r >= 0 && names.xdg_config_home
+		? arena_join(&p->arena, names.xdg_config_home, '/', "carrel/sets")
+		: NULL;
+	DIR *dir = path ? opendir(path) : NULL;
+	struct dirent *entry;
+
+	while (r >= 0 && dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		found = arena_push(&p->arena, (void *)found, count, sizeof(*found));
+		const char *name = found
+			? arena_copy(&p->arena, entry->d_name, strlen(entry->d_name))
+			: NULL;
+		r = name ? 0 : -ENOMEM;
+		if (name)
+			found[count++] = name;
+	}
+	if (dir)
+		(void)closedir(dir);
+	if (count)
+		qsort((void *)found, count, sizeof(*found), by_name);
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		const char *place = arena_join(&p->arena, path, '/', found[i]);
+
+		r = place ? add_set(p, a, found[i], strlen(found[i]), place) : -ENOMEM;
+	}
+	return r;
+}
+
+/* The sets of hosts that `allow @NAME` can name, and where each is. */
+static int show_sets(void)
+{
+	struct prepared *p = NULL;
+	struct error e = { 0 };
+	int r = prepare_begin(&p, &e);
+
+	if (r < 0)
+		return error_report(&e);
+	struct answer a = { .arena = &p->arena };
+	for (size_t i = 0; i < embedded_text_count && r >= 0; i++) {
+		const char *name = embedded_texts[i].name, *end = strstr(name, ".hosts");
+
+		if (end && !end[strlen(".hosts")])
+			r = add_set(p, &a, name, (size_t)(end - name), "shipped");
+	}
+	if (r >= 0)
+		r = add_own_sets(p, &a);
+	if (r >= 0)
+		r = verb_write(NULL, a.text, a.used);
+	prepare_free(p);
+	return r < 0 ? verb_output_failed(r) : 0;
+}
+
 static int verb_show(int argc, char **argv, int first)
 {
+	if (argc == first + 1 && !strcmp(argv[first], "--sets"))
+		return show_sets();
 	return verb_prepared(PREPARE_MERGED, argc, argv, first,
-		"usage: carrel policy show [--json] [SETTINGS]\n\nPrints the policy that `carrel "
-		"run` would follow, each line with its place.\n\n",
+		"usage: carrel policy show [--json] [SETTINGS]\n       carrel policy show --sets\n\n"
+		"Prints the policy that `carrel run` would follow, each line with its place; or\n"
+		"the sets of hosts that allow @NAME can name.\n\n",
 		show_policy);
 }
 

@@ -207,6 +207,13 @@ MUST_CHECK int why_live_begin(
 	struct why *w, const char *id, const char *const *environment, struct error *e);
 
 /*
+ * why_net - the answer for a host where the session has `net allow`: `seen` stays NULL for a loopback that no line is about.
+ * @has_port: @asked says one. 0 or -errno.
+ */
+MUST_CHECK int why_net(struct why *w, const struct prepared *p, const char *asked,
+	bool has_port, bool loopback, struct why_answer *a);
+
+/*
  * why_live_line - line @n (from 0) of the session's policy that sets @setting. @ret_argument: what is behind the
  * setting's name. @ret: the line and its place. False: there is no such line.
  */

@@ -111,6 +111,8 @@ static const char *line_of(struct arena *arena, const struct policy *policy, con
 
 	if (!strcmp(name, "net"))
 		source = &policy->net_source;
+	else if (!strcmp(name, "allow") && policy->net_rule_count)
+		source = &policy->net_rules[policy->net_rule_count - 1].source;
 	else if (!strcmp(name, "workspace-mode"))
 		source = &policy->workspace_mode_source;
 	else if (!strcmp(name, "nested"))
@@ -139,7 +141,8 @@ static bool is_solved(const char *aim, const struct why_answer *a)
 	if (!strcmp(aim, "make"))
 		return !a->exists && a->outcome[TRY_MAKE] == 0 && !strcmp(a->seen, "absent");
 	if (!strcmp(aim, "connect"))
-		return !strcmp(a->seen, "socket") || !strcmp(a->seen, "host");
+		return !strcmp(a->seen, "socket") || !strcmp(a->seen, "host") ||
+			!strcmp(a->seen, "allowed");
 	return a->outcome[TRY_CALL] == 0;
 }
 
@@ -341,7 +344,8 @@ static int change_path(struct asking *q)
 int why_changes(struct why *w, const char *asked, struct why_answer *a, struct error *e)
 {
 	struct asking q = { .w = w, .subject = asked, .answer = a };
-	const struct machine_probe net = { "net", "host", false };
+	const struct machine_probe net[] = { { "allow", asked, false },
+		{ "net", "host", false } };
 	struct machine_probe call[] = { { "nested", NULL, false }, { "syscall", NULL, false } };
 	int r = 0;
 
@@ -351,8 +355,10 @@ int why_changes(struct why *w, const char *asked, struct why_answer *a, struct e
 		r = change_path(&q);
 	} else if (a->kind == WHY_HOST) {
 		q.aim = "connect";
-		if (strcmp(a->seen, "host") != 0)
-			r = try_all(&q, &net, 1);
+		if (!is_solved(q.aim, a) && strcmp(a->seen, "own") != 0)
+			r = try_all(&q, net, 2);
+		else if (!strcmp(a->seen, "own"))
+			r = try_all(&q, &net[1], 1);
 	} else if (strcmp(a->seen, "absent") != 0 && a->outcome[TRY_CALL] != 0) {
 		q.aim = "call";
 		call[1].value = arena_format(&w->arena, "allow %s", asked);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "plan/settings.h"
 #include "policy/why.h"
 
 /* The host of "HOST[:PORT]", "[ADDRESS][:PORT]", "ADDRESS" (version 6). */
@@ -78,14 +79,15 @@ static int add_net_line(struct why *w, const struct prepared *p, struct why_answ
 	return why_add_line(w, &p->policy, &p->policy.net_source, a);
 }
 
-static bool has_host_net(struct why *w, const struct prepared *p)
+static bool has_net(struct why *w, const struct prepared *p, enum net_mode mode)
 {
+	const char *word = settings_table[SETTING_NET].words[mode];
 	struct why_line line;
 	const char *argument;
 
 	if (p)
-		return p->policy.net == NET_HOST;
-	return why_live_line(w, "net", 0, &argument, &line) && !strcmp(argument, "host");
+		return p->policy.net == mode;
+	return why_live_line(w, "net", 0, &argument, &line) && !strcmp(argument, word);
 }
 
 static void judge(struct why_answer *a, bool shared, bool loopback, bool no_namespace)
@@ -130,8 +132,14 @@ int why_host(struct why *w, const struct prepared *p, const char *asked, struct 
 		r = why_live_stands(w, WALL_NET_NS, &apart, e);
 	if (r < 0)
 		return r;
+	if (!a->seen && has_net(w, p, NET_ALLOW))
+		r = why_net(w, p, asked,
+			strcmp(asked, host) != 0 && asked[strlen(asked) - 1] != ']',
+			is_loopback(host), a);
+	if (r < 0)
+		return error_no_memory(e, "plan");
 	if (!a->seen)
-		judge(a, has_host_net(w, p), is_loopback(host), !apart);
+		judge(a, has_net(w, p, NET_HOST), is_loopback(host), !apart);
 	r = a->line_count ? 0 : add_net_line(w, p, a);
 	return r < 0 ? error_no_memory(e, "plan") : 0;
 }

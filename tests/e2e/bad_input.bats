@@ -22,7 +22,30 @@ refused() {
 	refused 'work' --work .
 	assert_matches "$stderr" 'workspace'
 	refused 'unknown option: -x' -x
-	refused 'allow' --allow example.org
+}
+
+@test "hosts: malformed ones, wildcards, ports, sets, and what contradicts" {
+	refused 'wildcard' --allow 'a.*.example.org'
+	refused 'allow' --allow 'example.org:0'
+	refused 'allow' --allow 'example.org:65536'
+	refused 'allow' --allow 'exa mple.org'
+	refused 'allow' --allow "$(printf 'a%.0s' {1..64}).example.org"
+	refused 'allow' --allow 'ex'$'\xc3\xa4''mple.org'
+	refused 'allow' --allow 0.0.0.0/0
+	refused 'port 53 is that of' --allow example.org:53
+	refused "unknown set of hosts '@nmp'" --allow @nmp
+	assert_matches "$stderr" "did you mean '@npm'"
+	refused 'contradicts .net none. of the same layer' --net none --allow example.org
+	refused 'is not an address' --net-resolver example.org
+	refused 'the command could write the log' --allow example.org --net-log "$WS/log"
+	refused 'is not open for writing' --allow example.org --net-log fd:9
+	refused 'more than 64 different ports' --allow "example.org:$(seq -s, 1001 1016)" \
+		--allow "example.org:$(seq -s, 1101 1116)" --allow "example.org:$(seq -s, 1201 1216)" \
+		--allow "example.org:$(seq -s, 1301 1316)" --allow "example.org:1401"
+	mkdir -p "$HOME/.config/carrel/sets"
+	echo '@there' >"$HOME/.config/carrel/sets/here"
+	echo '@here' >"$HOME/.config/carrel/sets/there"
+	refused 'includes itself' --allow @here
 }
 
 @test "duplicated, conflicting and incomplete settings" {

@@ -185,7 +185,7 @@ import signal; signal.pause()' >"$T/port" 3>&- 4>&- &
 	carrel run --net host -- /usr/bin/python3 -c "$try" 127.0.0.1 "$port"
 	assert_output ok
 	[[ $(said example.org '.lines[0].line + "|" + .lines[0].place') == 'net none|profile:agent:'* ]]
-	[[ $(said example.org '.changes[0].option') == '--net host' ]]
+	[[ $(said example.org '.changes[0].option') == '--allow example.org' ]]
 	kill %1
 }
 
@@ -280,7 +280,7 @@ remedied() {
 	assert_status 0
 	[[ $(jq -r '.[0].changes[0].option' <<<"$output") == null ]]
 	assert_matches "$(jq -r '.[0].changes[0].fixed' <<<"$output")" "'read' loosens 'hide'.*/etc/carrel/policy:1"
-	assert_matches "$(jq -r '.[1].changes[0].fixed' <<<"$output")" "'net' loosens 'net'.*/etc/carrel/policy:1"
+	assert_matches "$(jq -r '.[1].changes[0].fixed' <<<"$output")" "'allow' loosens 'net'.*/etc/carrel/policy:1"
 	assert_matches "$(jq -r '.[2].changes[0].fixed' <<<"$output")" "loosens 'syscalls'.*/etc/carrel/policy:1"
 }
 

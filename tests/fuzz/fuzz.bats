@@ -80,6 +80,12 @@ fuzz() {
 	fuzz 50000 -max_len=512 "$T/corpus" "$T/seeds"
 }
 
+@test "no bytes break the readers of queries, of answers, and of a connection's first bytes" {
+	build egress src/egress/{dns_message,hello}.c
+	/usr/bin/python3 -B tests/fuzz/egress_seeds.py "$T/seeds"
+	fuzz 100000 -max_len=1024 "$T/corpus" "$T/seeds"
+}
+
 # make_pictures: the smallest of each kind.
 make_pictures() {
 	base64 -d >"$T/seeds/gif" <<<R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7

@@ -157,6 +157,21 @@ static struct report full_report(void)
 	r.covered = covered;
 	r.covered_count = 2;
 	r.breaches = breaches;
+	static const struct report_network_name names[] = {
+		{ .name = "example.org",
+			.port = 443,
+			.decision = "allowed",
+			.times = 2,
+			.rule = "allow example.org:443",
+			.bytes_in = 7,
+			.bytes_out = 8 },
+		{ .name = ODD, .decision = "failed", .times = 1, .errnum = 111 },
+	};
+	r.network_known = true;
+	r.network_rules = 3;
+	r.network_untold = 1;
+	r.network_names = names;
+	r.network_name_count = 2;
 	r.breach_count = 2;
 	r.quarantined = moved;
 	r.quarantined_count = 2;
@@ -308,7 +323,7 @@ static void test_never_started(void **state)
 			"\"wall_us\":null", "\"max_rss_bytes\":null", "\"identity\":null",
 			"\"user-namespace\":{\"state\":\"off\",\"why\":\"not reached\"}",
 			"\"policy\":null,\"workspace\":null,\"scratch\":null,"
-			"\"promoted\":[],\"covered_again\":[],\"breaches\":[],\"quarantined\":[]",
+			"\"network\":null,\"promoted\":[],\"covered_again\":[],\"breaches\":[],\"quarantined\":[]",
 			"\"output\":null", "\"teardown\":null",
 			"\"error\":{\"code\":\"workspace\",\"stage\":\"facts\","
 			"\"operation\":null,"

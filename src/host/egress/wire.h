@@ -58,7 +58,8 @@ struct egress_record {
 	int32_t rule;  /* EVENT: the number of the rule that decided; -1: none */
 	uint32_t port; /* EVENT: 0 for a query */
 	uint32_t lost; /* EVENT: so many events before it could not be sent */
-	uint32_t padding;
+	uint32_t
+		count; /* EVENT: so many of the same within a second are put together; 1 at least */
 	uint64_t bytes_in, bytes_out; /* EVENT: to the session, from the session */
 	uint64_t duration_us;
 	char text[512]; /* EVENT: the name or address; always with its zero byte */

@@ -8,14 +8,16 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "host/facts/facts.h"
 #include "host/facts/facts_cover.h"
 #include "host/git/gitidentity.h"
 #include "plan/path.h"
 
-/* Places that are never the host's inside, and the workspace, which has what is in it. */
-static bool is_own(const struct facts *facts, const char *path)
+enum { HOST_NAME_ROOM = 65 }; /* gethostname(2): 64 bytes and the zero */
+
+bool facts_is_own(const struct facts *facts, const char *path)
 {
 	const char *const own[] = { facts->workspace, facts->scratch_base, facts->runtime_dir,
 		facts->state_dir };
@@ -42,7 +44,7 @@ static bool is_shown_as_is(const struct facts *facts, const char *path)
 		else if (f->rule->kind != PATH_PROTECT && path_below(f->path, path))
 			return false;
 	}
-	return root && !is_own(facts, path);
+	return root && !facts_is_own(facts, path);
 }
 
 /* Whether a uid that nobody else is can read it: the file's mode, and that of each directory above. */
@@ -62,7 +64,8 @@ static bool is_open(struct arena *a, const char *path, mode_t mode)
 	return true;
 }
 
-static int add(struct facts *facts, struct arena *a, const char *path, const char *text)
+static int add(struct facts *facts, struct arena *a, const char *path, const char *text,
+	const char *whose)
 {
 	struct path_rule *rule = arena_alloc(a, sizeof(*rule));
 
@@ -71,7 +74,7 @@ static int add(struct facts *facts, struct arena *a, const char *path, const cha
 	*rule = (struct path_rule){ .kind = PATH_READ,
 		.optional = true,
 		.path = path,
-		.source = { .layer = LAYER_DEFAULT, .file = "git" } };
+		.source = { .layer = LAYER_DEFAULT, .file = whose } };
 	const struct path_fact fact = { .rule = rule,
 		.path = path,
 		.source = path,
@@ -115,7 +118,7 @@ static int look_at(struct facts *facts, struct resolver *res, const char *dir, c
 	/* The link that leads to it is furnished again. */
 	if (resolve_path(res, asked, RESOLVE_KEEP_LAST, &link) == 0)
 		uncover(facts, link.path);
-	return add(facts, res->arena, found.path, text);
+	return add(facts, res->arena, found.path, text, "git");
 }
 
 int facts_gituser(struct facts *facts, struct resolver *resolver)
@@ -127,4 +130,66 @@ int facts_gituser(struct facts *facts, struct resolver *resolver)
 				     : NULL;
 	int r = look_at(facts, resolver, config, "git/config");
 	return r < 0 ? r : look_at(facts, resolver, facts->home, ".gitconfig");
+}
+
+/* --- a session's own resolver --------------------------------------------------------------------- */
+
+/* The rule that decides what is seen at @path: the most specific one, of one path the latest; NULL: none. */
+static struct path_fact *decider(struct facts *facts, const char *path)
+{
+	struct path_fact *best = NULL;
+
+	for (size_t i = 0; i < facts->path_count; i++) {
+		struct path_fact *f = &facts->paths[i];
+
+		if (f->rule->kind == PATH_PROTECT || !f->exists || !path_below(f->path, path))
+			continue;
+		if (!best || strlen(f->path) > strlen(best->path) ||
+			(strlen(f->path) == strlen(best->path) &&
+				f->rule->source.layer >= best->rule->source.layer))
+			best = f;
+	}
+	return best;
+}
+
+/* A link is followed, as a resolver does; what it leads to is shown in its place, or is not there inside (/run). */
+static int show(struct facts *facts, struct resolver *res, const char *file, const char *text)
+{
+	struct resolved found;
+
+	if (resolve_path(res, file, 0, &found) < 0 || !found.exists ||
+		!S_ISREG(found.st.st_mode) || facts_is_own(facts, found.path))
+		return 0;
+	struct path_fact *fact = decider(facts, found.path);
+	if (!fact || (fact->rule->kind != PATH_READ && fact->rule->kind != PATH_WRITE))
+		return 0;
+	if (strcmp(fact->path, found.path) != 0)
+		return add(facts, res->arena, found.path, text, "net");
+	/* A line for this very file; `write` means what it says. */
+	if (fact->rule->kind == PATH_READ)
+		fact->shown = text;
+	return 0;
+}
+
+static bool is_host_name(const char *name)
+{
+	size_t length = strspn(
+		name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
+
+	return length > 0 && !name[length];
+}
+
+int facts_hosts(struct facts *facts, struct resolver *resolver)
+{
+	char name[HOST_NAME_ROOM] = "";
+	bool known = gethostname(name, sizeof(name) - 1) == 0 && is_host_name(name);
+	const char *hosts = arena_format(resolver->arena,
+		"127.0.0.1 localhost%s%s\n::1 localhost ip6-localhost ip6-loopback\n",
+		known ? " " : "", known ? name : "");
+	int r = hosts ? show(facts, resolver, "/etc/hosts", hosts) : -ENOMEM;
+
+	return r < 0
+		? r
+		: show(facts, resolver, "/etc/resolv.conf",
+			  "# the resolver of this session: docs/network.md\nnameserver 127.0.0.1\n");
 }

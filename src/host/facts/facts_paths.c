@@ -344,6 +344,8 @@ int facts_paths(struct facts *facts, struct arena *a, struct policy *policy, str
 		r = find_links(&f);
 	if (r >= 0 && facts->privileged && facts_gituser(facts, &f.res) < 0)
 		r = no_memory(&f);
+	if (r >= 0 && policy->net == NET_ALLOW && facts_hosts(facts, &f.res) < 0)
+		r = no_memory(&f);
 	if (r >= 0 && facts->privileged)
 		r = find_closed(&f);
 	if (r >= 0 && facts_seats(facts, a) < 0)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "host/egress/egress.h"
 #include "host/launch/limits.h"
 #include "host/launch/prepare.h"
 #include "host/launch/supervise.h"
@@ -19,8 +20,9 @@ struct finish {
 	struct stdio *stdio;     /* NULL: not prepared */
 	const struct outcome *outcome;
 	const struct signals *signals;
-	struct limits *limits; /* after limits_settle() */
-	struct report *report; /* after report_init() */
+	struct limits *limits;       /* after limits_settle() */
+	const struct egress *egress; /* after egress_end() */
+	struct report *report;       /* after report_init() */
 	struct report_file *report_file;
 	struct explain *explain;  /* NULL: nothing is explained */
 	struct learn_file *learn; /* with `explain` */

@@ -23,6 +23,7 @@
 #include "box/begin.h"
 #include "box/channel.h"
 #include "box/sys.h"
+#include "host/egress/netlog.h"
 #include "host/explain/explain.h"
 #include "host/machine/container.h"
 #include "host/machine/explain.h"
@@ -32,7 +33,7 @@
 #include "host/process/reaper.h"
 #include "host/process/uid_maps.h"
 
-enum { HOLDER_STACK = 16 * 1024 };
+enum { HOLDER_STACK = 16 * 1024, LOG_ARENA_SIZE = 1 << 20 };
 
 /* The holder of a user namespace: it lives until the launcher has a descriptor of the namespace.
  * It shares our memory and writes none of it. */
@@ -190,6 +191,7 @@ int launch_begin(struct launch *ret, struct arena *arena, const struct identity 
 		.channel = -1,
 		.scratch = -1,
 		.live = ret->live,
+		.egress = EGRESS_NONE,
 		.views = { [0 ... VIEW_COUNT - 1] = -1 },
 		.mounts = { [0 ... VIEW_COUNT - 1] = -1 },
 		.arena = arena,
@@ -280,6 +282,29 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 		return 0;
 	launch_kill(l);
 	return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "cannot send init the plan");
+}
+
+int launch_egress(struct launch *l, const struct policy *policy, const struct facts *facts,
+	struct error *e)
+{
+	struct toolplace place;
+	struct arena arena;
+	autofd int log = -1;
+	int r = 0;
+
+	if (policy->net != NET_ALLOW)
+		return 0;
+	if (policy->net_log.value) {
+		r = arena_init(&arena, LOG_ARENA_SIZE);
+		if (r < 0)
+			return error_no_memory(e, "launch");
+		r = toolplace_of(&place, &arena, facts);
+		r = r < 0 ? error_no_memory(e, "launch")
+			  : netlog_open(policy->net_log.value, &place, e);
+		arena_free(&arena);
+		log = r;
+	}
+	return r < 0 ? r : egress_begin(&l->egress, policy, log, e);
 }
 
 /* A channel for each tighter view that a live session can be asked for. */

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "box/box.h"
 #include "box/view.h"
+#include "host/egress/egress.h"
 #include "host/facts/identity.h"
 #include "plan/plan.h"
 
@@ -36,7 +37,8 @@ struct launch {
 	int scratch; /* a scratch that is memory: its root, from init; the caller's; -1: none */
 	struct arena *arena;
 	struct explain
-		*explain; /* the caller's: sees all that init starts; NULL: nobody does */
+		*explain;     /* the caller's: sees all that init starts; NULL: nobody does */
+	struct egress egress; /* EGRESS_NONE, unless the policy says `net allow` */
 };
 
 /*
@@ -64,6 +66,13 @@ MUST_CHECK int launch_init(struct launch *l, const struct plan *plan, bool want_
  * directory stand; it waits before the first operation that needs one of them. Returns 0, also where init has ended (why is on the channel), or -errno with @e.
  */
 MUST_CHECK int launch_session(struct launch *l, struct error *e);
+
+/*
+ * launch_egress - start carrel-egress where the policy says `net allow`; @facts: as far as they are known. @ret: of what it
+ * holds, `egress` is filled in. 0 or -errno with @e.
+ */
+MUST_CHECK int launch_egress(struct launch *l, const struct policy *policy,
+	const struct facts *facts, struct error *e);
 
 /* launch_close_views - give up the mount namespaces: held open, they would keep the mounts. */
 void launch_close_views(struct launch *l);

@@ -5,13 +5,20 @@
  */
 #include "host/launch/notes.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error_report.h"
+#include "base/fd.h"
 #include "host/facts/facts.h"
 #include "plan/path.h"
 
-enum { ARENA_SIZE = 1 << 20 };
+enum {
+	ARENA_SIZE = 1 << 20,
+	REFUSALS_SHOWN = 3, /* of the names that were refused */
+	HINT_MAX = 320,
+};
 
 static bool is_in_word(char c)
 {
@@ -34,6 +41,63 @@ static bool any_names_git(const char *const *words)
 		if (names_git(*words))
 			return true;
 	return false;
+}
+
+/*
+ * The option that allows @n, or nothing: the tool has chosen the name, so it must be one that a policy can have, and an
+ * option that changes what was decided. The text is what netrule_format() makes of it, not what was sent.
+ */
+static bool allowing(struct arena *arena, const struct egress_name *n, char *ret, size_t size)
+{
+	struct error ignored = { 0 };
+	struct netrule rule;
+
+	if ((n->decision != EGRESS_DENIED_NAME && n->decision != EGRESS_DENIED_PORT) ||
+		n->rule >= 0 || n->port > UINT16_MAX ||
+		netrule_parse(&rule, arena, false, n->text, "allow", &ignored) < 0 ||
+		rule.kind != NETRULE_NAME)
+		return false;
+	if (n->port && n->port != 80 && n->port != 443)
+		return snprintf(ret, size, " --allow %s:%u", rule.name, n->port) < (int)size;
+	return snprintf(ret, size, " --allow %s", rule.name) < (int)size;
+}
+
+void notes_refusals(const struct policy *policy, const struct egress *egress)
+{
+	struct error line = { 0 };
+	struct arena arena; /* the plan's is sealed */
+	char options[HINT_MAX] = "";
+	unsigned shown = 0;
+
+	if (policy->quiet.on || !egress->refusals || arena_init(&arena, ARENA_SIZE) < 0)
+		return;
+	for (size_t i = 0; i < egress->name_count && shown < REFUSALS_SHOWN; i++) {
+		size_t used = strlen(options);
+
+		if (allowing(&arena, &egress->names[i], options + used, sizeof(options) - used))
+			shown++;
+		else
+			options[used] = '\0';
+	}
+	if (shown) {
+		int r = error_set(&line, ERROR_POLICY, "close", 0, NULL,
+			"the network refused what the policy does not allow");
+
+		error_hint(&line, "if the command needs it:%s", options);
+		(void)r; /* said here */
+		(void)error_report(&line);
+	}
+	arena_free(&arena);
+}
+
+void notes_egress_lost(const struct policy *policy)
+{
+	static const char line[] =
+		"carrel: carrel-egress has ended: the session goes on without a network\n";
+
+	/* Where stderr cannot be written the report says the same. */
+	if (!policy->quiet.on)
+		(void)!fd_write_all(STDERR_FILENO, line, sizeof(line) - 1);
 }
 
 void notes_work_tree(const struct prepared *p, const char *const *failed)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "host/egress/egress.h"
 #include "host/launch/prepare.h"
 
 /*
@@ -16,3 +17,9 @@
  * workspace was chosen, or the command does not name git.
  */
 void notes_work_tree(const struct prepared *p, const char *const *failed);
+
+/* notes_refusals - the network refused something: the first few names, and the option that allows them. */
+void notes_refusals(const struct policy *policy, const struct egress *egress);
+
+/* notes_egress_lost - carrel-egress ended while the session runs. */
+void notes_egress_lost(const struct policy *policy);

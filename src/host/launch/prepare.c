@@ -407,6 +407,7 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 		.load = policy_file_load,
 		.load_profile = policy_file_load_profile,
 		.load_preset = policy_file_load_preset,
+		.load_set = policy_file_load_set,
 		.context = &loader,
 	};
 
@@ -417,6 +418,7 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 			arena_join(&p->arena, names.xdg_config_home, '/', "carrel/profiles");
 		loader.presets =
 			arena_join(&p->arena, names.xdg_config_home, '/', "carrel/with");
+		loader.sets = arena_join(&p->arena, names.xdg_config_home, '/', "carrel/sets");
 	}
 	if (r >= 0)
 		r = read_layers(p, argc, argv, first, environment, &res, flags, flag_count, e);

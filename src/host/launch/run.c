@@ -209,6 +209,8 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 		r = prepare_with(run->p, &identity, PREPARE_PLAN, argc, argv, first,
 			environment, flags, 1, e);
 
+	if (r >= 0 && !run->p->help)
+		r = launch_egress(&run->launch, &run->p->policy, &run->p->facts, e);
 	/* Without namespaces and without `degraded` only this error is worth reporting: where a
 	 * filter refuses them, everything after it fails for the same reason. */
 	if (!run->p->help && run->refused.code &&
@@ -268,6 +270,13 @@ static int exit_status(struct run *run, int r)
 	return r < 0 ? STATUS_CARREL : explain_end_before_start(run);
 }
 
+/* Why the command may have failed. */
+static void explain_failure(const struct run *run)
+{
+	notes_work_tree(run->p, run->p->argv);
+	notes_refusals(&run->p->policy, &run->launch.egress);
+}
+
 /* Close and report: on every way out, whatever stage was reached. */
 static int finish_run(struct run *run, int status)
 {
@@ -279,6 +288,7 @@ static int finish_run(struct run *run, int status)
 		.outcome = &run->outcome,
 		.signals = &run->signals,
 		.limits = &run->limits,
+		.egress = &run->launch.egress,
 		.report = &run->report,
 		.report_file = &run->report_file,
 		.explain = &run->explain,
@@ -294,7 +304,7 @@ static int finish_run(struct run *run, int status)
 	if (run->error.code != ERROR_NONE)
 		error_report(&run->error);
 	else if (status != 0 && run->outcome.started == STARTED_YES && !run->outcome.timed_out)
-		notes_work_tree(run->p, run->p->argv);
+		explain_failure(run);
 	/* This runs while the kernel takes init down; the wait for init comes last. */
 	prepare_free(run->p);
 	launch_kill(&run->launch);
@@ -350,6 +360,7 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 	 * directory. */
 	if (!run->outcome.alone || run->limits.requested)
 		launch_kill(&run->launch);
+	egress_end(&run->launch.egress);
 	limits_settle(&run->limits, &run->outcome, &run->error);
 	int status = finish_run(run, exit_status(run, r));
 	cover_reap(&run->outcome.cover);
@@ -376,7 +387,9 @@ int run_command(int argc, const char *const *argv, int first, const char *const 
 		error_report(&e);
 		return STATUS_CARREL;
 	}
-	run->launch = (struct launch){ .pidfd = -1, .channel = -1, .scratch = -1 };
+	run->launch = (struct launch){
+		.pidfd = -1, .channel = -1, .scratch = -1, .egress = EGRESS_NONE
+	};
 	run->session = SESSION_NONE;
 	run->explain = EXPLAIN_NONE;
 	run->learn.dir = -1;

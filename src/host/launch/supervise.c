@@ -176,8 +176,10 @@ static int handle_timer(struct supervisor *v)
 	case PHASE_ENDING:
 		return kill_all(v);
 	case PHASE_SETUP:
-		v->out->timed_out = true;
 		v->phase = PHASE_OVER;
+		if (v->set_up)
+			return egress_explain(&v->launch->egress, v->e);
+		v->out->timed_out = true;
 		return 0;
 	case PHASE_KILLING:
 		v->phase = PHASE_OVER; /* init is stuck; it is killed from outside */
@@ -246,6 +248,8 @@ static int handle_event(struct supervisor *v, uint64_t event)
 		return supervisor_record(v);
 	if (event == EVENT_SIGNAL)
 		return read_signals(v);
+	if (event == EVENT_EGRESS)
+		return supervisor_egress(v);
 	if (event == EVENT_TIMER)
 		return handle_timer(v);
 	if (event == EVENT_MOUNTS || event == EVENT_COVERED)
@@ -317,6 +321,8 @@ static int watch_session(struct supervisor *v)
 	int r = supervisor_watch(v, v->launch->channel, EVENT_CHANNEL);
 	if (r >= 0)
 		r = supervisor_watch(v, v->signals->fd, EVENT_SIGNAL);
+	if (r >= 0 && v->launch->egress.channel >= 0)
+		r = supervisor_watch(v, v->launch->egress.channel, EVENT_EGRESS);
 	if (r < 0)
 		return supervisor_fault(v, r, "cannot watch for events");
 	v->out->cover.explain = v->launch->explain;
@@ -338,6 +344,7 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 		.signals = signals,
 		.epoll = -1,
 		.timer = -1,
+		.master = -1,
 		.out = ret,
 		.at_start = at_start,
 		.context = context,
@@ -355,6 +362,7 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 	newpath_watch_stop(&ret->watch);
 	cover_end(&ret->cover);
 	launch_close_views(l);
+	fd_close(&v.master);
 	/* From here on names are looked at that tools made. */
 	int settled = ret->confined ? cover_settle(&ret->cover) : 0;
 	if (settled < 0 && r >= 0)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "host/launch/notes.h"
 #include "host/launch/supervisor.h"
 #include "host/machine/explain.h"
 
@@ -78,6 +79,48 @@ static int start_command(struct supervisor *v, int master)
 	return r;
 }
 
+/* The command may start: init has applied the plan, and carrel-egress, where there is one, is ready. */
+static int go_on(struct supervisor *v)
+{
+	struct egress *g = &v->launch->egress;
+
+	if (!v->set_up || v->phase != PHASE_SETUP || (g->begun && !g->ready))
+		return 0;
+	if (v->timer >= 0) {
+		int r = supervisor_set_timer(v, 0);
+
+		if (r < 0)
+			return r;
+	}
+	return start_command(v, take_fd(&v->master));
+}
+
+static int set_up(struct supervisor *v, int *master)
+{
+	struct egress *g = &v->launch->egress;
+
+	v->set_up = true;
+	v->master = take_fd(master);
+	int r = g->begun && !g->ready && !g->lost ? supervisor_set_timer(v, EGRESS_START_MS)
+						  : 0;
+	return r < 0 ? r : go_on(v);
+}
+
+int supervisor_egress(struct supervisor *v)
+{
+	struct egress *g = &v->launch->egress;
+	bool told = g->lost;
+
+	egress_read(g);
+	if (g->lost && v->phase == PHASE_SETUP) {
+		v->phase = PHASE_OVER;
+		return egress_explain(g, v->e);
+	}
+	if (g->lost && !told)
+		notes_egress_lost(v->plan->policy);
+	return go_on(v);
+}
+
 static void take_time(struct supervisor *v)
 {
 	v->out->wall_us = (uint64_t)(clock_now_ns() - v->started_ns) / 1000;
@@ -108,6 +151,17 @@ static void take_outcome(struct supervisor *v, const struct channel_record *reco
 	v->phase = PHASE_OVER;
 }
 
+/* What did not come stays -1; carrel-egress gets copies, and the caller closes these. */
+static int give_sockets(
+	struct supervisor *v, const struct channel_record *record, const int *fds)
+{
+	unsigned count = 0;
+
+	while (count < CHANNEL_FDS_MAX && fds[count] >= 0)
+		count++;
+	return egress_sockets(&v->launch->egress, fds, count, record->number != 0);
+}
+
 static int handle_record(struct supervisor *v, const struct channel_record *record, int *fd)
 {
 	switch ((enum channel_kind)record->kind) {
@@ -116,13 +170,17 @@ static int handle_record(struct supervisor *v, const struct channel_record *reco
 			return -EPROTO;
 		v->launch->scratch = take_fd(fd);
 		return 0;
+	case CHANNEL_SOCKETS:
+		if (v->phase != PHASE_SETUP || !v->launch->egress.begun)
+			return -EPROTO;
+		return give_sockets(v, record, fd);
 	case CHANNEL_READY:
 		if (v->phase != PHASE_SETUP)
 			return -EPROTO;
 		v->out->ready = true;
 		if (record->flag)
 			v->launch->mounts[0] = take_fd(fd++);
-		return start_command(v, take_fd(fd));
+		return set_up(v, fd);
 	case CHANNEL_FAILED:
 		v->out->op = record->op;
 		v->out->errnum = record->errnum;

@@ -16,6 +16,7 @@ enum event {
 	EVENT_MOUNTS,
 	EVENT_COVERED, /* EVENT_MOUNTS + 1: cover_watch() */
 	EVENT_NEWPATH,
+	EVENT_EGRESS,
 	EVENT_STDIO = 8,
 	EVENT_TTY = 16
 };
@@ -42,6 +43,8 @@ struct supervisor {
 	bool has_tty;
 	int epoll, timer;
 	enum phase phase;
+	bool set_up;        /* init has applied the plan, and carrel-egress is waited for */
+	int master;         /* set_up: the terminal's, or -1 */
 	bool end_requested; /* by a signal, a limit or a fault */
 	int64_t started_ns;
 	struct outcome *out;
@@ -59,6 +62,9 @@ MUST_CHECK int supervisor_set_timer(struct supervisor *v, uint64_t ms);
 
 /* supervisor_stopped - init says that the command was stopped by @signal. 0 or -errno. */
 MUST_CHECK int supervisor_stopped(struct supervisor *v, int signal);
+
+/* supervisor_egress - carrel-egress has said something, or has gone. 0 or -errno. */
+MUST_CHECK int supervisor_egress(struct supervisor *v);
 
 /* supervisor_record - init has said something, or has gone. 0 or -errno. */
 MUST_CHECK int supervisor_record(struct supervisor *v);

@@ -219,6 +219,7 @@ int policy_file_load(void *context, const char *path, struct policy_file *ret, s
 	return 0;
 }
 
+/* The file @name in a directory of the user's own. 1, 0 where there is none, or -errno. */
 static int load_own(struct policy_loader *l, const char *dir, const char *name,
 	struct policy_file *ret, struct error *e)
 {
@@ -250,4 +251,12 @@ int policy_file_load_preset(
 	struct policy_loader *l = context;
 
 	return load_own(l, l->presets, name, ret, e);
+}
+
+int policy_file_load_set(
+	void *context, const char *name, struct policy_file *ret, struct error *e)
+{
+	struct policy_loader *l = context;
+
+	return load_own(l, l->sets, name, ret, e);
 }

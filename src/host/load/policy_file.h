@@ -16,6 +16,7 @@ struct policy_loader {
 	enum layer layer;     /* that files are read for: who may have written them */
 	const char *profiles; /* the directory of the user's profiles; NULL: there is none */
 	const char *presets;  /* of the user's presets */
+	const char *sets;     /* that of the user's sets of hosts; NULL: there is none */
 	const char **loaded;  /* canonical paths of every policy file that was read */
 	size_t count;
 };
@@ -49,4 +50,8 @@ MUST_CHECK int policy_file_load_profile(
 
 /* policy_file_load_preset - the `load_preset`, in the same way. */
 MUST_CHECK int policy_file_load_preset(
+	void *context, const char *name, struct policy_file *ret, struct error *e);
+
+/* policy_file_load_set - the `load_set`: the same for a set of hosts. */
+MUST_CHECK int policy_file_load_set(
 	void *context, const char *name, struct policy_file *ret, struct error *e);

@@ -228,6 +228,33 @@ static void put_places(struct json *j, const struct report *r)
 	}
 }
 
+static void put_network(struct json *j, const struct report *r)
+{
+	if (put_absent(j, "network", !r->network_known))
+		return;
+	put_unsigned(j, "rules", r->network_rules);
+	put_bool(j, "lost", r->network_lost);
+	put_unsigned(j, "untold", r->network_untold);
+	json_key(j, "names");
+	json_array_begin(j);
+	for (size_t i = 0; i < r->network_name_count; i++) {
+		const struct report_network_name *n = &r->network_names[i];
+
+		json_object_begin(j);
+		put_string(j, "name", n->name);
+		put_known(j, "port", n->port != 0, n->port);
+		put_string(j, "decision", n->decision);
+		put_string(j, "rule", n->rule);
+		put_unsigned(j, "times", n->times);
+		put_unsigned(j, "bytes_in", n->bytes_in);
+		put_unsigned(j, "bytes_out", n->bytes_out);
+		put_errno(j, n->errnum);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_object_end(j);
+}
+
 static void put_promoted(struct json *j, const struct report *r)
 {
 	json_key(j, "promoted");
@@ -376,6 +403,7 @@ static void put_report(struct json *j, const struct report *r)
 	put_walls(j, r);
 	put_policy(j, r);
 	put_places(j, r);
+	put_network(j, r);
 	put_promoted(j, r);
 	put_covered(j, r);
 	put_quarantined(j, r);

@@ -93,6 +93,16 @@ struct report_breach {
 	pid_t process;    /* as seen from outside */
 };
 
+/* What was decided about one name or address at one port, in a session with `net allow`. */
+struct report_network_name {
+	const char *name;
+	uint32_t port;        /* 0: it was asked for, and no more */
+	const char *decision; /* "allowed", "denied-name", ... */
+	const char *rule;     /* the line that decided; NULL: none */
+	uint64_t times, bytes_in, bytes_out;
+	int errnum; /* why it failed, of the last time */
+};
+
 /* One of stdout and stderr, where it has a budget or a bound. */
 struct report_output {
 	bool relayed;         /* the rest is filled in */
@@ -162,6 +172,13 @@ struct report {
 	uint64_t scratch_bytes; /* of regular files, apparent sizes */
 	bool scratch_truncated; /* counting stopped early: both are lower bounds */
 	bool scratch_kept;
+
+	bool network_known;      /* the policy says `net allow`: else the object is null */
+	uint64_t network_rules;  /* lines of the policy */
+	bool network_lost;       /* carrel-egress ended before the session */
+	uint64_t network_untold; /* decisions that are not in the list */
+	const struct report_network_name *network_names;
+	size_t network_name_count;
 
 	const struct report_promotion *promoted;
 	size_t promoted_count;

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "box/rest.h"
+#include "host/launch/notes.h"
 #include "host/machine/explain.h"
 #include "host/process/confine_self.h"
 #include "host/serve/server.h"
@@ -82,6 +83,7 @@ static int set_timer(struct server *s)
 	}
 	earlier(&next, s->end_deadline_ns);
 	earlier(&next, s->out->breached ? 0 : cover_late_ns(&s->out->cover));
+	earlier(&next, s->egress_ns);
 	for (unsigned i = 0; i < s->slot_count; i++)
 		if (s->slots[i].state != SLOT_FREE) {
 			earlier(&next, s->slots[i].deadline_ns);
@@ -211,6 +213,42 @@ static int begin_serving(struct server *s)
 	return 0;
 }
 
+/* Every init has applied its plan, and carrel-egress, where there is one, is ready. */
+static int may_serve(struct server *s)
+{
+	const struct egress *g = &s->launch->egress;
+
+	if (s->views_awaited || s->phase != SERVER_STARTING)
+		return 0;
+	s->egress_ns =
+		g->begun && !g->ready ? clock_now_ns() + (int64_t)EGRESS_START_MS * 1000000 : 0;
+	return s->egress_ns ? 0 : begin_serving(s);
+}
+
+static int handle_egress(struct server *s)
+{
+	struct egress *g = &s->launch->egress;
+	bool told = g->lost;
+
+	egress_read(g);
+	if (g->lost && s->phase == SERVER_STARTING) {
+		s->phase = SERVER_OVER;
+		return egress_explain(g, s->e);
+	}
+	if (g->lost && !told)
+		notes_egress_lost(s->plan->policy);
+	return g->ready ? may_serve(s) : 0;
+}
+
+static int give_sockets(struct server *s, const struct channel_record *record, const int *fds)
+{
+	unsigned count = 0;
+
+	while (count < CHANNEL_FDS_MAX && fds[count] >= 0)
+		count++;
+	return egress_sockets(&s->launch->egress, fds, count, record->number != 0);
+}
+
 /* Handles a record of init, or of the init of a tighter view. They send only READY, and init
  * SCRATCH before it; none may end. */
 static int handle_init(struct server *s, unsigned view)
@@ -222,6 +260,13 @@ static int handle_init(struct server *s, unsigned view)
 
 	if (r == -ECONNRESET)
 		r = channel_receive(channel, &record, fds);
+	if (r > 0 && record.kind == CHANNEL_SOCKETS && view == 0 && s->views_awaited & 1u &&
+		s->launch->egress.begun) {
+		r = give_sockets(s, &record, fds);
+		for (int i = 0; i < CHANNEL_FDS_MAX; i++)
+			fd_close(&fds[i]);
+		return r;
+	}
 	autofd int fd = take_fd(&fds[0]);
 	if (r > 0 && record.kind == CHANNEL_READY && record.flag)
 		s->launch->mounts[view] = take_fd(&fd);
@@ -234,7 +279,7 @@ static int handle_init(struct server *s, unsigned view)
 	}
 	if (r > 0 && record.kind == CHANNEL_READY && (s->views_awaited & (1u << view))) {
 		s->views_awaited &= ~(1u << view);
-		return s->views_awaited ? 0 : begin_serving(s);
+		return may_serve(s);
 	}
 	s->phase = SERVER_OVER;
 	if (r > 0 && record.kind == CHANNEL_FAILED) {
@@ -260,7 +305,12 @@ static int handle_event(struct server *s, uint64_t data)
 		return 0;
 	case SERVER_EVENT_TIMER:
 		handle_timer(s);
-		return 0;
+		if (!s->egress_ns || s->egress_ns > clock_now_ns())
+			return 0;
+		s->phase = SERVER_OVER;
+		return egress_explain(&s->launch->egress, s->e);
+	case SERVER_EVENT_EGRESS:
+		return handle_egress(s);
 	case SERVER_EVENT_MOUNTS:
 		handle_mounts(s, data);
 		return 0;
@@ -349,6 +399,10 @@ static int watch_session(struct server *s)
 		r = server_watch(s, s->timer, SERVER_EVENT_TIMER, 0);
 	if (r >= 0 && s->settings->die_with >= 0)
 		r = server_watch(s, s->settings->die_with, SERVER_EVENT_PARENT, 0);
+	if (r < 0)
+		return fault(s, r, "cannot watch for events");
+	if (s->launch->egress.channel >= 0)
+		r = server_watch(s, s->launch->egress.channel, SERVER_EVENT_EGRESS, 0);
 	if (r < 0)
 		return fault(s, r, "cannot watch for events");
 	raise_descriptor_limit();

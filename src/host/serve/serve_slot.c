@@ -451,6 +451,7 @@ static void handle_record(struct server *s, struct slot *slot,
 	case CHANNEL_GO:
 	case CHANNEL_SESSION:
 	case CHANNEL_SCRATCH:
+	case CHANNEL_SOCKETS:
 	case CHANNEL_EXEC:
 	case CHANNEL_SIGNAL:
 	case CHANNEL_CONTINUE:

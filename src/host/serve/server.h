@@ -101,6 +101,7 @@ struct server {
 	struct serve_outcome *out;
 	struct error *e;
 	enum server_phase phase;
+	int64_t egress_ns; /* until then carrel-egress is to be ready; 0: it is not waited for */
 	int epoll, timer;
 	bool resting;      /* idle, and what is not needed then was given back */
 	bool listening;    /* the listener is in the epoll set */
@@ -134,6 +135,7 @@ enum server_event {
 	SERVER_EVENT_SLOT,
 	SERVER_EVENT_NEWPATH,
 	SERVER_EVENT_LOG,
+	SERVER_EVENT_EGRESS,
 };
 
 /* serve.c */

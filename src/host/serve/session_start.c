@@ -188,6 +188,8 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 		r = prepare_report(s->p, &s->report_file, e);
 	if (r >= 0 && !s->p->help && s->p->policy.learn.value)
 		r = learn_file_open(s->p->policy.learn.value, &s->p->facts, &s->learn, e);
+	if (r >= 0 && !s->p->help)
+		r = launch_egress(&s->launch, &s->p->policy, &s->p->facts, e);
 	if (r >= 0)
 		r = open_parent(s);
 	return r;
@@ -293,6 +295,7 @@ static int finish_start(struct start *s, int status)
 		.outcome = &s->outcome,
 		.signals = &s->signals,
 		.limits = &s->limits,
+		.egress = &s->launch.egress,
 		.report = &s->report,
 		.report_file = &s->report_file,
 		.explain = &s->explain,
@@ -332,6 +335,7 @@ static int start_and_serve(struct start *s, int argc, const char *const *argv, i
 		r = serve_session(s);
 	else
 		launch_kill(&s->launch);
+	egress_end(&s->launch.egress);
 	limits_settle(&s->limits, &s->outcome, &s->error);
 	return finish_start(s,
 		r < 0 ? STATUS_CARREL : 0); /* the signals' descriptor goes with the process */
@@ -352,6 +356,7 @@ static int supervise_in_this_process(
 	s->launch = (struct launch){ .pidfd = -1,
 		.channel = -1,
 		.scratch = -1,
+		.egress = EGRESS_NONE,
 		.live = true,
 		.views = { [0 ... VIEW_COUNT - 1] = -1 } };
 	s->session = SESSION_NONE;

@@ -1,0 +1,197 @@
+/*
+ * network.c - see network.h.
+ *
+ * Runs in: init. No heap, no stdio.
+ */
+#include "box/network.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "box/channel.h"
+
+enum {
+	LOOPBACK_INDEX = 1, /* of every network namespace: loopback_net_init() of the kernel */
+	OWN_BITS = 15,
+	PORT_DNS = 53,
+	BACKLOG = 4096, /* the kernel makes it less: net.core.somaxconn */
+};
+
+#define OWN_ADDRESS 0xc6120001u /* 198.18.0.1 */
+
+struct request {
+	struct nlmsghdr head;
+	union {
+		struct ifaddrmsg address;
+		struct rtmsg route;
+	};
+	unsigned char attributes[64];
+};
+
+static void put_attribute(
+	struct request *q, unsigned short type, const void *data, unsigned short size)
+{
+	struct rtattr *a =
+		(struct rtattr *)(void *)((char *)q + NLMSG_ALIGN(q->head.nlmsg_len));
+
+	a->rta_type = type;
+	a->rta_len = (unsigned short)RTA_LENGTH(size);
+	memcpy(RTA_DATA(a), data, size);
+	q->head.nlmsg_len = NLMSG_ALIGN(q->head.nlmsg_len) + (unsigned)RTA_SPACE(size);
+}
+
+/* One request, and the kernel's answer to it. 0 or -errno. */
+static int ask(struct request *q)
+{
+	struct {
+		struct nlmsghdr head;
+		struct nlmsgerr error;
+		unsigned char rest[128];
+	} answer;
+	const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	if (fd < 0)
+		return -errno;
+	q->head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE;
+	ssize_t n = sendto(
+		fd, q, q->head.nlmsg_len, 0, (const struct sockaddr *)&kernel, sizeof(kernel));
+	if (n >= 0)
+		n = recv(fd, &answer, sizeof(answer), 0);
+	int r = n < 0 ? -errno
+		: (size_t)n < sizeof(answer.head) + sizeof(answer.error) ||
+			answer.head.nlmsg_type != NLMSG_ERROR
+		? -EPROTO
+		: answer.error.error;
+
+	(void)close(fd);
+	return r;
+}
+
+int network_address(void)
+{
+	const uint32_t own = htobe32(OWN_ADDRESS);
+	struct request q = {
+		.head = { .nlmsg_type = RTM_NEWADDR,
+			.nlmsg_len = NLMSG_LENGTH(sizeof(q.address)) },
+		.address = { .ifa_family = AF_INET,
+			.ifa_prefixlen = OWN_BITS,
+			.ifa_scope = RT_SCOPE_HOST,
+			.ifa_index = LOOPBACK_INDEX },
+	};
+
+	put_attribute(&q, IFA_LOCAL, &own, sizeof(own));
+	put_attribute(&q, IFA_ADDRESS, &own, sizeof(own));
+	return ask(&q);
+}
+
+int network_local(const struct net_local *block)
+{
+	const uint32_t device = LOOPBACK_INDEX;
+	bool four = block->family == 4;
+	struct request q = {
+		.head = { .nlmsg_type = RTM_NEWROUTE,
+			.nlmsg_len = NLMSG_LENGTH(sizeof(q.route)) },
+		.route = { .rtm_family = four ? AF_INET : AF_INET6,
+			.rtm_dst_len = block->bits,
+			.rtm_table = RT_TABLE_LOCAL,
+			.rtm_protocol = RTPROT_BOOT,
+			.rtm_scope = four ? RT_SCOPE_HOST : RT_SCOPE_UNIVERSE,
+			.rtm_type = RTN_LOCAL },
+	};
+
+	if (block->bits)
+		put_attribute(&q, RTA_DST, block->address, four ? 4 : 16);
+	put_attribute(&q, RTA_OIF, &device, sizeof(device));
+	int r = ask(&q);
+	if (r == -EEXIST) /* two lines about one block */
+		return 0;
+	/* No IPv6 in this kernel, or none on the loopback (disable_ipv6). */
+	if (!four && (r == -EAFNOSUPPORT || r == -EOPNOTSUPP || r == -EACCES || r == -ENODEV))
+		return 0;
+	return r;
+}
+
+static int finish_listener(int fd, const void *address, socklen_t size, bool listens)
+{
+	if (bind(fd, address, size) < 0 || (listens && listen(fd, BACKLOG) < 0)) {
+		int r = -errno;
+
+		(void)close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static int open_resolver(int type)
+{
+	const struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_port = htobe16(PORT_DNS),
+		.sin_addr.s_addr = htobe32(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return fd < 0 ? -errno : finish_listener(fd, &at, sizeof(at), type == SOCK_STREAM);
+}
+
+/*
+ * For both families where the kernel has IPv6. No option lets another socket have the same port, so nothing inside can
+ * bind it beside this one.
+ */
+static int open_listener(uint16_t port)
+{
+	const struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htobe16(port) };
+	const struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htobe16(port) };
+	const int off = 0;
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 && errno == EAFNOSUPPORT) {
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		return fd < 0 ? -errno : finish_listener(fd, &four, sizeof(four), true);
+	}
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) < 0) {
+		int r = -errno;
+
+		(void)close(fd);
+		return r;
+	}
+	return finish_listener(fd, &six, sizeof(six), true);
+}
+
+/* The resolver's two sockets come first. */
+static int open_socket(const struct plan *plan, size_t index)
+{
+	return index < 2 ? open_resolver(index ? SOCK_STREAM : SOCK_DGRAM)
+			 : open_listener(plan->net_ports[index - 2]);
+}
+
+int network_listen(const struct plan *plan, int channel)
+{
+	size_t total = 2 + plan->net_port_count;
+	int r = 0;
+
+	for (size_t next = 0; next < total && r >= 0;) {
+		const struct channel_record record = { .kind = CHANNEL_SOCKETS,
+			.number = next == 0 };
+		int fds[CHANNEL_FDS_MAX];
+		unsigned count = 0;
+
+		while (count < CHANNEL_FDS_MAX && next < total && r >= 0) {
+			r = open_socket(plan, next++);
+			if (r >= 0)
+				fds[count++] = r;
+		}
+		if (r >= 0)
+			r = channel_send(channel, &record, fds, count);
+		for (unsigned i = 0; i < count; i++)
+			(void)close(fds[i]);
+	}
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,23 @@
+/*
+ * network.h - the session's network, where the policy allows hosts: addresses on the loopback, and listeners.
+ *
+ * Runs in: init, while it has its rights over its network namespace.
+ */
+#pragma once
+
+#include "plan/plan.h"
+
+/* network_address - the session's own block of addresses on the loopback. 0 or -errno. See: rtnetlink(7). */
+__attribute__((warn_unused_result)) int network_address(void);
+
+/*
+ * network_local - have the kernel take @block for its own. Where it has no IPv6, none of those is local: what connects
+ * to one fails. 0 or -errno.
+ */
+__attribute__((warn_unused_result)) int network_local(const struct net_local *block);
+
+/*
+ * network_listen - make the sockets of the resolver and a listener for each port of @plan, and send them to the
+ * supervisor over @channel (CHANNEL_SOCKETS); none stays open here. 0 or -errno.
+ */
+__attribute__((warn_unused_result)) int network_listen(const struct plan *plan, int channel);

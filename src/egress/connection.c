@@ -1,0 +1,443 @@
+/*
+ * connection.c - see connection.h.
+ *
+ * Runs in: carrel-egress.
+ */
+#include "egress/connection.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "egress/egress.h"
+
+enum {
+	TLS_PORT = 443,
+	BOTH_FLOWS = 1 << INNER | 1 << OUTER,
+	ROUNDS_MAX = 4, /* of reading one side, before others have their turn */
+};
+
+void connection_reset(int fd)
+{
+	const struct linger linger = { .l_onoff = 1 };
+
+	/* Where that fails it is closed in the ordinary way, which ends it as well. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	(void)close(fd);
+}
+
+/* --- the end -------------------------------------------------------------------------------------- */
+
+static void fill_event(struct connection *c, struct event *event, char local[TARGET_TEXT_MAX],
+	char server[TARGET_TEXT_MAX])
+{
+	target_text(&c->local, local);
+	*event = (struct event){
+		.name = c->name ? c->name->text : local, .port = c->port, .rule = c->rule
+	};
+	if (c->server.family != 0) {
+		target_text(&c->server, server);
+		event->address = server;
+	}
+}
+
+void connection_tell(struct connection *c, int errnum)
+{
+	char local[TARGET_TEXT_MAX], server[TARGET_TEXT_MAX];
+	struct event event;
+
+	fill_event(c, &event, local, server);
+	event.decision = EGRESS_ALLOWED;
+	event.errnum = errnum;
+	event.bytes_in = c->flows[OUTER].bytes;
+	event.bytes_out = c->flows[INNER].bytes;
+	event.duration_us = (uint64_t)(clock_now_ns() - c->began_ns) / 1000;
+	tell_event(&c->egress->tell, &event);
+}
+
+static void drop(struct connection *c, bool reset)
+{
+	struct egress *eg = c->egress;
+
+	timer_clear(&c->timer);
+	names_cancel(&c->waiter);
+	if (c->dial)
+		dial_cancel(c->dial);
+	c->dial = NULL;
+	for (int s = 0; s < SIDES; s++) {
+		const struct linger linger = { .l_onoff = 1 };
+		struct watch *watch = &c->sides[s].watch;
+
+		if (reset && watch->fd >= 0)
+			(void)setsockopt(
+				watch->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+		loop_close(&eg->loop, watch);
+		flow_drop(&c->flows[s]);
+	}
+	free(c->hello);
+	c->hello = NULL;
+	*(c->prev ? &c->prev->next : &eg->connections) = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	eg->connection_count--;
+	loop_free(&eg->loop, &c->doomed);
+}
+
+/* It was not let through, or came to nothing. */
+static void refuse(struct connection *c, enum egress_decision decision, int errnum,
+	const char *why, const char *server_name)
+{
+	char local[TARGET_TEXT_MAX], server[TARGET_TEXT_MAX];
+	struct event event;
+
+	fill_event(c, &event, local, server);
+	event.decision = decision;
+	event.errnum = errnum;
+	event.why = why;
+	event.server_name = server_name;
+	tell_event(&c->egress->tell, &event);
+	drop(c, true);
+}
+
+/* What was relayed is told in any case. */
+static void end_relaying(struct connection *c, int error)
+{
+	connection_tell(c, -error);
+	drop(c, error < 0);
+}
+
+/* --- relaying ------------------------------------------------------------------------------------- */
+
+/* What is wanted of both sockets now. 0 or -errno. */
+static int look_again(struct connection *c)
+{
+	for (int s = 0; s < SIDES; s++) {
+		const struct flow *from = &c->flows[s], *to = &c->flows[!s];
+		uint32_t events = 0;
+
+		if (!from->ended && from->start == from->cleared)
+			events |= EPOLLIN;
+		if (to->start < to->cleared)
+			events |= EPOLLOUT;
+		int r = loop_watch(&c->egress->loop, &c->sides[s].watch, events);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* The program's bytes as long as they are looked at. 0; -EPERM: @c is gone; 1: wait. */
+static int check_hello(struct connection *c)
+{
+	struct flow *f = &c->flows[INNER];
+	size_t cleared;
+	enum hello_verdict verdict = hello_check(c->hello, c->name->text, f->data + f->cleared,
+		f->end - f->cleared, c->egress->buffer, &cleared);
+
+	switch (verdict) {
+	case HELLO_MORE:
+		return 1;
+	case HELLO_ENCRYPTED:
+		free(c->hello);
+		c->hello = NULL;
+		f->cleared = f->end;
+		return 0;
+	case HELLO_GOOD:
+		f->cleared += cleared;
+		return 0;
+	case HELLO_NO_TLS:
+	case HELLO_NO_NAME:
+	case HELLO_OTHER_NAME:
+	case HELLO_HIDDEN:
+		break;
+	}
+	char asked[HELLO_NAME_MAX + 1];
+	memcpy(asked, c->hello->name, sizeof(asked));
+	refuse(c, EGRESS_DENIED_TLS, 0, hello_word(verdict), asked);
+	return -EPERM;
+}
+
+/* @n bytes in the buffer, from side @s. 0: all went; 1: wait; -EPERM: @c is gone; else -errno. */
+static int take(struct connection *c, int s, size_t n)
+{
+	struct egress *eg = c->egress;
+	struct flow *f = &c->flows[s];
+
+	if (s == OUTER && c->hello)
+		c->hello->answered = true;
+	f->bytes += n;
+	eg->bytes += n;
+	if (eg->rules.bytes && eg->bytes > eg->rules.bytes) {
+		f->bytes -= n; /* they go no further */
+		connection_tell(c, EDQUOT);
+		refuse(c, EGRESS_DENIED_LIMIT, EDQUOT, "all bytes are used up", NULL);
+		return -EPERM;
+	}
+	if (s == OUTER || !c->hello)
+		return flow_pass(f, c->sides[!s].watch.fd, eg->buffer, n);
+	int r = flow_hold(f, eg->buffer, n);
+	if (r == 0)
+		r = check_hello(c);
+	return r == 0 ? flow_send(f, c->sides[OUTER].watch.fd) : r;
+}
+
+/* From side @s to the other, as far as both are ready. As take(), and 0 where nothing is there. */
+static int pump(struct connection *c, int s)
+{
+	struct flow *f = &c->flows[s];
+	size_t most = s == INNER && c->hello ? HELLO_SIZE_MAX / 4 : BUFFER_SIZE;
+	int r = flow_send(f, c->sides[!s].watch.fd);
+
+	for (int i = 0; r == 0 && !f->ended && i < ROUNDS_MAX; i++) {
+		ssize_t n = recv(c->sides[s].watch.fd, c->egress->buffer, most, MSG_DONTWAIT);
+
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -errno;
+		f->ended = n == 0;
+		if (n > 0)
+			r = take(c, s, (size_t)n);
+		if (n < (ssize_t)most)
+			break;
+	}
+	if (r == 0 && f->ended && !f->shut) {
+		f->shut = true;
+		if (shutdown(c->sides[!s].watch.fd, SHUT_WR) < 0)
+			return -errno;
+	}
+	return r;
+}
+
+/* @flows: those that can go on, a bit each. */
+static void relay_ready(struct connection *c, unsigned flows)
+{
+	for (int s = 0; s < SIDES; s++) {
+		int r = flows >> s & 1 ? pump(c, s) : 0;
+
+		if (r == -EPERM)
+			return;
+		if (r < 0) {
+			end_relaying(c, r);
+			return;
+		}
+	}
+	if (c->flows[INNER].shut && c->flows[OUTER].shut) {
+		end_relaying(c, 0);
+		return;
+	}
+	bool half = c->flows[INNER].ended || c->flows[OUTER].ended;
+	timer_set(&c->egress->loop, &c->timer, half ? TIMER_HALF : TIMER_IDLE);
+	int r = look_again(c);
+	if (r < 0)
+		end_relaying(c, r);
+}
+
+/* --- connecting ----------------------------------------------------------------------------------- */
+
+static void dialled(void *context, int fd, const struct target *target, int error)
+{
+	struct connection *c = context;
+	const int yes = 1;
+
+	c->dial = NULL;
+	if (fd < 0) {
+		refuse(c, EGRESS_FAILED, -error, "connect", NULL);
+		return;
+	}
+	c->sides[OUTER].watch.fd = fd;
+	c->server = *target;
+	c->relaying = true;
+	/* Neither changes what arrives: one is about delay, the other about servers that vanish. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+	relay_ready(c, BOTH_FLOWS);
+}
+
+/* Whether the connection may be to this address: by an address rule, or because it is everybody's. */
+static bool may_reach(const struct connection *c, const struct target *target)
+{
+	int rule;
+
+	if (netrules_address(
+		    c->egress->rules.set, target->family, target->address, c->port, &rule))
+		return true;
+	return rule < 0 && netrules_is_public(target->family, target->address);
+}
+
+static void add_target(
+	struct connection *c, struct dial *d, unsigned family, const void *address)
+{
+	struct target *target = &d->targets[d->count];
+
+	*target = (struct target){ .family = (uint8_t)family };
+	memcpy(target->address, address, family == 4 ? 4 : 16);
+	d->count += may_reach(c, target);
+}
+
+static struct dial *make_dial(struct connection *c)
+{
+	struct dial *d = calloc(1, sizeof(*d));
+
+	if (!d) {
+		refuse(c, EGRESS_FAILED, ENOMEM, "connect", NULL);
+		return NULL;
+	}
+	d->port = c->port;
+	d->done = dialled;
+	d->context = c;
+	return d;
+}
+
+static void start_dial(struct connection *c, struct dial *d)
+{
+	c->dial = d;
+	dial_start(&c->egress->loop, d);
+}
+
+/* The families in turns, IPv6 first. */
+static void resolved(struct waiter *waiter, struct name *name, int error)
+{
+	struct connection *c = CONTAINER(waiter, struct connection, waiter);
+	struct dial *d;
+
+	if (error < 0) {
+		refuse(c, EGRESS_FAILED, -error, "resolve", NULL);
+		return;
+	}
+	d = make_dial(c);
+	if (!d)
+		return;
+	for (size_t i = 0; i < DNS_ADDRESSES_MAX; i++) {
+		if (i < name->six_count)
+			add_target(c, d, 6, name->six[i]);
+		if (i < name->four_count)
+			add_target(c, d, 4, name->four[i]);
+	}
+	if (d->count == 0) {
+		char first[TARGET_TEXT_MAX];
+		struct target target = { .family = name->four_count ? 4 : 6 };
+
+		memcpy(target.address, name->four_count ? name->four[0] : name->six[0],
+			name->four_count ? 4 : 16);
+		target_text(&target, first);
+		free(d);
+		c->server = target;
+		refuse(c, EGRESS_DENIED_ADDRESS, 0, "no address that is everybody's", NULL);
+		return;
+	}
+	start_dial(c, d);
+}
+
+/* All that the program has to show is shown. */
+static void connect_out(struct connection *c)
+{
+	if (loop_watch(&c->egress->loop, &c->sides[INNER].watch, 0) < 0) {
+		refuse(c, EGRESS_FAILED, EIO, "connect", NULL);
+		return;
+	}
+	timer_set(&c->egress->loop, &c->timer, TIMER_CONNECT);
+	if (c->name) {
+		names_resolve(c->egress, c->name, &c->waiter);
+		return;
+	}
+	struct dial *d = make_dial(c);
+	if (!d)
+		return;
+	d->targets[0] = c->local;
+	d->count = 1;
+	start_dial(c, d);
+}
+
+/* Before anything is connected: the ClientHello. */
+static void hello_ready(struct connection *c)
+{
+	struct flow *f = &c->flows[INNER];
+	ssize_t n = recv(
+		c->sides[INNER].watch.fd, c->egress->buffer, HELLO_SIZE_MAX / 4, MSG_DONTWAIT);
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0) {
+		refuse(c, EGRESS_DENIED_TLS, 0, "it ended before a ClientHello", NULL);
+		return;
+	}
+	f->bytes += (size_t)n;
+	c->egress->bytes += (size_t)n;
+	int r = flow_hold(f, c->egress->buffer, (size_t)n);
+	if (r < 0)
+		refuse(c, EGRESS_FAILED, -r, "hello", NULL);
+	else if (check_hello(c) == 0)
+		connect_out(c);
+}
+
+static void side_ready(struct watch *watch, uint32_t events)
+{
+	struct connection *c = ((struct side *)watch)->connection;
+	unsigned own = watch == &c->sides[INNER].watch ? INNER : OUTER, flows = 0;
+
+	if (events & EPOLLIN)
+		flows |= 1u << own;
+	if (events & EPOLLOUT)
+		flows |= 1u << !own;
+	if (events & (EPOLLHUP | EPOLLERR)) /* reading or writing says which */
+		flows = BOTH_FLOWS;
+	if (c->relaying)
+		relay_ready(c, flows);
+	else
+		hello_ready(c);
+}
+
+static void late(struct timer *timer)
+{
+	struct connection *c = CONTAINER(timer, struct connection, timer);
+
+	if (c->relaying)
+		end_relaying(c, -ETIMEDOUT);
+	else if (c->hello && !c->hello->seen)
+		refuse(c, EGRESS_DENIED_TLS, ETIMEDOUT, hello_word(HELLO_MORE), NULL);
+	else
+		refuse(c, EGRESS_FAILED, ETIMEDOUT, "connect", NULL);
+}
+
+void connection_begin(struct egress *eg, int fd, const struct target *local, uint16_t port,
+	struct name *name, int rule)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+	const int yes = 1;
+
+	if (!c) {
+		connection_reset(fd);
+		return;
+	}
+	*c = (struct connection){ .next = eg->connections,
+		.egress = eg,
+		.sides = { { .watch = { .fd = fd, .ready = side_ready }, .connection = c },
+			{ .watch = { .fd = -1, .ready = side_ready }, .connection = c } },
+		.timer.fire = late,
+		.waiter.done = resolved,
+		.name = name,
+		.local = *local,
+		.port = port,
+		.rule = rule,
+		.began_ns = clock_now_ns() };
+	if (eg->connections)
+		eg->connections->prev = c;
+	eg->connections = c;
+	eg->connection_count++;
+	(void)setsockopt(
+		fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)); /* about delay alone */
+	if (!name || port != TLS_PORT || eg->rules.any_name) {
+		connect_out(c);
+		return;
+	}
+	/* Bytes outside of the order would be seen by one reader and not by another. */
+	c->hello = calloc(1, sizeof(*c->hello));
+	timer_set(&eg->loop, &c->timer, TIMER_HELLO);
+	if (!c->hello || setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &yes, sizeof(yes)) < 0 ||
+		loop_watch(&eg->loop, &c->sides[INNER].watch, EPOLLIN) < 0)
+		refuse(c, EGRESS_FAILED, ENOMEM, "hello", NULL);
+}

@@ -1,0 +1,50 @@
+/*
+ * connection.h - one connection of the session: from its first byte to what is told of it.
+ *
+ * Runs in: carrel-egress.
+ */
+#pragma once
+
+#include "egress/dial.h"
+#include "egress/flow.h"
+#include "egress/hello.h"
+#include "egress/names.h"
+
+struct egress;
+
+enum { INNER, OUTER, SIDES }; /* the session's program, the server; also the flows from them */
+
+struct connection {
+	struct doomed doomed;
+	struct connection *prev, *next;
+	struct egress *egress;
+	struct side {
+		struct watch watch; /* the first member */
+		struct connection *connection;
+	} sides[SIDES];
+	struct flow flows[SIDES]; /* flows[INNER]: what the program sends */
+	struct timer timer;
+	struct waiter waiter;
+	struct dial *dial;
+	struct hello *hello;  /* as long as the program's first bytes are looked at */
+	struct name *name;    /* NULL: an address rule allows it */
+	struct target local;  /* what the program has connected to */
+	struct target server; /* family 0: not connected */
+	uint16_t port;
+	int rule;
+	bool relaying;
+	int64_t began_ns;
+};
+
+/*
+ * connection_begin - @fd: accepted, taken; @local, @port: what it is connected to. @name: whose address this is, or NULL. @rule:
+ * the one that allows it.
+ */
+void connection_begin(struct egress *eg, int fd, const struct target *local, uint16_t port,
+	struct name *name, int rule);
+
+/* connection_tell - that it has ended, with its bytes. @errnum: 0, or what ended it. */
+void connection_tell(struct connection *c, int errnum);
+
+/* connection_reset - close @fd so that the program sees a reset, not an end. */
+void connection_reset(int fd);

@@ -1,0 +1,61 @@
+/*
+ * egress.h - all that carrel-egress has, in one place: its parts know each other through this.
+ *
+ * Runs in: carrel-egress. Who made the bytes that it reads: the session's programs (queries, connections), the
+ * network (answers, servers). Everything that they can make it hold has a bound in here.
+ */
+#pragma once
+
+#include "egress/loop.h"
+#include "egress/rules.h"
+#include "egress/tell.h"
+
+enum {
+	NAMES_MAX = 16384,  /* names that have an address; 131,070 are in the block */
+	LOOSE_MAX = 1024,   /* names that were asked for and have none */
+	LOOKUPS_MAX = 128,  /* names that are asked for upstream at one time */
+	PENDING_MAX = 1024, /* queries that wait for an answer */
+	DNS_CONNECTIONS_MAX = 32,
+	CONNECTIONS_DEFAULT = 1024,
+	LISTENERS_MAX = NETRULE_LISTEN_MAX * 2 + 8,
+	BUFFER_SIZE = 1 << 17, /* bytes that are read at once */
+};
+
+struct name;
+struct connection;
+
+struct names {
+	struct name **slots; /* a hash table of slot_count, a power of two */
+	size_t slot_count;
+	struct name **by_index; /* [1 .. assigned] */
+	uint32_t assigned;
+	struct name *loose_first, *loose_last; /* without an address, oldest first */
+	size_t loose;
+	size_t lookups;
+	uint32_t seed;
+};
+
+struct egress {
+	struct loop loop;
+	struct rules rules;
+	struct names names;
+	struct tell tell;
+	struct watch channel;
+	bool failed;      /* the supervisor is gone, or says what cannot be */
+	struct watch dns; /* UDP */
+	size_t pending, dns_connections;
+	struct listener {
+		struct watch watch; /* the first member */
+		struct egress *egress;
+		bool dns;
+	} listeners[LISTENERS_MAX];
+	size_t listener_count;
+	struct timer pause; /* listeners are not looked at meanwhile */
+	struct connection *connections;
+	size_t connection_count, connection_max;
+	uint64_t bytes;  /* of all connections, both ways */
+	uint8_t *buffer; /* BUFFER_SIZE, for the moment of one call */
+};
+
+#define CONTAINER(pointer, type, member) \
+	((type *)(void *)((char *)(pointer)-offsetof(type, member)))

@@ -1,0 +1,65 @@
+/*
+ * names.h - the names of the session: each has an address of the block for as long as the session lives, and the
+ * addresses that it leads to for as long as they hold.
+ *
+ * Runs in: carrel-egress.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "egress/dns_message.h"
+#include "egress/loop.h"
+
+struct egress;
+struct upstream;
+struct name;
+
+/* Who waits for a name to be resolved. */
+struct waiter {
+	struct waiter *next;
+	struct name *name; /* NULL: it does not wait */
+	/* @error: 0, -ENOENT: there is no such name or it has no address, else why it could not be asked for. */
+	void (*done)(struct waiter *waiter, struct name *name, int error);
+};
+
+struct name {
+	struct doomed doomed;
+	struct name *next;          /* of the same slot */
+	struct name *newer, *older; /* among those without an address */
+	struct upstream *upstream;  /* as long as it is asked for */
+	struct waiter *waiters;
+	uint32_t hash;
+	uint32_t index;     /* of its address in the block; 0: it has none */
+	int64_t expires_ms; /* what follows holds until then; 0: nothing is known */
+	int error;          /* as waiter.done() gets it */
+	bool exists;        /* with -ENOENT: but has no address */
+	size_t four_count, six_count;
+	uint8_t four[DNS_ADDRESSES_MAX][4], six[DNS_ADDRESSES_MAX][16];
+	char text[];
+};
+
+/* names_init - 0 or -ENOMEM. */
+MUST_CHECK int names_init(struct egress *eg);
+
+/* names_get - the entry of @text, made where there is none; NULL: no room. It stays while somebody waits for it. */
+struct name *names_get(struct egress *eg, const char *text);
+
+/* names_resolve - call waiter->done(), now or later. names_cancel - do not. */
+void names_resolve(struct egress *eg, struct name *name, struct waiter *waiter);
+void names_cancel(struct waiter *waiter);
+
+/* names_at - whose address @address (of the block) is; NULL: nobody's. */
+struct name *names_at(struct egress *eg, const uint8_t address[4]);
+
+/* names_address - the address of a name that has one, network order. */
+void names_address(const struct name *name, uint8_t ret[4]);
+
+/*
+ * names_resolved - by upstream.c: the answer. @error as waiter.done() gets it; @ttl: seconds. The addresses are in
+ * @name already.
+ */
+void names_resolved(struct egress *eg, struct name *name, int error, uint32_t ttl);

@@ -1,0 +1,282 @@
+/*
+ * rules.c - see rules.h.
+ *
+ * Runs in: carrel-egress, before it confines itself; rules_add() also after.
+ */
+#include "egress/rules.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "host/egress/wire.h"
+
+enum { ARENA_SIZE = 1 << 27, DNS_PORT = 53 };
+
+static int fail(struct error *e, const char *on, const char *why)
+{
+	return error_set(e, ERROR_POLICY, "policy", ERROR_OWN(EINVAL), on, "%s", why);
+}
+
+static int full(struct error *e)
+{
+	return error_no_memory(e, "policy");
+}
+
+/* "ADDRESS", "ADDRESS:PORT", "[ADDRESS]:PORT"; an address of IPv6 without a port may stand alone. */
+static bool read_resolver(const char *text, struct resolver *ret)
+{
+	char copy[INET6_ADDRSTRLEN + 16];
+	size_t length = strlen(text);
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(DNS_PORT) };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(DNS_PORT) };
+	uint64_t port = DNS_PORT;
+
+	if (length >= sizeof(copy))
+		return false;
+	memcpy(copy, text, length + 1);
+	char *host = copy, *colon = strrchr(copy, ':'), *end = strchr(copy, ']');
+	if (copy[0] == '[' && end) {
+		host++;
+		*end = '\0';
+		if (end[1] == '\0')
+			colon = NULL;
+		else if (end[1] != ':')
+			return false;
+	} else if (colon && strchr(copy, ':') != colon) {
+		colon = NULL;
+	}
+	if (colon) {
+		*colon = '\0';
+		if (text_parse_count(colon + 1, &port) < 0 || port > 65535)
+			return false;
+	}
+	four.sin_port = six.sin6_port = htons((uint16_t)port);
+	*ret = (struct resolver){ 0 };
+	if (inet_pton(AF_INET, host, &four.sin_addr) == 1) {
+		memcpy(&ret->address, &four, sizeof(four));
+		ret->size = sizeof(four);
+	} else if (inet_pton(AF_INET6, host, &six.sin6_addr) == 1) {
+		memcpy(&ret->address, &six, sizeof(six));
+		ret->size = sizeof(six);
+	}
+	return ret->size > 0;
+}
+
+/* --- the rules --------------------------------------------------------------------------------- */
+
+/* "allow RULE<TAB>SOURCE" into @rule; @line, which stays, is cut at the tab. 0: it is none; 1: it is one. */
+static int read_rule(
+	struct rules *r, char *line, struct netrule *rule, const char **source, struct error *e)
+{
+	bool deny = !strncmp(line, "deny ", 5);
+
+	if (!deny && strncmp(line, "allow ", 6) != 0)
+		return 0;
+	char *tab = strchr(line, '\t');
+	if (!tab)
+		return fail(e, line, "a rule without a source");
+	*tab = '\0';
+	*source = tab + 1;
+	int failed = netrule_parse(
+		rule, &r->arena, deny, line + (deny ? 5 : 6), deny ? "deny" : "allow", e);
+	return failed < 0 ? failed : 1;
+}
+
+static int keep_source(struct rules *r, const char *source, struct error *e)
+{
+	const char **grown = arena_push(&r->arena, r->sources, r->count, sizeof(*r->sources));
+
+	if (!grown)
+		return full(e);
+	r->sources = grown;
+	r->sources[r->count++] = source;
+	return 0;
+}
+
+static int read_setting(struct rules *r, const char *line, struct error *e)
+{
+	const char *value = strchr(line, ' ');
+	int failed = -EINVAL;
+
+	if (!value)
+		return fail(e, line, "no such line");
+	value++;
+	if (!strncmp(line, "connections ", 12))
+		failed = text_parse_count(value, &r->connections);
+	else if (!strncmp(line, "bytes ", 6))
+		failed = text_parse_count(value, &r->bytes);
+	else if (!strcmp(line, "tls-name no"))
+		failed = (r->any_name = true, 0);
+	else if (!strncmp(line, "resolver ", 9) && r->resolver_count < RESOLVERS_MAX)
+		failed = read_resolver(value, &r->resolvers[r->resolver_count]) ? 0 : -EINVAL;
+	if (failed < 0)
+		return fail(e, line, "no such line");
+	r->resolver_count += !strncmp(line, "resolver ", 9);
+	return 0;
+}
+
+static int read_line(struct rules *r, char *line, struct error *e)
+{
+	struct netrule rule;
+	const char *source;
+	int is_rule = read_rule(r, line, &rule, &source, e);
+
+	if (is_rule < 0)
+		return is_rule;
+	if (is_rule == 0)
+		return r->count > 0 ? fail(e, line, "a setting behind the rules")
+				    : read_setting(r, line, e);
+	r->list[r->count] = rule;
+	return keep_source(r, source, e);
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t count = 0;
+
+	for (; (text = strchr(text, '\n')) != NULL; text++)
+		count++;
+	return count;
+}
+
+static int read_lines(struct rules *r, char *text, struct error *e)
+{
+	r->list = arena_array(&r->arena, count_lines(text) + 1, sizeof(*r->list));
+	if (!r->list)
+		return full(e);
+	while (*text) {
+		char *end = strchr(text, '\n');
+
+		if (!end)
+			return fail(e, text, "the last line has no end");
+		*end = '\0';
+		int failed = read_line(r, text, e);
+		if (failed < 0)
+			return failed;
+		text = end + 1;
+	}
+	return netrules_make(&r->set, &r->arena, r->list, r->count) < 0 ? full(e) : 0;
+}
+
+int rules_add(struct rules *rules, const char *line, struct error *e)
+{
+	char *copy = arena_copy(&rules->arena, line, strlen(line));
+	struct netrule *rule = arena_alloc(&rules->arena, sizeof(*rule));
+	const char *source;
+
+	if (!copy || !rule)
+		return full(e);
+	int r = read_rule(rules, copy, rule, &source, e);
+	if (r == 0)
+		return fail(e, line, "no rule");
+	if (r > 0 && netrules_add(rules->set, rule) < 0)
+		return full(e);
+	return r < 0 ? r : keep_source(rules, source, e);
+}
+
+/* --- the host's files --------------------------------------------------------------------------- */
+
+/* The whole of @fd, in the arena, or an empty text where it is none; NULL: it is larger than @most, or no text. */
+static char *read_text(struct rules *r, int fd, size_t most)
+{
+	size_t room;
+	char *text = arena_rest(&r->arena, &room);
+	ssize_t size = fd < 0 ? 0 : room > most ? fd_read_file(fd, text, most) : -ENOMEM;
+
+	if (size < 0 || room <= (size_t)size || memchr(text, 0, (size_t)size))
+		return NULL;
+	return arena_keep(&r->arena, (size_t)size + 1, (size_t)size + 1);
+}
+
+/* resolv.conf(5): "nameserver ADDRESS", nothing else of it. */
+static void read_resolvers(struct rules *r, const char *text)
+{
+	for (; text && *text && r->resolver_count < RESOLVERS_MAX;
+		text = strchr(text, '\n'), text += text != NULL) {
+		char address[INET6_ADDRSTRLEN + 1];
+
+		if (strncmp(text, "nameserver", 10) != 0 || !strchr(" \t", text[10]))
+			continue;
+		const char *start = text + 10 + strspn(text + 10, " \t");
+		size_t length = strcspn(start, " \t\n#;");
+		if (length >= sizeof(address))
+			continue;
+		memcpy(address, start, length);
+		address[length] = '\0';
+		if (!strchr(address, '[') &&
+			read_resolver(address, &r->resolvers[r->resolver_count]))
+			r->resolver_count++;
+	}
+}
+
+int rules_read(struct rules *ret, int fd, struct error *e)
+{
+	autofd int resolv = open("/etc/resolv.conf", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	autofd int hosts = open("/etc/hosts", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	*ret = (struct rules){ 0 };
+	if (arena_init(&ret->arena, ARENA_SIZE) < 0)
+		return full(e);
+	if (lseek(fd, 0, SEEK_SET) != 0)
+		return fail(e, NULL, "the rules are no file");
+	char *text = read_text(ret, fd, RULES_SIZE_MAX);
+	if (!text)
+		return fail(e, NULL, "the rules cannot be read");
+	int r = read_lines(ret, text, e);
+	if (r < 0)
+		return r;
+	if (ret->resolver_count == 0)
+		read_resolvers(ret, read_text(ret, resolv, HOSTS_SIZE_MAX));
+	ret->hosts = read_text(ret, hosts, HOSTS_SIZE_MAX);
+	return 0;
+}
+
+/* Whether one of the names of a line of hosts(5), [@text, @end), is @name. */
+static bool has_name(const char *text, const char *end, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (text < end) {
+		size_t blank = strspn(text, " \t"), word = strcspn(text + blank, " \t\n\r");
+
+		if (word == length && strncasecmp(text + blank, name, length) == 0)
+			return true;
+		text += blank + word;
+		if (blank + word == 0)
+			break;
+	}
+	return false;
+}
+
+bool rules_hosts(const char *hosts, const char *name, size_t most, uint8_t (*ret_four)[4],
+	size_t *ret_four_count, uint8_t (*ret_six)[16], size_t *ret_six_count)
+{
+	bool found = false;
+
+	*ret_four_count = *ret_six_count = 0;
+	for (const char *line = hosts; line && *line;
+		line = strchr(line, '\n'), line += line != NULL) {
+		size_t length = strcspn(line, " \t\n#");
+		const char *end = line + strcspn(line, "\n#");
+		char address[INET6_ADDRSTRLEN];
+
+		if (length >= sizeof(address) || !has_name(line + length, end, name))
+			continue;
+		memcpy(address, line, length);
+		address[length] = '\0';
+		if (*ret_four_count < most &&
+			inet_pton(AF_INET, address, ret_four[*ret_four_count]) == 1)
+			found = (++*ret_four_count, true);
+		else if (*ret_six_count < most &&
+			inet_pton(AF_INET6, address, ret_six[*ret_six_count]) == 1)
+			found = (++*ret_six_count, true);
+	}
+	return found;
+}

@@ -1,0 +1,50 @@
+/*
+ * rules.h - what carrel-egress is told at its start: the rules, the limits, the resolvers and the hosts.
+ *
+ * Runs in: carrel-egress.
+ */
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "base/arena.h"
+#include "plan/netrule.h"
+
+enum { RESOLVERS_MAX = 3, HOSTS_SIZE_MAX = 1 << 16, RULES_SIZE_MAX = 1 << 24 };
+
+struct resolver {
+	struct sockaddr_storage address;
+	socklen_t size;
+};
+
+struct rules {
+	struct arena arena;
+	struct netrules *set;
+	struct netrule *list; /* those of the start */
+	const char **sources; /* of each rule by its number, those added later included */
+	size_t count;         /* of all */
+	uint64_t connections; /* at one time, at most; 0: not said */
+	uint64_t bytes;       /* of all connections together; 0: no limit */
+	bool any_name;        /* tls-name no */
+	struct resolver resolvers[RESOLVERS_MAX];
+	size_t resolver_count;
+	char *hosts; /* the text of /etc/hosts, ends with a NUL; may be empty */
+};
+
+/*
+ * rules_read - the lines of wire.h out of @fd, then /etc/resolv.conf where no line names a resolver, and /etc/hosts.
+ * A file that is not there is an empty one. 0, or -errno with @e.
+ */
+MUST_CHECK int rules_read(struct rules *ret, int fd, struct error *e);
+
+/* rules_add - a line "allow RULE<TAB>SOURCE" or "deny ...", behind all others. 0, or -errno with @e. */
+MUST_CHECK int rules_add(struct rules *rules, const char *line, struct error *e);
+
+/*
+ * rules_hosts - the addresses of @name in the text of hosts(5) @hosts, @most of each family: network order.
+ * Returns whether there is a line for it.
+ */
+bool rules_hosts(const char *hosts, const char *name, size_t most, uint8_t (*ret_four)[4],
+	size_t *ret_four_count, uint8_t (*ret_six)[16], size_t *ret_six_count);

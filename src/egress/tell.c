@@ -1,0 +1,243 @@
+/*
+ * tell.c - see tell.h.
+ *
+ * Runs in: carrel-egress.
+ */
+#include "egress/tell.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/name.h"
+#include "egress/egress.h"
+
+enum { LINE_MAX_BYTES = 3000 }; /* below PIPE_BUF: a pipe that is ready takes it whole */
+
+static const char *decision_word(enum egress_decision decision)
+{
+	static const char *const words[] = {
+		[EGRESS_ALLOWED] = "allowed",
+		[EGRESS_DENIED_NAME] = "denied-name",
+		[EGRESS_DENIED_PORT] = "denied-port",
+		[EGRESS_DENIED_ADDRESS] = "denied-address",
+		[EGRESS_DENIED_TLS] = "denied-tls",
+		[EGRESS_DENIED_LIMIT] = "denied-limit",
+		[EGRESS_FAILED] = "failed",
+	};
+
+	return words[decision];
+}
+
+/* --- to the supervisor -------------------------------------------------------------------------- */
+
+static int send_record(struct tell *t, const struct egress_record *record, int wait_ms)
+{
+	struct pollfd ready = { .fd = t->channel, .events = POLLOUT };
+
+	for (;;) {
+		ssize_t n =
+			send(t->channel, record, sizeof(*record), MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n == (ssize_t)sizeof(*record))
+			return 0;
+		if (n >= 0)
+			return -EIO;
+		if (errno != EAGAIN || wait_ms == 0)
+			return -errno;
+		if (poll(&ready, 1, wait_ms) < 0)
+			return -errno;
+		wait_ms = 0;
+	}
+}
+
+int tell_record(
+	struct tell *t, enum egress_kind kind, int32_t number, const char *text, int wait_ms)
+{
+	struct egress_record record = {
+		.magic = EGRESS_MAGIC, .kind = (uint32_t)kind, .number = number, .rule = -1
+	};
+
+	(void)snprintf(record.text, sizeof(record.text), "%s", text);
+	return send_record(t, &record, wait_ms);
+}
+
+static void send_event(struct tell *t, const struct event *event, unsigned count)
+{
+	struct egress_record record = { .magic = EGRESS_MAGIC,
+		.kind = EGRESS_EVENT,
+		.decision = (uint32_t)event->decision,
+		.number = event->errnum,
+		.rule = event->rule,
+		.port = event->port,
+		.lost = t->lost,
+		.count = count,
+		.bytes_in = event->bytes_in,
+		.bytes_out = event->bytes_out,
+		.duration_us = event->duration_us };
+
+	(void)snprintf(record.text, sizeof(record.text), "%s", event->name);
+	if (send_record(t, &record, 0) == 0)
+		t->lost = 0;
+	else if (t->lost < UINT32_MAX)
+		t->lost++;
+}
+
+/* --- to the log --------------------------------------------------------------------------------- */
+
+static void put_time(struct json *j)
+{
+	struct timespec now;
+	struct tm tm;
+	char text[64];
+
+	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail with a valid clock */
+	if (!gmtime_r(&now.tv_sec, &tm))
+		return;
+	(void)snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+		tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+		(int)(now.tv_nsec / 1000000));
+	json_key(j, "time");
+	json_string(j, text);
+}
+
+static void put_text(struct json *j, const char *key, const char *text)
+{
+	if (!text || !*text)
+		return;
+	json_key(j, key);
+	json_string(j, text);
+}
+
+static void put_number(struct json *j, const char *key, uint64_t value)
+{
+	json_key(j, key);
+	json_unsigned(j, value);
+}
+
+static void put_event(
+	struct json *j, const struct tell *t, const struct event *event, unsigned count)
+{
+	json_object_begin(j);
+	put_time(j);
+	put_text(j, "decision", decision_word(event->decision));
+	put_text(j, "name", event->name);
+	if (event->port)
+		put_number(j, "port", event->port);
+	put_text(j, "address", event->address);
+	put_text(j, "server_name", event->server_name);
+	put_text(j, "why", event->why);
+	if (event->errnum)
+		put_text(j, "error", name_errno(event->errnum));
+	if (event->rule >= 0 && (size_t)event->rule < *t->source_count) {
+		put_number(j, "rule", (uint64_t)event->rule);
+		put_text(j, "source", (*t->sources)[event->rule]);
+	}
+	if (count > 1)
+		put_number(j, "count", count);
+	if (event->decision == EGRESS_ALLOWED) {
+		put_number(j, "bytes_in", event->bytes_in);
+		put_number(j, "bytes_out", event->bytes_out);
+		put_number(j, "duration_us", event->duration_us);
+	}
+	if (t->lost_log)
+		put_number(j, "lost", t->lost_log);
+	json_object_end(j);
+}
+
+/* A reader that does not read is no reason to wait: its lines are counted. */
+static void write_line(struct tell *t, const struct event *event, unsigned count)
+{
+	struct pollfd ready = { .fd = t->log, .events = POLLOUT };
+	char line[LINE_MAX_BYTES];
+	struct json j;
+
+	json_init(&j, line, sizeof(line), NULL, NULL);
+	put_event(&j, t, event, count);
+	if (json_finish(&j) == 0 && poll(&ready, 1, 0) == 1 && ready.revents & POLLOUT &&
+		write(t->log, line, j.out.used) == (ssize_t)j.out.used)
+		t->lost_log = 0;
+	else if (t->lost_log < UINT32_MAX)
+		t->lost_log++;
+}
+
+/* --- putting together --------------------------------------------------------------------------- */
+
+static void tell_now(struct tell *t, const struct event *event, unsigned count)
+{
+	send_event(t, event, count);
+	if (t->log >= 0)
+		write_line(t, event, count);
+}
+
+void tell_rest(struct tell *t)
+{
+	for (size_t i = 0; i < t->told_count; i++) {
+		const struct told *told = &t->told[i];
+		const struct event event = { .decision = told->decision,
+			.name = told->name,
+			.port = told->port,
+			.rule = told->rule,
+			.errnum = told->errnum };
+
+		if (told->again > 0)
+			tell_now(t, &event, told->again);
+	}
+	t->told_count = 0;
+}
+
+static void second_over(struct timer *timer)
+{
+	tell_rest(CONTAINER(timer, struct tell, timer));
+}
+
+/* Whether it was told within this second: then it is counted. */
+static bool is_told(struct tell *t, const struct event *event)
+{
+	for (size_t i = 0; i < t->told_count; i++) {
+		struct told *told = &t->told[i];
+
+		if (told->decision != event->decision || told->port != event->port ||
+			told->rule != event->rule || told->errnum != event->errnum ||
+			strcmp(told->name, event->name) != 0)
+			continue;
+		told->again++;
+		return true;
+	}
+	return false;
+}
+
+void tell_event(struct tell *t, const struct event *event)
+{
+	size_t length = strlen(event->name);
+
+	if (event->decision != EGRESS_ALLOWED && length < TOLD_TEXT_MAX) {
+		if (is_told(t, event))
+			return;
+		if (t->told_count < TOLD_MAX) {
+			struct told *told = &t->told[t->told_count++];
+
+			*told = (struct told){ .decision = event->decision,
+				.port = event->port,
+				.rule = event->rule,
+				.errnum = event->errnum };
+			memcpy(told->name, event->name, length);
+			if (!t->timer.next)
+				timer_set(t->loop, &t->timer, TIMER_TELL);
+		}
+	}
+	tell_now(t, event, 1);
+}
+
+void tell_init(struct tell *t, struct loop *loop, int channel, int log)
+{
+	t->loop = loop;
+	t->channel = channel;
+	t->log = log;
+	t->timer.fire = second_over;
+}

@@ -1,0 +1,60 @@
+/*
+ * tell.h - what was decided, told to the supervisor and written to the log.
+ *
+ * Runs in: carrel-egress. A tool decides how often: refusals of one kind within a second are one event with a number, and
+ * what the supervisor or the log does not take at once is counted, not kept.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "egress/loop.h"
+#include "host/egress/wire.h"
+#include "plan/netrule.h"
+
+enum { TOLD_MAX = 64, TOLD_TEXT_MAX = 256 };
+
+struct event {
+	enum egress_decision decision;
+	const char *name;        /* or the address that was connected to */
+	const char *address;     /* of the server; NULL: none */
+	const char *server_name; /* that a ClientHello asked for; NULL: none */
+	const char *why;         /* for the log; NULL: nothing to add */
+	uint16_t port;
+	int rule;
+	int errnum;
+	uint64_t bytes_in, bytes_out, duration_us;
+};
+
+/* A refusal that was told, and how often it came again since. */
+struct told {
+	enum egress_decision decision;
+	char name[TOLD_TEXT_MAX];
+	uint16_t port;
+	int rule, errnum;
+	unsigned again;
+};
+
+struct tell {
+	struct loop *loop;
+	int channel, log;                  /* log -1: none */
+	const char *const *const *sources; /* of the rules, by number */
+	const size_t *source_count;
+	struct told told[TOLD_MAX];
+	size_t told_count;
+	struct timer timer;
+	uint32_t lost, lost_log;
+};
+
+/* tell_init - @channel, @log: descriptors, the caller's. */
+void tell_init(struct tell *t, struct loop *loop, int channel, int log);
+
+/* tell_event - one decision. Its texts are copied. */
+void tell_event(struct tell *t, const struct event *event);
+
+/* tell_rest - what was put together and not told yet. */
+void tell_rest(struct tell *t);
+
+/* tell_record - any other record to the supervisor; @wait_ms: so long where it does not take it. 0 or -errno. */
+MUST_CHECK int tell_record(
+	struct tell *t, enum egress_kind kind, int32_t number, const char *text, int wait_ms);

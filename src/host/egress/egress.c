@@ -1,0 +1,317 @@
+/*
+ * egress.c - see egress.h.
+ *
+ * Runs in: S; between fork and execve in the child that becomes carrel-egress.
+ */
+#include "host/egress/egress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/parent.h"
+#include "box/channel.h"
+#include "box/sys.h"
+#include "host/egress/rules.h"
+#include "host/process/libexec.h"
+
+#define PROGRAM "carrel-egress"
+
+enum { FD_ABOVE = 16, STATUS_LOST = 127, STANDARD_SIGNALS = 32 };
+
+const char *egress_decision_name(uint32_t decision)
+{
+	static const char *const names[] = {
+		[EGRESS_ALLOWED] = "allowed",
+		[EGRESS_DENIED_NAME] = "denied-name",
+		[EGRESS_DENIED_PORT] = "denied-port",
+		[EGRESS_DENIED_ADDRESS] = "denied-address",
+		[EGRESS_DENIED_TLS] = "denied-tls",
+		[EGRESS_DENIED_LIMIT] = "denied-limit",
+		[EGRESS_FAILED] = "failed",
+	};
+
+	return decision >= EGRESS_ALLOWED && decision <= EGRESS_FAILED ? names[decision]
+								       : "unknown";
+}
+
+bool egress_is_refusal(uint32_t decision)
+{
+	return decision >= EGRESS_DENIED_NAME && decision <= EGRESS_DENIED_LIMIT;
+}
+
+/* --- starting it ------------------------------------------------------------------------------ */
+
+/* What is at or above FD_ABOVE is moved to where the program expects it, and nothing else stays open. */
+static int place_descriptors(int channel, int rules, int log, int null)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (dup2(null, fd) < 0)
+			return -errno;
+	if (dup2(channel, EGRESS_FD_CHANNEL) < 0 || dup2(rules, EGRESS_FD_RULES) < 0 ||
+		(log >= 0 && dup2(log, EGRESS_FD_LOG) < 0))
+		return -errno;
+	return sys_close_range(log >= 0 ? EGRESS_FD_LOG + 1 : EGRESS_FD_LOG, ~0u);
+}
+
+/* Signals as the kernel has them, a session of its own: a terminal's ^C is not for it. */
+static int set_apart(pid_t parent)
+{
+	const struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int s = 1; s < STANDARD_SIGNALS; s++)
+		if (s != SIGKILL && s != SIGSTOP && sigaction(s, &dfl, NULL) < 0)
+			return -errno;
+	if (sigemptyset(&none) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0 ||
+		setsid() < 0 || chdir("/") < 0)
+		return -errno;
+	return parent_die_with(parent, SIGKILL);
+}
+
+static _Noreturn void become_egress(
+	const char *path, pid_t parent, int channel, int rules, int log, int null)
+{
+	char *const argv[] = { PROGRAM, log >= 0 ? "--log" : NULL, NULL };
+	char *const no_environment[] = { NULL };
+
+	if (set_apart(parent) >= 0 && place_descriptors(channel, rules, log, null) >= 0)
+		(void)execve(path, argv, no_environment);
+	_exit(STATUS_LOST);
+}
+
+/* Above the numbers that are given out, so that none is overwritten before it is moved. */
+static int raised(int fd)
+{
+	int r = fcntl(fd, F_DUPFD_CLOEXEC, FD_ABOVE);
+
+	return r < 0 ? -errno : r;
+}
+
+static int spawn(struct egress *g, const char *path, int far, int rules, int log)
+{
+	autofd int null = fd_open_at(AT_FDCWD, "/dev/null", O_RDWR, 0);
+	autofd int high_null = null < 0 ? null : raised(null);
+	autofd int high_far = raised(far);
+	autofd int high_rules = raised(rules);
+	autofd int high_log = log < 0 ? -1 : raised(log);
+	pid_t parent = getpid();
+
+	if (high_null < 0 || high_far < 0 || high_rules < 0 || (log >= 0 && high_log < 0))
+		return -EMFILE;
+	pid_t pid = fork();
+	if (pid == 0)
+		become_egress(path, parent, high_far, high_rules, high_log, high_null);
+	if (pid < 0)
+		return -errno;
+	/* It is our child, and nobody reaps it before the session is supervised. */
+	long pidfd = syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0) {
+		int r = -errno;
+
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+		return r;
+	}
+	g->pidfd = (int)pidfd;
+	return 0;
+}
+
+int egress_begin(struct egress *ret, const struct policy *policy, int log, struct error *e)
+{
+	char path[PATH_MAX / 2];
+	int pair[2];
+	size_t size = EGRESS_NAMES_MAX * sizeof(struct egress_name);
+
+	*ret = EGRESS_NONE;
+	ret->begun = true;
+	int r = libexec_path(PROGRAM, path, sizeof(path));
+	if (r < 0)
+		return error_set(e, ERROR_UNAVAILABLE, "launch", -r, PROGRAM,
+			"cannot find the program that `net allow` needs");
+	void *names =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (names == MAP_FAILED)
+		return error_no_memory(e, "launch");
+	ret->names = names;
+	autofd int rules = egress_rules(policy);
+	r = rules < 0                                                             ? rules
+		: socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ? -errno
+										  : 0;
+	if (r < 0)
+		return error_set(e, ERROR_LIMIT, "launch", -r, PROGRAM,
+			"cannot make the channel and the rules");
+	ret->channel = pair[0];
+	r = spawn(ret, path, pair[1], rules, log);
+	(void)close(pair[1]);
+	return r < 0 ? error_set(e, ERROR_UNAVAILABLE, "launch", -r, path,
+			       "cannot start the program")
+		     : 0;
+}
+
+int egress_explain(const struct egress *g, struct error *e)
+{
+	return error_set(e, ERROR_UNAVAILABLE, "launch", 0, PROGRAM,
+		g->lost ? "the program ended before it was ready: `net allow` needs it"
+			: "the program is not ready in time: `net allow` needs it");
+}
+
+/* --- what it says ----------------------------------------------------------------------------- */
+
+static int send_record(
+	struct egress *g, const struct egress_record *record, const int *fds, unsigned count)
+{
+	struct iovec parts[2] = {
+		{ .iov_base = (void *)(uintptr_t)record, .iov_len = sizeof(*record) },
+	};
+
+	return channel_send_parts(g->channel, parts, fds, count, MSG_DONTWAIT);
+}
+
+int egress_sockets(struct egress *g, const int *fds, unsigned count, bool resolver)
+{
+	const struct egress_record record = {
+		.magic = EGRESS_MAGIC, .kind = EGRESS_SOCKETS, .number = resolver
+	};
+	int r = g->channel < 0 ? 0 : send_record(g, &record, fds, count);
+
+	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
+}
+
+/* It is dead, or says what it may not: then it is ended. */
+static void lose(struct egress *g)
+{
+	g->lost = true;
+	fd_close(&g->channel);
+	if (g->pidfd >= 0)
+		(void)sys_pidfd_send_signal(g->pidfd, SIGKILL); /* it may have ended */
+}
+
+static struct egress_name *find_name(struct egress *g, const struct egress_record *record)
+{
+	for (size_t i = 0; i < g->name_count; i++) {
+		struct egress_name *n = &g->names[i];
+
+		if (n->port == record->port && n->decision == record->decision &&
+			!strcmp(n->text, record->text))
+			return n;
+	}
+	if (g->name_count == EGRESS_NAMES_MAX)
+		return NULL;
+	struct egress_name *n = &g->names[g->name_count++];
+	*n = (struct egress_name){ .port = record->port, .decision = record->decision };
+	memcpy(n->text, record->text, strlen(record->text) + 1);
+	return n;
+}
+
+/* No sum wraps: a counter that is full stays so. */
+static void add(uint64_t *sum, uint64_t more)
+{
+	*sum = *sum > UINT64_MAX - more ? UINT64_MAX : *sum + more;
+}
+
+static void take_event(struct egress *g, struct egress_record *record)
+{
+	record->text[EGRESS_TEXT_MAX - 1] = '\0';
+	struct egress_name *n = find_name(g, record);
+
+	add(&g->untold, record->lost);
+	/* What is refused again within a second comes as one event. */
+	uint64_t times = record->count ? record->count : 1;
+	add(&g->refusals, egress_is_refusal(record->decision) ? times : 0);
+	if (!n) {
+		add(&g->untold, times);
+		return;
+	}
+	add(&n->times, times);
+	add(&n->bytes_in, record->bytes_in);
+	add(&n->bytes_out, record->bytes_out);
+	add(&n->duration_us, record->duration_us);
+	n->rule = record->rule;
+	n->errnum = record->decision == EGRESS_FAILED ? record->number : 0;
+}
+
+/* 1: go on, 0: nothing more now, -1: it is lost or done. */
+static int read_one(struct egress *g)
+{
+	struct egress_record record;
+	ssize_t n = recv(g->channel, &record, sizeof(record), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n != (ssize_t)sizeof(record) || record.magic != EGRESS_MAGIC) {
+		lose(g);
+		return -1;
+	}
+	switch (record.kind) {
+	case EGRESS_READY:
+		g->ready = true;
+		g->unresolved = record.number != 0;
+		return 1;
+	case EGRESS_EVENT:
+		take_event(g, &record);
+		return 1;
+	case EGRESS_REFUSED:
+		return 1;
+	case EGRESS_DONE:
+		fd_close(&g->channel);
+		return -1;
+	default:
+		lose(g);
+		return -1;
+	}
+}
+
+void egress_read(struct egress *g)
+{
+	for (int i = 0; i < EGRESS_AT_ONCE && g->channel >= 0; i++)
+		if (read_one(g) <= 0)
+			return;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void take_rest(struct egress *g)
+{
+	const struct egress_record end = { .magic = EGRESS_MAGIC, .kind = EGRESS_END };
+	int64_t until = clock_now_ns() + (int64_t)EGRESS_END_MS * 1000000;
+	bool lost = g->lost;
+
+	if (send_record(g, &end, NULL, 0) < 0)
+		return;
+	while (g->channel >= 0) {
+		struct pollfd event = { .fd = g->channel, .events = POLLIN };
+		int64_t left = (until - clock_now_ns()) / 1000000;
+
+		if (left <= 0 || (poll(&event, 1, (int)left) < 0 && errno != EINTR))
+			break;
+		egress_read(g);
+	}
+	/* That it ends without DONE, when it is told to, takes nothing from the session. */
+	g->lost = lost;
+}
+
+void egress_end(struct egress *g)
+{
+	siginfo_t info;
+
+	if (g->channel >= 0 && g->ready)
+		take_rest(g);
+	fd_close(&g->channel);
+	if (g->pidfd < 0)
+		return;
+	(void)sys_pidfd_send_signal(g->pidfd, SIGKILL); /* it may have ended */
+	while (waitid(P_PIDFD, (id_t)g->pidfd, &info, WEXITED) < 0 && errno == EINTR)
+		;
+	fd_close(&g->pidfd);
+}

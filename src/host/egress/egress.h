@@ -1,0 +1,82 @@
+/*
+ * egress.h - carrel-egress, as the supervisor sees it: starting it, handing it the session's sockets, adding up what it
+ * says.
+ *
+ * Runs in: S. What carrel-egress says is believed as text and numbers for the report and for people, and as nothing
+ * else: it reads bytes from the network, and may be somebody else's by now. docs/network.md has the whole.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "host/egress/wire.h"
+#include "plan/policy.h"
+
+enum {
+	EGRESS_NAMES_MAX = 256,  /* different names, ports and decisions that are told apart */
+	EGRESS_START_MS = 10000, /* for carrel-egress to be ready, when init is */
+	EGRESS_END_MS = 1000,    /* for it to send what it has not yet sent, when all is over */
+	EGRESS_AT_ONCE = 64,     /* records that are read in one turn of the loop */
+	EGRESS_TEXT_MAX = 280,   /* bytes of a name or an address, with the zero byte */
+};
+
+/* What was decided about one name or address at one port, added up. */
+struct egress_name {
+	char text[EGRESS_TEXT_MAX];
+	uint32_t port;     /* 0: a query */
+	uint32_t decision; /* enum egress_decision */
+	int32_t rule;      /* the number of the line that decided, -1: none; of the last time */
+	int32_t errnum;    /* FAILED: of the last time */
+	uint64_t times, bytes_in, bytes_out, duration_us;
+};
+
+struct egress {
+	int channel;     /* -1: there is none, or none any more */
+	int pidfd;       /* -1: none */
+	bool begun;      /* egress_begin() was called: the policy says `net allow` */
+	bool ready;      /* it is confined, and has read its rules */
+	bool lost;       /* it ended before it was told to */
+	bool unresolved; /* the machine has no resolver that it knows of */
+	uint64_t untold; /* events that it could not send, or that found no room in `names` */
+	uint64_t refusals;
+	struct egress_name *names; /* EGRESS_NAMES_MAX of them, mapped; NULL: none */
+	size_t name_count;
+};
+
+#define EGRESS_NONE ((struct egress){ .channel = -1, .pidfd = -1 })
+
+/*
+ * egress_begin - start carrel-egress with the rules of @policy, whose `net` is NET_ALLOW. @log: where its lines of JSON
+ * go (netlog_open()), borrowed; -1: nowhere. It ends when the calling process does. Nothing waits for it here.
+ * 0 or -errno with @e (ERROR_UNAVAILABLE, ERROR_LIMIT); @ret is to be given to egress_end() in any case.
+ */
+MUST_CHECK int egress_begin(
+	struct egress *ret, const struct policy *policy, int log, struct error *e);
+
+/*
+ * egress_sockets - give it sockets of init's. @resolver: the first two are the resolver's. They are borrowed.
+ * 0, also where it has just ended (that is read from the channel); or -errno.
+ */
+MUST_CHECK int egress_sockets(struct egress *g, const int *fds, unsigned count, bool resolver);
+
+/* egress_read - read what it has said, EGRESS_AT_ONCE records at most; where it is dead g->lost is set. */
+void egress_read(struct egress *g);
+
+/*
+ * egress_explain - the error for a session that cannot start, as carrel-egress ended or is not ready in time.
+ * Returns a negative errno.
+ */
+int egress_explain(const struct egress *g, struct error *e);
+
+/* egress_end - have it say the rest, for EGRESS_END_MS at most, and end. Idempotent; `names` stay. */
+void egress_end(struct egress *g);
+
+/* egress_decision_name - "allowed", "denied-name" and the like; "unknown" for what is none of them. */
+const char *egress_decision_name(uint32_t decision);
+
+/* egress_is_refusal - whether the policy refused it: not what was allowed, or failed by itself. */
+bool egress_is_refusal(uint32_t decision);

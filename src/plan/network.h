@@ -1,0 +1,15 @@
+/*
+ * network.h - the operations that make a session's network, where the policy says `net allow`.
+ *
+ * Runs in: the launcher and carrel-policy. PURE.
+ */
+#pragma once
+
+#include "plan/plan.h"
+
+/*
+ * plan_network - append them; they come behind the mounts, while init has its rights. Returns 0 or -errno with @e:
+ * ERROR_UNAVAILABLE where there is no network namespace, ERROR_POLICY where the policy names more than NETRULE_LISTEN_MAX
+ * ports, ERROR_LIMIT.
+ */
+MUST_CHECK int plan_network(struct plan *plan, struct error *e);

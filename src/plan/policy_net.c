@@ -1,0 +1,183 @@
+/*
+ * policy_net.c - the lines about the network: `allow`, `deny`, `net-resolver`, and what they mean with `net`.
+ *
+ * Runs in: the launcher and carrel-policy. PURE.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "plan/embedded.h"
+#include "plan/policy_line.h"
+
+enum { PORT_DNS = 53, SETS_MAX = 64 };
+#define SET_END ".hosts"
+
+/* --- sets ------------------------------------------------------------------------------------- */
+
+bool policy_is_set_word(const char *word)
+{
+	return word[0] == '@';
+}
+
+const struct embedded_text *policy_find_set(const struct policy_resolver *r, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < r->text_count; i++)
+		if (!strncmp(r->texts[i].name, name, length) &&
+			!strcmp(r->texts[i].name + length, SET_END))
+			return &r->texts[i];
+	return NULL;
+}
+
+int policy_fail_set(const struct policy_place *at, const char *name)
+{
+	const char *word = arena_format(at->p->arena, "@%.60s", name), *names[SETS_MAX];
+	char list[256];
+	size_t count = 0;
+
+	for (size_t i = 0; i < at->r->text_count && count < SETS_MAX && word; i++) {
+		const char *text = at->r->texts[i].name, *end = strstr(text, SET_END);
+
+		if (!end || end[sizeof(SET_END) - 1])
+			continue;
+		names[count] = arena_format(at->p->arena, "@%.*s", (int)(end - text), text);
+		if (!names[count++])
+			word = NULL;
+	}
+	if (!word)
+		return policy_full(at->e);
+	int r = policy_fail(at, "unknown set of hosts '%s'", word);
+	const char *nearest = text_nearest(word, names, count);
+	text_words(names, count, list, sizeof(list));
+	if (nearest)
+		error_hint(at->e, "did you mean '%s'?", nearest);
+	else if (list[0])
+		error_hint(at->e, "%s", list);
+	return r;
+}
+
+/* --- one line --------------------------------------------------------------------------------- */
+
+/* netrule_parse(), whose error is said as that of a line. */
+static int parse(
+	const struct policy_place *at, bool deny, const char *word, struct netrule *ret)
+{
+	struct error e = { 0 };
+	int r = netrule_parse(ret, at->p->arena, deny, word, at->setting, &e);
+
+	if (r >= 0)
+		return 0;
+	if (r == -ENOMEM)
+		return policy_full(at->e);
+	r = policy_fail(at, "%s", e.what);
+	if (e.hint[0])
+		error_hint(at->e, "%s", e.hint);
+	return r;
+}
+
+static int keep_rule(
+	const struct policy_place *at, const struct netrule *rule, struct policy_line *l)
+{
+	char text[NETRULE_TEXT_MAX];
+	int r = netrule_format(rule, text, sizeof(text));
+
+	return r < 0 ? policy_full(at->e) : policy_keep_text(at, text, l);
+}
+
+int policy_read_host(const struct policy_place *at, const struct setting *s, const char *word,
+	struct policy_line *l)
+{
+	struct netrule *rule = arena_alloc(at->p->arena, sizeof(*rule));
+
+	if (!rule)
+		return policy_full(at->e);
+	int r = parse(at, s->id == SETTING_DENY, word, rule);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; !rule->deny && i < rule->port_count; i++)
+		if (rule->ports[i] == PORT_DNS) {
+			error_hint(at->e, "allowed names are resolved without a line for it");
+			return policy_fail(at, "port 53 is that of the session's own resolver");
+		}
+	l->net = rule;
+	return keep_rule(at, rule, l);
+}
+
+/* Whether the word says ports itself: behind "]:", or behind the one colon of another address. */
+static bool has_port(const char *word)
+{
+	const char *bracket = strchr(word, ']'), *colon = strchr(word, ':');
+
+	if (bracket)
+		return bracket[1] == ':';
+	return colon && !strchr(colon + 1, ':');
+}
+
+int policy_read_resolver(const struct policy_place *at, const char *word, struct policy_line *l)
+{
+	struct netrule rule;
+	int r = parse(at, false, word, &rule);
+
+	if (r < 0)
+		return r;
+	if (rule.kind != NETRULE_BLOCK || rule.bits != (rule.family == 4 ? 32 : 128))
+		return policy_fail(at, "'%.60s' is not an address: ADDRESS[:PORT]", word);
+	if (!has_port(word)) {
+		rule.port_count = 1;
+		rule.ports[0] = PORT_DNS;
+	}
+	if (rule.port_count != 1)
+		return policy_fail(at, "'%.60s' has more than one port: ADDRESS[:PORT]", word);
+	return keep_rule(at, &rule, l);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+/* The `allow` line of the strongest layer, or NULL. */
+static const struct net_rule *strongest_allow(const struct policy *p)
+{
+	const struct net_rule *best = NULL;
+
+	for (size_t i = 0; i < p->net_rule_count; i++) {
+		const struct net_rule *r = &p->net_rules[i];
+
+		if (!r->rule->deny && (!best || r->source.layer > best->source.layer))
+			best = r;
+	}
+	return best;
+}
+
+static int fail_both(const struct policy *p, const struct net_rule *allow, struct error *e)
+{
+	const char *net = p->net == NET_HOST ? "net host" : "net none";
+	char on[512], other[256];
+
+	policy_format_source(&allow->source, "allow", on, sizeof(on));
+	policy_format_source(&p->net_source, "net", other, sizeof(other));
+	int r = error_set(e, ERROR_POLICY, "policy", 0, on,
+		"'allow %.60s' contradicts '%s' of the same layer", allow->text, net);
+	error_hint(e, "'%s' is given at %s", net, other);
+	return r;
+}
+
+int policy_settle_net(struct policy *p, struct error *e)
+{
+	const struct net_rule *allow = strongest_allow(p);
+
+	if (allow && p->net != NET_ALLOW && allow->source.layer == p->net_source.layer)
+		return fail_both(p, allow, e);
+	if (allow && p->net != NET_ALLOW && allow->source.layer > p->net_source.layer) {
+		p->net = NET_ALLOW;
+		p->net_source = allow->source;
+		p->net_implied = true;
+	}
+	return 0;
+}
+
+void policy_drop_hosts(struct policy *p)
+{
+	if (p->net != NET_ALLOW)
+		p->net_rule_count = 0;
+}

@@ -1,0 +1,176 @@
+#!/usr/bin/env bats
+# Network by name, as a user meets it (docs/network.md): real programs without any proxy setting, sets, logs, the report.
+load ../lib/common
+load ../lib/names
+
+setup() {
+	common_setup
+	need python3 curl
+	world example.org=127.0.0.1 a.example.org=127.0.0.1 other.org=127.0.0.1
+	SITE=http://example.org:$WEB
+	ALLOWED=("${OPEN[@]}" --allow "example.org:$WEB")
+}
+
+teardown() {
+	end_world
+	common_teardown
+}
+
+# reach COMMAND...: it is told who was asked for.
+reach() {
+	carrel run "${ALLOWED[@]}" -- "$@"
+	assert_status 0
+	assert_matches "$output" 'hello example.org'
+}
+
+@test "curl, wget and python reach an allowed name, without any proxy setting" {
+	reach curl -sS "$SITE"
+	reach python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())' "$SITE"
+	need wget
+	reach wget -qO- "$SITE"
+}
+
+@test "node's fetch reaches it, and npm its registry" {
+	need node npm
+	reach node -e 'fetch(process.argv[1]).then(r => r.text()).then(t => console.log(t))' "$SITE"
+	mkdir -p "$T/package"
+	echo '{"name":"desk","version":"1.2.3"}' >"$T/package/package.json"
+	tar -C "$T" -czf "$WORLD/www/desk.tgz" package
+	printf '{"name":"desk","dist-tags":{"latest":"1.2.3"},"versions":{"1.2.3":{"name":"desk","version":"1.2.3","dist":{"tarball":"%s/file/desk.tgz"}}}}' \
+		"$SITE" >"$WORLD/www/desk"
+	carrel run "${ALLOWED[@]}" -- npm install --no-audit --no-fund --registry "$SITE/file/" desk
+	assert_status 0
+	grep -q '"version":"1.2.3"' node_modules/desk/package.json || fail 'not installed'
+}
+
+@test "git clones over http" {
+	need git
+	git init -q "$T/origin"
+	git -C "$T/origin" -c user.name=x -c user.email=x@example.org commit -q --allow-empty -m first
+	git clone -q --bare "$T/origin" "$WORLD/www/origin.git"
+	git -C "$WORLD/www/origin.git" update-server-info
+	carrel run "${ALLOWED[@]}" -- git clone -q "$SITE/file/origin.git" copy
+	assert_status 0
+	[[ $(git -C copy log --format=%s) == first ]] || fail 'not cloned'
+}
+
+@test "a name that is not allowed ends at once, and the line to add is said" {
+	carrel run "${ALLOWED[@]}" -- curl -sS "http://other.org:$WEB"
+	assert_status 6
+	assert_matches "$stderr" "hint: if the command needs it: --allow other.org"
+	[[ $(asked other.org) == 0 ]] || fail 'the name was sent upstream'
+	carrel run "${ALLOWED[@]}" --allow "other.org:$WEB" -- curl -sS "http://other.org:$WEB"
+	assert_status 0
+	assert_output 'hello other.org'
+	[[ $(asked other.org) == 1 ]] || fail 'the name was not sent upstream'
+	carrel run --quiet "${ALLOWED[@]}" -- curl -s "http://other.org:$WEB"
+	[[ -z $stderr ]] || fail 'something was said'
+}
+
+@test "a name keeps its address, and is asked for once" {
+	# shellcheck disable=SC2016
+	carrel run "${ALLOWED[@]}" -- sh -c 'for i in 1 2 3; do getent ahostsv4 example.org; curl -sS "$0"; done' "$SITE"
+	assert_status 0
+	[[ $(grep -c STREAM <<<"$output") == 3 ]] || fail 'not resolved three times'
+	[[ $(grep STREAM <<<"$output" | sort -u | wc -l) == 1 ]] || fail 'not one address'
+	[[ $(asked example.org) == 1 ]] || fail 'asked for more than once'
+}
+
+@test "inside, names are the session's own: resolv.conf, hosts, and the loopback" {
+	carrel run "${ALLOWED[@]}" -- sh -c 'grep -v "^#" /etc/resolv.conf; getent hosts localhost; cat /etc/hosts'
+	assert_status 0
+	[[ ! -e /etc/resolv.conf || $output == *'nameserver 127.0.0.1'* ]] || fail 'another resolver'
+	[[ $(grep -c . <<<"$output") -le 6 ]] || fail 'more than localhost'
+}
+
+@test "the report and the log say what was reached and what was refused" {
+	carrel run --report "$T/r.json" --net-log "$T/log" "${ALLOWED[@]}" -- \
+		sh -c "curl -sS $SITE; curl -sS http://other.org:$WEB; true"
+	assert_status 0
+	keep_report "$T/r.json"
+	assert_field "$T/r.json" .network.lost false
+	assert_field "$T/r.json" '.network.names[] | select(.decision == "allowed") | .name' example.org
+	assert_field "$T/r.json" '.network.names[] | select(.decision == "allowed") | .rule' "allow example.org:$WEB"
+	assert_field "$T/r.json" '.network.names[] | select(.decision == "denied-name") | .name' other.org
+	[[ $(field "$T/r.json" '.network.names[] | select(.decision == "allowed") | .bytes_in') -gt 12 ]]
+	jq -es 'any(.decision == "allowed") and any(.decision == "denied-name")' "$T/log" >/dev/null || fail 'the log'
+	[[ $(stat -c %a "$T/log") == 600 ]] || fail 'anybody can read the log'
+	carrel run --report "$T/n.json" -- true
+	assert_field "$T/n.json" '.network == null' true
+}
+
+@test "in a live session every execution reaches the name, but for one without a network" {
+	XDG_RUNTIME_DIR=$T/run
+	export XDG_RUNTIME_DIR
+	mkdir -m 0700 "$XDG_RUNTIME_DIR"
+	local id
+
+	id=$("$CARREL" session start --report "$T/r.json" "${ALLOWED[@]}" | sed -n 's/^session //p')
+	carrel exec -s "$id" -- curl -sS "$SITE"
+	assert_output 'hello example.org'
+	carrel exec -s "$id" --workspace-mode ro -- curl -sS "$SITE"
+	assert_output 'hello example.org'
+	carrel exec -s "$id" --net none -- curl -sS "$SITE"
+	assert_status 6
+	carrel exec -s "$id" -- curl -sS "http://other.org:$WEB"
+	assert_status 6
+	carrel session end -s "$id"
+	assert_status 0
+	keep_report "$T/r.json"
+	assert_field "$T/r.json" '.network.names[] | select(.name == "example.org") | .times' 2
+}
+
+@test "when carrel-egress is killed the session goes on without a network, and says so" {
+	"$CARREL" run --report "$T/r.json" "${ALLOWED[@]}" -- sh -c "curl -sS $SITE && echo up >reached
+		until [ -e killed ]; do sleep 0.02; done
+		until ! curl -sS --max-time 20 $SITE; do sleep 0.02; done; echo on >alive" >"$T/out" 2>&1 3>&- &
+	local launcher=$!
+
+	wait_for test -s reached
+	pkill -KILL -P "$launcher" carrel-egress
+	echo >killed
+	wait "$launcher"
+	[[ -s alive ]] || fail 'the session ended with it'
+	grep -q 'carrel: carrel-egress has ended: the session goes on without a network' "$T/out" || fail 'not said'
+	keep_report "$T/r.json"
+	assert_field "$T/r.json" .network.lost true
+}
+
+@test "where carrel-egress is missing the session does not start; one without names does" {
+	end_world # nothing is left behind
+	mkdir "$T/bin"
+	cp "$CARREL" "$T/bin/carrel"
+	apart "$T/bin/carrel" run "${ALLOWED[@]}" -- true
+	assert_refused 'cannot find the program that `net allow` needs: carrel-egress'
+	apart "$T/bin/carrel" run -- true
+	assert_status 0
+}
+
+@test "sets: those that ship, and one's own beside one's profiles" {
+	export XDG_CONFIG_HOME=$T/config
+	mkdir -p "$XDG_CONFIG_HOME/carrel/sets"
+	printf '# mine\nexample.org:%s\n@npm\n' "$WEB" >"$XDG_CONFIG_HOME/carrel/sets/mine"
+	ALLOWED=("${OPEN[@]}" --allow @mine)
+	reach curl -sS "$SITE"
+	carrel policy show --allow @mine
+	assert_matches "$output" 'allow registry.npmjs.org:80,443 +# set:npm:[0-9]+'
+	assert_matches "$output" "allow example.org:$WEB +# $XDG_CONFIG_HOME/carrel/sets/mine:2"
+	carrel policy show --sets
+	assert_matches "$output" '@npm'
+	assert_matches "$output" '@mine'
+	local set
+	for set in npm pypi crates go debian github maven; do
+		carrel policy show --allow "@$set"
+		assert_matches "$output" 'net allow'
+	done
+}
+
+@test "what the plan and the policy say of it" {
+	carrel plan --allow 'example.org:8443' --allow 192.0.2.0/24:9000 --deny a.example.org -- true
+	assert_matches "$output" 'net-local +192\.0\.2\.0/24'
+	assert_matches "$output" 'net-listen +127\.0\.0\.1:53 \*:8443 \*:9000'
+	carrel why --allow example.org example.org
+	assert_matches "$output" 'allow example.org:80,443'
+	carrel why --allow example.org other.org
+	assert_matches "$output" 'no line allows'
+}
