@@ -183,6 +183,19 @@ print(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))'
 	end_session
 }
 
+@test "a live session whose observer has given way to a cover goes on, and its list says so" {
+	git init -q .
+	begin --explain
+	carrel exec -- true
+	until pgrep -P "$SUPERVISOR" -x carrel-coverer >/dev/null; do :; done
+	git config user.name replaced
+	while pgrep -r S,R,D,t -P "$SUPERVISOR" -x carrel-observer >/dev/null; do :; done
+	carrel exec -- sh -c 'echo z >>.git/config || echo kept'
+	assert_output kept
+	assert_matches "$stderr" 'not all that was refused is listed: the observer of the session has ended'
+	end_session
+}
+
 # --- learn --------------------------------------------------------------------------------------
 
 # learns ARGUMENT...: the command fails; with what is learned it succeeds, and learns nothing new.

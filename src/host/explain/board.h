@@ -44,6 +44,7 @@ struct explain_board {
 	uint32_t count;
 	uint64_t unlisted;  /* refusals for which there was no room, or no name */
 	uint32_t unwatched; /* threads that were let go, since there were too many */
-	uint32_t finished;  /* the observer saw the end of init, or was told to end */
+	uint32_t
+		finished; /* the observer saw the end of init; of one execution's: it ended before */
 	struct explain_entry entries[EXPLAIN_ENTRIES_MAX];
 };

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,7 +263,7 @@ static uint32_t copy_entries(struct explain *x, pid_t monitor, struct explain_bo
 
 int explain_take(struct explain *x, pid_t monitor)
 {
-	if (!x->observes || x->missing)
+	if (!x->observes)
 		return -ENOENT;
 	if (!x->told)
 		x->told = calloc(EXPLAIN_ENTRIES_MAX, sizeof(*x->told));
@@ -275,15 +276,25 @@ int explain_take(struct explain *x, pid_t monitor)
 		return -errno;
 	board->magic = EXPLAIN_MAGIC;
 	board->count = copy_entries(x, monitor, board);
+	board->finished = x->missing != NULL;
 	(void)munmap(board, sizeof(*board));
 	return take_fd(&fd);
 }
 
 int explain_board(struct explain *x, int board, const char *const *settings, size_t count)
 {
+	struct {
+		uint32_t magic, count;
+		uint64_t unlisted;
+		uint32_t unwatched, finished;
+	} head;
+	_Static_assert(sizeof(head) == offsetof(struct explain_board, entries), "its beginning");
+
 	*x = EXPLAIN_NONE;
 	x->self = getpid();
 	x->memory = board;
+	if (pread(board, &head, sizeof(head), 0) == (ssize_t)sizeof(head) && head.finished)
+		x->missing = "the observer of the session has ended";
 	return start_narrator(x, settings, count);
 }
 
