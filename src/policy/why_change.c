@@ -318,7 +318,7 @@ static int change_path(struct asking *q)
 	const struct machine_probe make[] = { direct,
 		{ parent ? "write" : NULL, parent, false } };
 	const struct machine_probe connect[] = { { "read", path, false },
-		{ "write", path, false } };
+		{ "unix-socket", path, false } };
 	int r = 0;
 
 	if (!path || !strcmp(a->seen, "own"))

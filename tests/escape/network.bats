@@ -187,6 +187,17 @@ while True:
 	ln -s "$path" "$T/link"
 	SETTINGS=(--read "$T/place")
 	held attack_calls unix "$T/link"
+	end_background
+	serve unix "$WS/server.sock"
+	broke attack_calls unix "$WS/server.sock"
+	SETTINGS=(--workspace-mode ro)
+	held attack_calls unix "$WS/server.sock"
+	SETTINGS=()
+	session attack_calls unix "$WS/server.sock"
+	[[ $(verdict) == escaped ]] || fail "in a workspace that is writable: $(verdict)"
+	end_background
+	rm "$path"
+	serve unix "$path"
 	# The control arms inside: who names it, or makes its directory writable, is let through.
 	for kind in "--unix-socket $path" "--write $T/place"; do
 		read -ra SETTINGS <<<"$kind"

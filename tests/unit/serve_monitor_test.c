@@ -75,6 +75,7 @@ static void begin(struct world *w, enum slot_state state)
 	w->s->slots[0] = (struct slot){ .state = state,
 		.channel = pair[0],
 		.group = CGROUP_NONE,
+		.log = SLOT_NO_LOG,
 		.client = state == SLOT_IDLE ? -1 : 0,
 		.number = 1,
 		.tag = 7,

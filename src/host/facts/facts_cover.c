@@ -231,6 +231,7 @@ struct search {
 	struct resolver *res;
 	const struct path_fact *shown[SHOWN_MAX];
 	size_t shown_count;
+	bool workspace_ro;
 	struct place places[PLACES];
 };
 
@@ -293,7 +294,7 @@ static bool is_reached(const struct search *s, const char *path)
 
 	/* In the workspace, and in what is made writable, a command makes sockets of its own. */
 	if (below && strlen(facts->workspace) >= length)
-		return false;
+		return s->workspace_ro;
 	if (!nearest || !strcmp(nearest->source, path))
 		return false;
 	return (nearest->rule->kind == PATH_READ || nearest->rule->kind == PATH_BIND_RO) &&
@@ -368,6 +369,7 @@ int facts_sockets(struct facts *facts, struct resolver *resolver, const struct p
 		return -ENOMEM;
 	s->facts = facts;
 	s->res = resolver;
+	s->workspace_ro = policy->workspace_mode == WORKSPACE_RO;
 	facts->sockets_why =
 		"sockets that the host makes later can be reached by path: Landlock ABI < 9";
 	/* The facts that are added are in another array, or behind: those looked at stay. */
