@@ -5,8 +5,8 @@
  *
  * A rule is HOST[:PORT[,PORT ...]]. HOST is a name (example.org), a wildcard (*.example.org: every name below, never
  * example.org itself), `localhost` (the host's own loopback, both families), an address (192.0.2.1, [2001:db8::1]) or a block of them (192.0.2.0/24, [2001:db8::]/32).
- * Without ports an `allow` is for 80 and 443, and a `deny` for every port. Names are kept in lower case without a dot at their end; a name that is not ASCII is refused, with its
- * form in punycode as the remedy where that is known (RFC 5891). `deny` wins over `allow`, whichever comes first.
+ * Without ports an `allow` is for 80 and 443, and a `deny` for every port. Names are kept in lower case without a dot at their end; a name that is not ASCII is refused,
+ * and the remedy is its form in punycode (RFC 5891). `deny` wins over `allow`, whichever comes first.
  *
  * See: RFC 1123 2.1 and RFC 1035 2.3.4 (names: 253 bytes, labels of 63), RFC 4291 (addresses).
  */

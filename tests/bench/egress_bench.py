@@ -7,13 +7,14 @@ processes of their own. What is compared runs in turns; figures are medians.
 import fcntl
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "egress"))
-from world import PUBLIC, Egress, Inner, Resolver, A, enter_outer, query, read_answer  # noqa: E402
+from world import LIBC, PUBLIC, Egress, Inner, Resolver, A, enter_outer, query, read_answer  # noqa: E402
 
 PROGRAM, NOOP, ROUNDS = sys.argv[1], sys.argv[2], int(sys.argv[3])
 STREAM, CONNECTIONS, IDLE = 1 << 30, 500, 800
@@ -28,9 +29,14 @@ def say(*columns):
     print("\t".join(str(c) for c in columns), flush=True)
 
 
+def die_with_parent():
+    LIBC.prctl(1, signal.SIGKILL)
+
+
 def in_child(work):
     pid = os.fork()
     if pid == 0:
+        die_with_parent()
         try:
             work()
         finally:
@@ -70,7 +76,7 @@ def keep_all(server):
 
 def stream(address):
     buffer = bytearray(1 << 20)
-    with socket.create_connection(address) as c:
+    with socket.create_connection(address, 60) as c:
         got, begun = 0, time.monotonic()
         while got < STREAM:
             n = c.recv_into(buffer)
@@ -83,7 +89,7 @@ def stream(address):
 def connections(address):
     begun = time.monotonic()
     for _ in range(CONNECTIONS):
-        with socket.create_connection(address) as c:
+        with socket.create_connection(address, 60) as c:
             c.sendall(b"x")
             if c.recv(1) != b"x":
                 raise EOFError("no answer")
@@ -169,7 +175,8 @@ def main():
     try:
         if shutil.which("socat"):
             socat = [subprocess.Popen(["socat", f"TCP-LISTEN:{port + 1000},fork,reuseaddr,nodelay,backlog=1024",
-                                       f"TCP:{PUBLIC}:{port},nodelay"], stderr=subprocess.DEVNULL) for port in (8080, 8081)]
+                                       f"TCP:{PUBLIC}:{port},nodelay"], stderr=subprocess.DEVNULL,
+                                      preexec_fn=die_with_parent) for port in (8080, 8081)]
             for port in (9080, 9081):  # until it listens
                 while socket.socket().connect_ex((PUBLIC, port)) != 0:
                     pass
@@ -180,7 +187,7 @@ def main():
     finally:
         egress.close()
         for pid in children:
-            os.kill(pid, 9)
+            os.kill(pid, signal.SIGKILL)
 
 
 enter_outer()
