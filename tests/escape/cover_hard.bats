@@ -49,35 +49,53 @@ replace_directory() {
 	[[ ! -e $WS/.git/hooks/evil ]]
 }
 
-@test "each kind of covered path is replaced 200 times while tools hammer it" {
-	need python3
-	local i
-
-	echo secret >"$T/secret"
-	mkdir "$T/keys"
-	echo key >"$T/keys/id"
-	SETTINGS=(--hide "$T/secret" --hide "$T/keys")
+hammer_all() {
+	rm -f "$REPORT" "$WS"/{ready,stop}
 	# shellcheck disable=SC2016
 	beside sh -c 'here=$PWD; again() { while [ ! -e stop ]; do python3 "$@" "$here/hits" "$here/stop"; done; }
 		again "$1/hammer.py" write "$PWD/.git/config" & again "$1/hammer.py" read "$2/secret" &
 		again "$1/hammer.py" read "$2/keys/id" & again "$1/holder.py" cwd "$PWD/.git/hooks" & : >ready; wait; exit 0' \
 		sh "$T/bin" "$T"
+}
+
+replace_all() {
+	replace "$WS/.git/config" "# $1"
+	replace "$T/secret" "secret $1"
+	replace_directory "$WS/.git/hooks"
+	mkdir "$T/keys.other"
+	echo "key $1" >"$T/keys.other/id"
+	rm "$T/keys/id"
+	mv -T "$T/keys.other" "$T/keys"
+}
+
+# A machine may be so busy that covering takes longer than its bound: then the session ends, and another one begins.
+@test "each kind of covered path is replaced 200 times while tools hammer it" {
+	need python3
+	local i begun=1
+
+	echo secret >"$T/secret"
+	mkdir "$T/keys"
+	echo key >"$T/keys/id"
+	SETTINGS=(--hide "$T/secret" --hide "$T/keys")
+	hammer_all
 	for i in {1..200}; do
-		replace "$WS/.git/config" "# $i"
-		replace "$T/secret" "secret $i"
-		replace_directory "$WS/.git/hooks"
-		mkdir "$T/keys.other"
-		echo "key $i" >"$T/keys.other/id"
-		rm "$T/keys/id"
-		mv -T "$T/keys.other" "$T/keys"
+		if [[ -s $REPORT ]]; then
+			stops 125
+			assert_matches "$(<"$T/err")" 'removed from outside'
+			((begun++ < 100)) || fail "$(<"$T/err")"
+			hammer_all
+		fi
+		replace_all "$i"
 	done
-	stops 0
+	: >"$WS/stop"
+	wait "$BESIDE" || assert_matches "$(<"$T/err")" 'removed from outside'
 	[[ ! -e $WS/hits ]] || fail "what was bare was used: $(sort "$WS/hits" | uniq -c)"
-	[[ $(<"$WS/.git/config") == '# 200' && ! -e $WS/.git/hooks/evil ]] || fail "$(<"$WS/.git/config")"
+	grep -rqxF '# 200' "$WS/.git/config" "$WS"/.git/.carrel-quarantine-*/ || fail "$(<"$WS/.git/config")"
+	[[ ! -e $WS/.git/hooks/evil ]]
+	((begun > 1)) && return
 	for i in "$WS/.git/config" "$T/secret" "$WS/.git/hooks" "$T/keys"; do
 		covered "$i"
 	done
-	[[ $(jq -c .error "$REPORT") == null ]] || fail "$(jq -c .error "$REPORT")"
 }
 
 # As useradd(8) does with /etc/shadow and its kin, and with their copies.
@@ -93,13 +111,14 @@ add_account() {
 }
 
 @test "accounts that are added on the host are not seen, and end no session" {
-	local i
+	local i hidden=()
 
 	mkdir "$T/etc"
 	for i in shadow gshadow shadow- gshadow-; do
 		(umask 077 && echo 'root:secret:20000::::::' >"$T/etc/$i")
-		SETTINGS+=(--hide "$T/etc/$i")
+		hidden+=(--hide "$T/etc/$i")
 	done
+	SETTINGS=("${hidden[@]}")
 	# shellcheck disable=SC2016
 	beside sh -c "$COVERED$WAIT"'cd "$1"; covered "$PWD/shadow" "$PWD/gshadow" "$PWD/shadow-" "$PWD/gshadow-"; cat *shadow*' sh "$T/etc"
 	for i in {1..20}; do
