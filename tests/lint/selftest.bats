@@ -210,11 +210,11 @@ seed() {
 @test "binary: a dynamic launcher, an executable stack" {
 	printf 'CARREL_LIBC:STRING=musl\n' >"$tree/build/CMakeCache.txt"
 	printf 'int main(void) { return 0; }\n' >"$tree/main.c"
-	for program in carrel carrel-policy carrel-inspect; do
+	for program in carrel carrel-egress carrel-policy carrel-inspect; do
 		gcc -z execstack -Wl,-z,norelro -Wl,-z,lazy -o "$tree/build/$program" "$tree/main.c"
 	done
 	fails binary 'carrel: has an interpreter'
-	for text in 'carrel: needs a library' 'carrel-policy: the stack is executable' \
+	for text in 'carrel: needs a library' 'carrel-egress: has an interpreter' 'carrel-policy: the stack is executable' \
 		'carrel-inspect: no relro' 'carrel-policy: binds lazily'; do
 		fails binary "$text"
 	done

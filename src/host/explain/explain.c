@@ -288,7 +288,8 @@ int explain_board(struct explain *x, int board, const char *const *settings, siz
 		uint64_t unlisted;
 		uint32_t unwatched, finished;
 	} head;
-	_Static_assert(sizeof(head) == offsetof(struct explain_board, entries), "its beginning");
+	_Static_assert(
+		sizeof(head) == offsetof(struct explain_board, entries), "its beginning");
 
 	*x = EXPLAIN_NONE;
 	x->self = getpid();
