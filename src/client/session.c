@@ -23,17 +23,24 @@
 #include "host/serve/session_start.h"
 
 enum { PATIENCE_S = 5 };
-enum show { SHOW_JSON, SHOW_TEXT, SHOW_LINE };
+enum show { /* flags of CONTROL_SHOW */
+	SHOW_JSON,
+	SHOW_TEXT,
+	SHOW_LINE,
+	SHOW_NETWORK = CONTROL_SHOW_NETWORK,
+	SHOW_NETWORK_TEXT = CONTROL_SHOW_NETWORK_TEXT,
+};
 enum { OPTION_SESSION, OPTION_JSON, OPTION_FOLLOW, OPTION_COUNT };
 
 static const char usage[] = "usage: carrel session start [SETTINGS] [--json] [--foreground] "
 			    "[--die-with PID]\n"
 			    "       carrel session list [--json]\n"
 			    "       carrel session show [-s ID] [--json]\n"
+			    "       carrel session net [-s ID] [--json]\n"
 			    "       carrel session logs [-s ID] NAME [--follow]\n"
 			    "       carrel session end [-s ID] [--json]\n";
 
-static const char *const words[] = { "start", "list", "show", "logs", "end" };
+static const char *const words[] = { "start", "list", "show", "net", "logs", "end" };
 enum { WORD_COUNT = sizeof(words) / sizeof(words[0]) };
 
 static int write_stdout(const void *data, size_t size)
@@ -142,7 +149,8 @@ static int list(const char *const *environment, bool json, struct error *e)
 
 /* --- show and end ---------------------------------------------------------------------------- */
 
-static int show_one(const char *id, const char *const *environment, bool json, struct error *e)
+static int show_one(
+	const char *id, const char *const *environment, enum show how, struct error *e)
 {
 	struct control_message *answer = malloc(sizeof(*answer));
 	struct client_session s = CLIENT_NO_SESSION;
@@ -151,7 +159,7 @@ static int show_one(const char *id, const char *const *environment, bool json, s
 		answer ? client_connect(&s, id, environment, e) : error_no_memory(e, "session");
 
 	if (r >= 0)
-		r = fetch_session(&s, json ? SHOW_JSON : SHOW_TEXT, answer, &text, e);
+		r = fetch_session(&s, how, answer, &text, e);
 	if (r >= 0)
 		r = write_stdout(text, (size_t)r);
 	client_close(&s);
@@ -214,7 +222,7 @@ static int wrong_word(const char *word, struct error *e)
 
 	if (nearest)
 		error_hint(e, "did you mean `carrel session %s`?", nearest);
-	error_hint(e, "carrel session start|list|show|logs|end");
+	error_hint(e, "carrel session start|list|show|net|logs|end");
 	return r;
 }
 
@@ -227,7 +235,9 @@ static __attribute__((noinline)) int do_word(const char *word, const struct clie
 	if (!strcmp(word, "list"))
 		return list(environment, json, e);
 	if (!strcmp(word, "show"))
-		return show_one(id, environment, json, e);
+		return show_one(id, environment, json ? SHOW_JSON : SHOW_TEXT, e);
+	if (!strcmp(word, "net"))
+		return show_one(id, environment, json ? SHOW_NETWORK : SHOW_NETWORK_TEXT, e);
 	if (!strcmp(word, "logs"))
 		return session_logs(o[OPTION_SESSION].value, rest, o[OPTION_FOLLOW].count > 0,
 			environment, e);
@@ -260,7 +270,7 @@ static int read_words(int argc, const char *const *argv, int first,
 	struct client_option options[OPTION_COUNT], const char **ret_rest, struct error *e)
 {
 	static const char hint[] =
-		"carrel session list|show|end [-s ID] [--json], or carrel session logs [-s ID] NAME";
+		"carrel session list|show|net|end [-s ID] [--json], or carrel session logs [-s ID] NAME";
 	const char *rest = NULL;
 	int next = argc;
 	int r = options_read(argc, argv, first, options, OPTION_COUNT, hint, &next, e);

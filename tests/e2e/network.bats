@@ -120,6 +120,33 @@ reach() {
 	assert_field "$T/r.json" '.network.names[] | select(.name == "example.org") | .times' 2
 }
 
+@test "session net: what a live session reached and was refused, while it lives" {
+	XDG_RUNTIME_DIR=$T/run
+	export XDG_RUNTIME_DIR
+	mkdir -m 0700 "$XDG_RUNTIME_DIR"
+	carrel session start "${ALLOWED[@]}"
+	assert_status 0
+	id=$(sed -n 's/^session //p' <<<"$output")
+	carrel session net "$id"
+	assert_status 0
+	assert_output 'net            allow, 2 lines'
+	carrel exec -s "$id" -- curl -sS "$SITE"
+	carrel exec -s "$id" -- curl -sS "http://other.org:$WEB"
+	assert_status 6
+	carrel session net -s "$id"
+	assert_matches "$output" $'\nallowed        example.org:'"$WEB  1x  [0-9]+ bytes in, [0-9]+ out  \\(allow example.org:$WEB\\)"
+	assert_matches "$output" $'\ndenied-name    other.org  [0-9]+x'
+	carrel session net -s "$id" --json
+	[[ $(jq -r '.net, (.network.names[] | select(.name == "other.org") | .decision)' <<<"$output") == \
+		$'allow\ndenied-name' ]] || fail 'not in the JSON'
+	carrel session end "$id"
+	carrel session start # the control arm
+	id=$(sed -n 's/^session //p' <<<"$output")
+	carrel session net "$id" --json
+	assert_output '{"net":"none","network":null}'
+	carrel session end "$id"
+}
+
 @test "when carrel-egress is killed the session goes on without a network, and says so" {
 	"$CARREL" run --report "$T/r.json" "${ALLOWED[@]}" -- sh -c "curl -sS $SITE && echo up >reached
 		until [ -e killed ]; do sleep 0.02; done

@@ -76,7 +76,7 @@ static int show_help(void)
 		"(default: the working directory) and the session's scratch are writable, system\n"
 		"calls are filtered, and nothing is left behind.\n\n"
 		"  carrel run -- make test\n"
-		"  carrel run --net host --timeout 10m -- npm ci\n\n"
+		"  carrel run --allow @npm --timeout 10m -- npm ci\n\n"
 		"  -c, --command LINE      the command is /bin/sh -c LINE\n\n";
 	int r = fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1);
 

@@ -228,7 +228,7 @@ static void put_places(struct json *j, const struct report *r)
 	}
 }
 
-static void put_network(struct json *j, const struct report *r)
+void report_put_network(struct json *j, const struct report *r)
 {
 	if (put_absent(j, "network", !r->network_known))
 		return;
@@ -403,7 +403,7 @@ static void put_report(struct json *j, const struct report *r)
 	put_walls(j, r);
 	put_policy(j, r);
 	put_places(j, r);
-	put_network(j, r);
+	report_put_network(j, r);
 	put_promoted(j, r);
 	put_covered(j, r);
 	put_quarantined(j, r);

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/sha256.h"
 #include "host/cgroup/cgroup.h"
 #include "host/report/report_file.h"
@@ -216,6 +217,9 @@ struct report {
  * exit_status 125.
  */
 void report_init(struct report *ret, const char *const *command);
+
+/* report_put_network - the member `network` of a JSON object: an object, or null where it is not known. */
+void report_put_network(struct json *j, const struct report *r);
 
 /* report_wall - say what became of one wall. @why: borrowed, NULL where there is nothing to add. */
 void report_wall(struct report *r, enum wall wall, enum wall_state state, const char *why);

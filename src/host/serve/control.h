@@ -30,7 +30,7 @@ enum control_kind {
 	CONTROL_CONTINUE, /* SIGCONT; flag 1: in front of its terminal */
 	CONTROL_CLOSE,    /* the terminal was read to its end */
 	CONTROL_SHOW, /* answered by TEXT: the session as JSON; flag 1: for people, 2: in one line,
-		       * 3: its policy, each line with its place */
+		       * 3: its policy, each line with its place; 4: its network, 5: the same for people */
 	CONTROL_STOP, /* body: the name or number of a service; answered by DONE when it is over; flag 1:
 		       * it is waited for, and not asked to end */
 	CONTROL_OPEN,     /* body: a path, with its NUL; number: O_* flags; streams: mode */
@@ -52,7 +52,12 @@ enum control_kind {
 			 * message, on what, hint; each with its NUL */
 };
 
-enum { CONTROL_SHOW_POLICY = 3, CONTROL_FORM_FIELDS = 2 }; /* flags of SHOW and of CLASSIFY */
+enum {
+	CONTROL_SHOW_POLICY = 3,
+	CONTROL_SHOW_NETWORK,
+	CONTROL_SHOW_NETWORK_TEXT
+};                                /* flags of SHOW */
+enum { CONTROL_FORM_FIELDS = 2 }; /* a flag of CLASSIFY */
 
 /* Which limit ended a command. The numbers are those of the report's words. */
 enum control_limit {

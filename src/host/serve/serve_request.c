@@ -186,15 +186,26 @@ static int answer_text(
 	return 0;
 }
 
+static int show(struct server *s, unsigned how, char *text, size_t size)
+{
+	switch (how) {
+	case 0:
+		return server_show(s, text, size);
+	case CONTROL_SHOW_POLICY:
+		return server_show_policy(s, text, size);
+	case CONTROL_SHOW_NETWORK:
+	case CONTROL_SHOW_NETWORK_TEXT:
+		return server_show_network(s, how == CONTROL_SHOW_NETWORK, text, size);
+	default:
+		return server_show_text(s, how == 2, text, size);
+	}
+}
+
 static int do_show(
 	struct server *s, unsigned client, struct control_message *m, struct error *e)
 {
-	char *text = malloc(SERVER_SHOW_MAX);
-	int r = !text               ? -ENOMEM
-		: m->head.flag == 0 ? server_show(s, text, SERVER_SHOW_MAX)
-		: m->head.flag == CONTROL_SHOW_POLICY
-		? server_show_policy(s, text, SERVER_SHOW_MAX)
-		: server_show_text(s, m->head.flag == 2, text, SERVER_SHOW_MAX);
+	char *text = malloc(CONTROL_TEXT_MAX);
+	int r = text ? show(s, m->head.flag, text, CONTROL_TEXT_MAX) : -ENOMEM;
 
 	if (r >= 0)
 		r = answer_text(s, client, m->head.tag, text, (size_t)r);

@@ -182,10 +182,6 @@ void server_dismiss_idle(struct server *s, unsigned most);
 void server_slot_deadline(struct server *s, struct slot *slot);
 MUST_CHECK int server_send_monitor(struct slot *slot, const struct channel_record *record);
 
-enum { /* the paths, each byte escaped; and what is said of each execution */
-	SERVER_SHOW_MAX = 65536 + (SERVER_SLOTS + SERVER_ENDED) * 512,
-};
-
 /* serve_show.c: what there is to say as JSON. Returns the length or -errno. */
 MUST_CHECK int server_show(const struct server *s, char *ret, size_t size);
 /* For people; @line: one line. */
@@ -194,6 +190,9 @@ MUST_CHECK int server_show_text(const struct server *s, bool line, char *ret, si
 MUST_CHECK int server_show_moved(const struct server *s, char *ret, size_t size);
 /* Its policy, as `policy show` prints one. */
 MUST_CHECK int server_show_policy(const struct server *s, char *ret, size_t size);
+
+/* serve_network.c: what it reached and was refused so far, as JSON or for people. Returns the length or -errno. */
+MUST_CHECK int server_show_network(struct server *s, bool json, char *ret, size_t size);
 
 /* serve_log.c: the logs of services, and how those ended. */
 /* Puts what @slot writes, of the streams in @m, into a log. */

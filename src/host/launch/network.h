@@ -1,0 +1,18 @@
+/*
+ * network.h - what carrel-egress has said, as the report has it.
+ *
+ * Runs in: S.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "host/egress/egress.h"
+#include "host/report/report.h"
+#include "plan/policy.h"
+
+/*
+ * network_report - fill in the network of @r: nothing where @g was never begun. @arena: owns the list; without room in
+ * it the names count as untold. Borrows @g and @policy.
+ */
+void network_report(struct report *r, const struct egress *g, const struct policy *policy,
+	struct arena *arena);

@@ -1,0 +1,99 @@
+/*
+ * serve_network.c - what a live session reached and was refused so far: docs/control-protocol.md, SHOW.
+ *
+ * Runs in: S. Names are what tools asked for: text, and shown as such.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/writer.h"
+#include "host/launch/network.h"
+#include "host/launch/notes.h"
+#include "host/serve/server.h"
+#include "plan/settings.h"
+
+enum { NETWORK_ARENA = 1 << 20 };
+
+static void put_name(struct writer *o, const struct report_network_name *n)
+{
+	writer_format(o, "%-14s ", n->decision);
+	writer_visible(o, n->name, strlen(n->name), "");
+	if (n->port)
+		writer_format(o, ":%" PRIu32, (uint32_t)n->port);
+	writer_format(o, "  %" PRIu64 "x", n->times);
+	if (n->bytes_in || n->bytes_out)
+		writer_format(o, "  %" PRIu64 " bytes in, %" PRIu64 " out", n->bytes_in,
+			n->bytes_out);
+	if (n->rule)
+		writer_format(o, "  (%s)", n->rule);
+	writer_char(o, '\n');
+}
+
+static void put_text(struct writer *o, const struct report *r, const char *net)
+{
+	writer_format(o, "net            %s", net);
+	if (r->network_known)
+		writer_format(o, ", %" PRIu64 " lines", r->network_rules);
+	if (r->network_lost)
+		writer_text(o, "; carrel-egress has ended: nothing is reached any more");
+	writer_char(o, '\n');
+	for (size_t i = 0; i < r->network_name_count; i++)
+		put_name(o, &r->network_names[i]);
+	if (r->network_untold)
+		writer_format(o, "%" PRIu64 " decisions more are not in the list\n",
+			r->network_untold);
+}
+
+static int put_json(char *ret, size_t size, const struct report *r, const char *net)
+{
+	struct json j;
+
+	json_init(&j, ret, size, NULL, NULL);
+	json_object_begin(&j);
+	json_key(&j, "net");
+	json_string(&j, net);
+	report_put_network(&j, r);
+	json_object_end(&j);
+	int result = json_finish(&j);
+	return result < 0 ? result : (int)j.out.used;
+}
+
+/* What has been said and not been read yet; what to do where carrel-egress has ended is the loop's. */
+static void look(struct server *s)
+{
+	struct egress *g = &s->launch->egress;
+
+	if (s->phase != SERVER_SERVING || g->channel < 0)
+		return;
+	egress_read(g);
+	if (g->lost)
+		notes_egress_lost(s->plan->policy);
+}
+
+int server_show_network(struct server *s, bool json, char *ret, size_t size)
+{
+	const struct policy *policy = s->plan->policy;
+	const char *net = settings_table[SETTING_NET].words[policy->net];
+	struct report r = { 0 };
+	struct arena arena;
+	struct writer o;
+	int result = arena_init(&arena, NETWORK_ARENA);
+
+	if (result < 0)
+		return result;
+	look(s);
+	network_report(&r, &s->launch->egress, policy, &arena);
+	if (json) {
+		result = put_json(ret, size, &r, net);
+	} else {
+		writer_init(&o, ret, size, NULL, NULL);
+		put_text(&o, &r, net);
+		result = writer_finish(&o);
+		result = result < 0 ? result : (int)o.used;
+	}
+	arena_free(&arena);
+	return result;
+}
