@@ -341,11 +341,41 @@ static int change_path(struct asking *q)
 	return r;
 }
 
+/* Whoever asks a resolver of the host wants a name: a session that allows one has a resolver of its own. */
+static int change_resolver(struct asking *q)
+{
+	struct why_answer *a = q->answer;
+
+	a->changes[a->change_count++] = (struct why_change){ .aim = q->aim,
+		.locked =
+			"the session has a resolver of its own for the names of --allow NAME" };
+	return 0;
+}
+
+static bool is_resolver(const char *asked)
+{
+	const char *colon = strrchr(asked, ':');
+
+	return colon && !strcmp(colon, ":53");
+}
+
+static int change_host(struct asking *q)
+{
+	struct why_answer *a = q->answer;
+	const struct machine_probe net[] = { { "allow", q->subject, false },
+		{ "net", "host", false } };
+
+	q->aim = "connect";
+	if (!strcmp(a->seen, "own"))
+		return try_all(q, &net[1], 1);
+	if (is_solved(q->aim, a))
+		return 0;
+	return is_resolver(q->subject) ? change_resolver(q) : try_all(q, net, 2);
+}
+
 int why_changes(struct why *w, const char *asked, struct why_answer *a, struct error *e)
 {
 	struct asking q = { .w = w, .subject = asked, .answer = a };
-	const struct machine_probe net[] = { { "allow", asked, false },
-		{ "net", "host", false } };
 	struct machine_probe call[] = { { "nested", NULL, false }, { "syscall", NULL, false } };
 	int r = 0;
 
@@ -354,11 +384,7 @@ int why_changes(struct why *w, const char *asked, struct why_answer *a, struct e
 	if (a->kind == WHY_PATH) {
 		r = change_path(&q);
 	} else if (a->kind == WHY_HOST) {
-		q.aim = "connect";
-		if (!is_solved(q.aim, a) && strcmp(a->seen, "own") != 0)
-			r = try_all(&q, net, 2);
-		else if (!strcmp(a->seen, "own"))
-			r = try_all(&q, &net[1], 1);
+		r = change_host(&q);
 	} else if (strcmp(a->seen, "absent") != 0 && a->outcome[TRY_CALL] != 0) {
 		q.aim = "call";
 		call[1].value = arena_format(&w->arena, "allow %s", asked);

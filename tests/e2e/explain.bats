@@ -77,7 +77,10 @@ tried(lambda: os.sethostname("x") if hasattr(os, "sethostname") else socket.seth
 		"[('connect', '10.9.8.7:80'), ('connect', '[fd00::1]:443'), ('read', '$HOME/.ssh/id'), ('remove', '$DATA/old'), ('write', '$WS/.git/config')]" ]] ||
 		fail "$(<"$R")"
 	[[ $(denials '[x["errno_name"] for x in d if x["call"] == "sethostname"]') == "['EPERM']" ]]
-	[[ $(denials '[x["change"]["option"] for x in d if "10.9" in x["what"]]') == "['--net host']" ]]
+	[[ $(denials '[x["change"]["option"] for x in d if "10.9" in x["what"]]') == "['--allow 10.9.8.7:80']" ]]
+	# Who asks a resolver of the host is not told to take the host's whole network.
+	explained -- /usr/bin/python3 -c 'import socket; socket.socket(type=socket.SOCK_DGRAM).connect(("10.9.8.7", 53))'
+	assert_matches "$stderr" 'a resolver of its own for the names of --allow NAME'
 }
 
 @test "nothing is listed that succeeded, that is not there, or that a mode refuses" {
