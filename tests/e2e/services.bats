@@ -65,6 +65,7 @@ ended_field() {
 @test "--follow goes on until the service has ended" {
 	begin
 	service web sh -c "echo one; $(waits first); echo two; $(waits second); echo three"
+	: >"$T/out" # it may be looked at before it is opened
 	"$CARREL" session logs web --follow >"$T/out" 2>"$T/err" </dev/null 3>&- 4>&- &
 	local follower=$!
 	says() { [[ $(<"$T/out") == "$1" ]]; }
@@ -85,6 +86,7 @@ ended_field() {
 @test "--follow ends with the session" {
 	begin
 	service web sh -c 'echo one; exec sleep 1000'
+	: >"$T/out" # it may be looked at before it is opened
 	"$CARREL" session logs web --follow >"$T/out" 2>"$T/err" </dev/null 3>&- 4>&- &
 	local follower=$!
 	wait_for grep -q one "$T/out"

@@ -65,6 +65,40 @@ load cover
 	covered "$T/secret"
 }
 
+@test "a hidden file that goes with its directories is hidden when they come back" {
+	mkdir -p "$T/a/b"
+	echo secret >"$T/a/b/secret"
+	SETTINGS=(--hide "$T/a/b/secret" --verbose)
+	beside sh -c "$COVERED$WAIT"'covered "$1"; cat "$1"' sh "$T/a/b/secret"
+	rm -r "$T/a"
+	wait_for grep -qF "removed on the host: $T/a/b/secret" "$T/err"
+	mkdir "$T/a"
+	mkdir "$T/a/b"
+	echo 'new secret' >"$T/a/b/secret"
+	stops 0
+	[[ $(<"$T/out") == '' ]] || fail "$(<"$T/out")"
+	covered "$T/a/b/secret"
+}
+
+@test "a socket that goes with its directory ends no session" {
+	mkdir "$T/server"
+	python3 -c 'import signal, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+print("here", flush=True)
+signal.pause()' "$T/server/socket" </dev/null >"$T/listens" 2>&1 3>&- 4>&- &
+	local server=$!
+	wait_for test -s "$T/listens"
+	SETTINGS=(--verbose)
+	beside sh -c "$WAIT"'echo on'
+	rm -r "$T/server"
+	kill "$server"
+	wait_for grep -qF "removed on the host: $T/server/socket" "$T/err"
+	stops 0
+	[[ $(<"$T/out") == on ]] || fail "$(<"$T/out")"
+}
+
 @test "a hidden directory that is replaced, by what is in it or as a whole" {
 	mkdir "$T/keys" "$T/keys.new"
 	echo key >"$T/keys.new/id"

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -25,6 +24,7 @@
 #include "base/error_report.h"
 #include "base/fd.h"
 #include "host/cover/coverer.h"
+#include "host/cover/gone.h"
 #include "host/cover/mountwatch.h"
 #include "host/explain/explain.h"
 #include "host/process/confine_self.h"
@@ -202,82 +202,6 @@ static int fail(const struct cover *c, struct error *e)
 	return r;
 }
 
-/* --- what is gone ------------------------------------------------------------------------------ */
-
-static bool is_hidden(const struct plan *plan, const char *path)
-{
-	for (size_t i = 0; i < plan->node_count; i++)
-		if (plan->nodes[i].kind == NODE_HIDE && !strcmp(plan->nodes[i].path, path))
-			return true;
-	return false;
-}
-
-/* Where something was hidden and is gone its directory is watched: nothing else tells that it comes back. */
-static int watch_for_return(struct cover *c, const char *path)
-{
-	static char dir[PATH_MAX]; /* S has one thread, and no room for it on the stack */
-	const char *slash = strrchr(path, '/');
-	int length = slash == path ? 1 : (int)(slash - path);
-
-	if (snprintf(dir, sizeof(dir), "%.*s", length, path) >= (int)sizeof(dir))
-		return -ENAMETOOLONG;
-	if (c->gone < 0) {
-		c->gone = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-		int r = c->gone < 0 ? -errno : watch(c, c->gone, EPOLLIN, c->event + 1);
-
-		if (r < 0)
-			return r;
-	}
-	return inotify_add_watch(c->gone, dir, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0
-		? -errno
-		: 0;
-}
-
-static const struct kept_path *kept_at(const struct plan *plan, const char *path)
-{
-	for (size_t i = 0; i < plan->kept_count; i++)
-		if (!strcmp(plan->kept[i].path, path))
-			return &plan->kept[i];
-	return NULL;
-}
-
-/*
- * Something hidden is hidden when it comes back. What is protected and gone is as what was absent (newpath_watch.h):
- * whoever makes it anew, nobody may obey it. A directory that was pinned is neither: what is protected in it went with it.
- */
-static int look_after_place(struct cover *c, const char *path)
-{
-	const struct kept_path *kept = kept_at(c->plan, path);
-	bool hidden = is_hidden(c->plan, path);
-	struct stat st;
-	int r = 0;
-
-	if (hidden)
-		r = watch_for_return(c, path);
-	else if (kept)
-		r = newpath_watch_add(c->newpath, kept);
-	/* Between the look at it and the watch. */
-	if (hidden && r == 0 && lstat(path, &st) == 0)
-		c->again = true;
-	return r;
-}
-
-static int look_after_gone(struct cover *c)
-{
-	for (size_t i = 0; i < c->plan->op_count; i++) {
-		if (!c->board->places[i].gone)
-			continue;
-		int r = look_after_place(c, c->plan->ops[i].path);
-		if (r < 0) {
-			c->board->result = r;
-			c->board->failed = COVER_FAILED_GONE;
-			c->board->failed_op = (int32_t)i;
-			return r;
-		}
-	}
-	return 0;
-}
-
 /* --- events ------------------------------------------------------------------------------------ */
 
 /* Somebody was ended: that is said whatever is quiet. */
@@ -356,18 +280,10 @@ static int handle_answer(struct cover *c, struct error *e)
 		c->board->result = -ECHILD;
 	}
 	tell(c);
-	if (c->board->result < 0 || look_after_gone(c) < 0)
+	if (c->board->result < 0 || gone_look_after(c) < 0)
 		return fail(c, e);
 	tell_places(c);
 	return c->again ? ask(c) : 0;
-}
-
-static void drain_gone(struct cover *c)
-{
-	char events[1024];
-
-	while (c->gone >= 0 && read(c->gone, events, sizeof(events)) > 0)
-		c->again = true;
 }
 
 int cover_event(struct cover *c, uint64_t event, struct error *e)
@@ -381,7 +297,8 @@ int cover_event(struct cover *c, uint64_t event, struct error *e)
 		/* What covers again changes the table as well. -EINVAL: init has ended, and says so elsewhere. */
 		return (r == 0 && !missing) || r == -EINVAL ? 0 : ask(c);
 	}
-	drain_gone(c);
+	if (gone_drain(c) < 0)
+		return fail(c, e);
 	int r = handle_answer(c, e);
 	return r == 0 && c->again && !c->pending ? ask(c) : r;
 }
