@@ -151,11 +151,15 @@ int bare_files(struct builder *b)
 		n->shows_host = n->kind == NODE_BIND || n->kind == NODE_HOST_ROOT;
 		r = check_node(b, n);
 	}
-	if (r >= 0)
-		r = emit_entry(b, "tool-results", false);
-	if (r >= 0)
-		r = emit_entry(b, "scratch", false);
-	return r < 0 ? r : emit_entry(b, "scratch/tmp", false);
+	if (r < 0)
+		return r;
+	r = emit_entry(b, "tool-results", false);
+	if (r < 0)
+		return r;
+	r = emit_entry(b, "scratch", false);
+	if (r < 0)
+		return r;
+	return emit_entry(b, "scratch/tmp", false);
 }
 
 /* --- Landlock --------------------------------------------------------------------------------- */

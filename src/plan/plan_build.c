@@ -86,14 +86,20 @@ static int make_dev_links(struct builder *b, const struct node *dev)
 	return 0;
 }
 
+static int clone_to_slot(
+	struct builder *b, const struct node *n, unsigned flags, uint16_t *ret_slot)
+{
+	int r = emit_slot(b, ret_slot);
+
+	return r < 0 ? r : emit_clone(b, n, flags, *ret_slot);
+}
+
 static int place_bind(struct builder *b, struct node *n, unsigned flags)
 {
 	uint16_t slot = PLAN_NO_SLOT;
-	int r = emit_slot(b, &slot);
+	int r = clone_to_slot(b, n, flags, &slot);
 
 	n->shows_host = true;
-	if (r >= 0)
-		r = emit_clone(b, n, flags, slot);
 	return r < 0 ? r : emit_attach(b, n, slot);
 }
 
@@ -225,24 +231,24 @@ static int place_overlay(struct builder *b, struct node *n)
 	lower.writable = false;
 	store.source = arena_join(b->plan->arena, b->plan->facts->session_dir, '/', "overlay");
 	int r = store.source ? add_overlay_entries(b) : emit_full(b);
-	if (r >= 0)
-		r = emit_slot(b, &lower_slot);
-	if (r >= 0)
-		r = emit_clone(b, &lower, 0, lower_slot);
-	if (r >= 0)
-		r = emit_slot(b, &store_slot);
-	if (r >= 0)
-		r = emit_clone(b, &store, 0, store_slot);
-	if (r >= 0)
-		r = emit_slot(b, &slot);
-	if (r >= 0)
-		r = emit_op(b,
-			(struct op){ .kind = OP_OVERLAY,
-				.slot = slot,
-				.from = lower_slot,
-				.value = store_slot,
-				.why = n->why,
-				.source = n->line });
+	if (r < 0)
+		return r;
+	r = clone_to_slot(b, &lower, 0, &lower_slot);
+	if (r < 0)
+		return r;
+	r = clone_to_slot(b, &store, 0, &store_slot);
+	if (r < 0)
+		return r;
+	r = emit_slot(b, &slot);
+	if (r < 0)
+		return r;
+	r = emit_op(b,
+		(struct op){ .kind = OP_OVERLAY,
+			.slot = slot,
+			.from = lower_slot,
+			.value = store_slot,
+			.why = n->why,
+			.source = n->line });
 	n->shows_host = true;
 	return r < 0 ? r : emit_attach(b, n, slot);
 }
@@ -369,37 +375,49 @@ static int emit_skeleton(struct builder *b)
 	return r;
 }
 
+static int emit_scratch_in_memory(struct builder *b)
+{
+	const struct number_value *size = &b->plan->policy->scratch_size;
+	int r = emit_slot(b, &b->scratch_slot);
+
+	if (r < 0)
+		return r;
+	r = emit_op(b,
+		(struct op){ .kind = OP_TMPFS,
+			.slot = b->scratch_slot,
+			.flags = OPF_OWNED,
+			.value = size->value,
+			.why = "scratch",
+			.source = &size->source });
+	return r < 0 ? r
+		     : emit_op(b,
+			       (struct op){ .kind = OP_MKDIR,
+				       .slot = b->scratch_slot,
+				       .path = "tmp",
+				       .value = 01777,
+				       .why = "scratch" });
+}
+
 /* The places of the session directory: made on disk, or in memory where the scratch is bounded. */
 static int emit_session(struct builder *b)
 {
 	const struct policy *policy = b->plan->policy;
 	int r = emit_entry(b, "tool-results", false);
 
-	if (r >= 0)
-		r = emit_entry(b, "scratch", false);
-	if (r >= 0 && !policy->scratch_size.set)
-		r = emit_entry(b, "scratch/tmp", false);
-	if (r >= 0 && policy->workspace_mode == WORKSPACE_OVERLAY)
-		r = emit_entry(b, "overlay", false);
-	if (r < 0 || !policy->scratch_size.set)
+	if (r < 0)
 		return r;
-	r = emit_slot(b, &b->scratch_slot);
-	if (r >= 0)
-		r = emit_op(b,
-			(struct op){ .kind = OP_TMPFS,
-				.slot = b->scratch_slot,
-				.flags = OPF_OWNED,
-				.value = policy->scratch_size.value,
-				.why = "scratch",
-				.source = &policy->scratch_size.source });
-	if (r >= 0)
-		r = emit_op(b,
-			(struct op){ .kind = OP_MKDIR,
-				.slot = b->scratch_slot,
-				.path = "tmp",
-				.value = 01777,
-				.why = "scratch" });
-	return r;
+	r = emit_entry(b, "scratch", false);
+	if (r < 0)
+		return r;
+	if (!policy->scratch_size.set)
+		r = emit_entry(b, "scratch/tmp", false);
+	if (r < 0)
+		return r;
+	if (policy->workspace_mode == WORKSPACE_OVERLAY)
+		r = emit_entry(b, "overlay", false);
+	if (r < 0)
+		return r;
+	return policy->scratch_size.set ? emit_scratch_in_memory(b) : 0;
 }
 
 static int emit_files(struct builder *b)
@@ -441,6 +459,24 @@ static void hint_full(const struct facts *facts, struct error *e)
 		error_hint(e, "name directories instead of many single files");
 }
 
+/* files -> what must stay absent -> environment -> the process itself. */
+static int build_operations(struct builder *b)
+{
+	struct plan *plan = b->plan;
+	int r = tree_build(&b->tree, plan->policy, plan->facts, b->e);
+
+	if (r < 0)
+		return r;
+	r = plan->clone_flags ? emit_files(b) : bare_files(b);
+	if (r < 0)
+		return r;
+	r = absent_collect(b);
+	if (r < 0)
+		return r;
+	r = plan_environment(plan, b->e);
+	return r < 0 ? r : plan_process(plan, &b->tree, b->proc_slot, b->e);
+}
+
 int plan_build(struct plan *ret, struct arena *arena, const struct policy *policy,
 	const struct facts *facts, const char *const *argv, const struct sock_filter *filter,
 	unsigned short filter_count, struct error *e)
@@ -468,15 +504,7 @@ int plan_build(struct plan *ret, struct arena *arena, const struct policy *polic
 		ret->idmaps[0] = (struct idmap){ facts->uid, facts->gid };
 		ret->idmap_count = 1;
 	}
-	int r = tree_build(&b.tree, policy, facts, e);
-	if (r >= 0)
-		r = ret->clone_flags ? emit_files(&b) : bare_files(&b);
-	if (r >= 0)
-		r = absent_collect(&b);
-	if (r >= 0)
-		r = plan_environment(ret, e);
-	if (r >= 0)
-		r = plan_process(ret, &b.tree, b.proc_slot, e);
+	int r = build_operations(&b);
 	ret->nodes = b.tree.nodes;
 	ret->node_count = b.tree.count;
 	if (r == -ENOMEM)

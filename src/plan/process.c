@@ -18,30 +18,35 @@
 struct emitter {
 	struct plan *plan;
 	struct error *e;
+	int result; /* of the first operation that failed, else 0 */
 };
 
-static int emit(struct emitter *m, struct op op)
+/* After a failure it adds nothing more: a caller looks at @m->result once, at its end. */
+static void emit(struct emitter *m, struct op op)
 {
 	struct plan *p = m->plan;
-	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
 
-	if (!ops)
-		return error_set(m->e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), NULL,
+	if (m->result < 0)
+		return;
+	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
+	if (!ops) {
+		m->result = error_set(m->e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), NULL,
 			"the plan needs more memory than is set aside");
+		return;
+	}
 	p->ops = ops;
 	p->ops[p->op_count++] = op;
-	return 0;
 }
 
 /* Half of what the smallest pid_max has (proc_sys_kernel(5)); no honest build comes near. */
 enum { PIDS_DEFAULT = 16384 };
 
-static int emit_limit(struct emitter *m, int resource, const struct number_value *limit,
+static void emit_limit(struct emitter *m, int resource, const struct number_value *limit,
 	uint64_t value, const char *why)
 {
 	if (limit && !limit->set)
-		return 0;
-	return emit(m,
+		return;
+	emit(m,
 		(struct op){ .kind = OP_RLIMIT,
 			.from = (uint16_t)resource,
 			.value = value,
@@ -50,33 +55,29 @@ static int emit_limit(struct emitter *m, int resource, const struct number_value
 }
 
 /* A setting that is a limit of each process. */
-static int emit_rlimit(struct emitter *m, const struct setting *s)
+static void emit_rlimit(struct emitter *m, const struct setting *s)
 {
 	const struct number_value *limit = policy_number(m->plan->policy, s);
 
-	return emit_limit(m, s->rlimit - 1, limit, settings_rlimit(s, limit->value), s->name);
+	emit_limit(m, s->rlimit - 1, limit, settings_rlimit(s, limit->value), s->name);
 }
 
-static int emit_limits(struct emitter *m)
+static void emit_limits(struct emitter *m)
 {
 	const struct policy *policy = m->plan->policy;
-	int r = emit_limit(
-		m, RLIMIT_CORE, NULL, 1, "no core files, nor a core handler of the host");
 
-	for (size_t i = 0; i < SETTING_COUNT && r >= 0; i++)
+	emit_limit(m, RLIMIT_CORE, NULL, 1, "no core files, nor a core handler of the host");
+	for (size_t i = 0; i < SETTING_COUNT; i++)
 		if (settings_table[i].rlimit && i != SETTING_OPEN_FILES)
-			r = emit_rlimit(m, &settings_table[i]);
-	if (r < 0)
-		return r;
-	/* Init is counted with the others. */
+			emit_rlimit(m, &settings_table[i]);
+	/* Init is counted with the others. Without a user namespace the kernel would count all
+	 * that the caller runs: then there is no limit by default. */
 	if (policy->pids.set)
-		return emit_limit(m, RLIMIT_NPROC, &policy->pids,
+		emit_limit(m, RLIMIT_NPROC, &policy->pids,
 			policy->pids.value + (policy->pids.value < UINT64_MAX),
 			"pids, where no cgroup counts them");
-	/* Without a user namespace all that the caller runs would be counted. */
-	return m->plan->clone_flags
-		? emit_limit(m, RLIMIT_NPROC, NULL, PIDS_DEFAULT, "pids, by default")
-		: 0;
+	else if (m->plan->clone_flags)
+		emit_limit(m, RLIMIT_NPROC, NULL, PIDS_DEFAULT, "pids, by default");
 }
 
 /* Rights on files as each ABI of Landlock knows them: landlock(7). */
@@ -135,7 +136,7 @@ static uint64_t node_rights(const struct node *n, uint64_t handled, uint64_t eve
 	return 0;
 }
 
-static int emit_landlock(struct emitter *m, const struct tree *tree)
+static void emit_landlock(struct emitter *m, const struct tree *tree)
 {
 	int abi = m->plan->facts->landlock_abi;
 	uint64_t handled = handled_rights(abi);
@@ -143,28 +144,28 @@ static int emit_landlock(struct emitter *m, const struct tree *tree)
 	uint64_t everywhere = tree_host_root(tree) ? reading : LANDLOCK_ACCESS_FS_READ_DIR;
 
 	if (m->plan->walls[WALL_LANDLOCK].state != WALL_ON)
-		return 0;
-	int r = emit(m,
+		return;
+	emit(m,
 		(struct op){ .kind = OP_LANDLOCK_NEW,
 			.value = handled,
 			.from = (uint16_t)abi,
 			.why = m->plan->clone_flags ? "the file rules once more"
 						    : "the file rules" });
-	if (r >= 0 && !m->plan->clone_flags)
-		r = bare_landlock(m->plan, tree, handled, m->e);
-	if (r >= 0 && m->plan->clone_flags)
-		r = emit(m,
+	if (m->result >= 0 && !m->plan->clone_flags)
+		m->result = bare_landlock(m->plan, tree, handled, m->e);
+	if (m->plan->clone_flags)
+		emit(m,
 			(struct op){ .kind = OP_LANDLOCK_PATH,
 				.path = "/",
 				.value = everywhere,
 				.why = everywhere == reading ? "readable"
 							     : "the directories on the way" });
-	for (size_t i = 0; m->plan->clone_flags && i < tree->count && r >= 0; i++) {
+	for (size_t i = 0; m->plan->clone_flags && i < tree->count; i++) {
 		const struct node *n = &tree->nodes[i];
 		uint64_t rights = n->redundant ? 0 : node_rights(n, handled, everywhere);
 
 		if (rights)
-			r = emit(m,
+			emit(m,
 				(struct op){ .kind = OP_LANDLOCK_PATH,
 					.slot = n->mount_slot,
 					.path = n->path,
@@ -172,10 +173,9 @@ static int emit_landlock(struct emitter *m, const struct tree *tree)
 					.why = n->why,
 					.source = n->line });
 	}
-	return r < 0 ? r
-		     : emit(m,
-			       (struct op){ .kind = OP_LANDLOCK_ON,
-				       .why = "files, signals and abstract sockets" });
+	emit(m,
+		(struct op){
+			.kind = OP_LANDLOCK_ON, .why = "files, signals and abstract sockets" });
 }
 
 static void state(struct plan *plan, enum wall wall, enum wall_state st, const char *why)
@@ -255,56 +255,50 @@ static int check_walls(struct plan *plan, struct error *e)
 int plan_process(
 	struct plan *plan, const struct tree *tree, uint16_t proc_slot, struct error *e)
 {
-	struct emitter m = { plan, e };
+	struct emitter m = { .plan = plan, .e = e };
 
 	state_walls(plan);
 	int r = check_walls(plan, e);
-	if (r >= 0)
-		r = plan_network(plan, e);
-	if (r >= 0 && !plan->facts->refused_keyring)
-		r = emit(&m,
+	if (r < 0)
+		return r;
+	r = plan_network(plan, e);
+	if (r < 0)
+		return r;
+	if (!plan->facts->refused_keyring)
+		emit(&m,
 			(struct op){ .kind = OP_KEYRING, .why = "the caller's keys stay out" });
-	if (r >= 0 && plan->facts->privileged)
-		r = emit(&m,
+	if (plan->facts->privileged)
+		emit(&m,
 			(struct op){ .kind = OP_ENTER_USER_NS,
 				.why = "nothing inside has a right over the other namespaces" });
-	if (r >= 0 && !plan->policy->nested.on && proc_slot)
-		r = emit(&m,
+	if (!plan->policy->nested.on && proc_slot)
+		emit(&m,
 			(struct op){ .kind = OP_NO_NESTED,
 				.slot = proc_slot,
 				.why = "exactly one user namespace" });
-	if (r >= 0)
-		r = emit(&m,
-			(struct op){ .kind = OP_IDENTITY, .why = "the payload's uid and gid" });
-	if (r >= 0)
-		r = emit_limits(&m);
-	if (r >= 0)
-		r = emit(&m,
-			(struct op){ .kind = OP_HIDE_SELF,
-				.why = "pid 1 shows no memory, descriptors or environment" });
-	if (r >= 0)
-		r = emit(&m,
-			(struct op){ .kind = OP_CAPABILITIES,
-				.flags = plan->clone_flags ? 0 : OPF_OPTIONAL,
-				.why = "none, in any set" });
-	if (r >= 0)
-		r = emit(&m,
-			(struct op){ .kind = OP_NO_NEW_PRIVS,
-				.why = "setuid bits and file capabilities are dead" });
-	if (r >= 0)
-		r = emit_landlock(&m, tree);
-	if (r >= 0 && !plan->clone_flags && plan->policy->net == NET_NONE)
-		r = emit(&m,
+	emit(&m, (struct op){ .kind = OP_IDENTITY, .why = "the payload's uid and gid" });
+	emit_limits(&m);
+	emit(&m,
+		(struct op){ .kind = OP_HIDE_SELF,
+			.why = "pid 1 shows no memory, descriptors or environment" });
+	emit(&m,
+		(struct op){ .kind = OP_CAPABILITIES,
+			.flags = plan->clone_flags ? 0 : OPF_OPTIONAL,
+			.why = "none, in any set" });
+	emit(&m,
+		(struct op){ .kind = OP_NO_NEW_PRIVS,
+			.why = "setuid bits and file capabilities are dead" });
+	emit_landlock(&m, tree);
+	if (!plan->clone_flags && plan->policy->net == NET_NONE)
+		emit(&m,
 			(struct op){ .kind = OP_NO_SOCKETS,
 				.why = "there is no network namespace",
 				.source = &plan->policy->net_source });
 	/* Last of the limits: the operations before need descriptors themselves. */
-	if (r >= 0)
-		r = emit_rlimit(&m, &settings_table[SETTING_OPEN_FILES]);
-	if (r >= 0)
-		r = emit(&m,
-			(struct op){ .kind = OP_FILTER,
-				.why = "system-call filter",
-				.source = &plan->policy->syscalls.source });
-	return r;
+	emit_rlimit(&m, &settings_table[SETTING_OPEN_FILES]);
+	emit(&m,
+		(struct op){ .kind = OP_FILTER,
+			.why = "system-call filter",
+			.source = &plan->policy->syscalls.source });
+	return m.result;
 }

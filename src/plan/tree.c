@@ -307,8 +307,8 @@ const struct node *tree_up(const struct tree *tree, const struct node *n)
 	return NULL;
 }
 
-int tree_build(struct tree *ret, const struct policy *policy, const struct facts *facts,
-	struct error *e)
+static int add_nodes(
+	struct tree *t, const struct policy *policy, const struct facts *facts, struct error *e)
 {
 	const struct node root = { .kind = NODE_SHELL,
 		.path = "/",
@@ -317,18 +317,29 @@ int tree_build(struct tree *ret, const struct policy *policy, const struct facts
 		.why = "a root of nothing but what is named" };
 	int r = tree_check(policy, facts, e);
 
-	if (r >= 0)
-		r = add_rules(ret, facts, e);
-	if (r >= 0)
-		r = tree_add(ret, root, e);
-	if (r >= 0)
-		r = tree_add_system(ret, facts, e);
-	if (r >= 0)
-		r = add_links_and_closed(ret, facts, e);
-	if (r >= 0)
-		r = tree_add_workspace(ret, policy, facts, e);
-	if (r >= 0)
-		r = tree_add_session(ret, policy, facts, e);
+	if (r < 0)
+		return r;
+	r = add_rules(t, facts, e);
+	if (r < 0)
+		return r;
+	r = tree_add(t, root, e);
+	if (r < 0)
+		return r;
+	r = tree_add_system(t, facts, e);
+	if (r < 0)
+		return r;
+	r = add_links_and_closed(t, facts, e);
+	if (r < 0)
+		return r;
+	r = tree_add_workspace(t, policy, facts, e);
+	return r < 0 ? r : tree_add_session(t, policy, facts, e);
+}
+
+int tree_build(struct tree *ret, const struct policy *policy, const struct facts *facts,
+	struct error *e)
+{
+	int r = add_nodes(ret, policy, facts, e);
+
 	if (r < 0)
 		return r;
 	sort_and_thin(ret);
