@@ -129,11 +129,13 @@ static int look_at_mounts(struct attest *a, struct mount_table *host, struct err
 	(void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)a->session.payload);
 	int r = mount_table_read(&seen, path, e);
 	/* Once more: what was mounted on the host since, and before the session's start. */
-	if (r >= 0)
-		r = mount_table_read(host, "/proc/self/mountinfo", e);
-	if (r >= 0)
-		attest_mounts(&a->findings, &a->p.plan, a->name, host, &seen);
-	return r;
+	if (r < 0)
+		return r;
+	r = mount_table_read(host, "/proc/self/mountinfo", e);
+	if (r < 0)
+		return r;
+	attest_mounts(&a->findings, &a->p.plan, a->name, host, &seen);
+	return 0;
 }
 
 static int look_at_processes(struct attest *a, struct error *e)
@@ -198,6 +200,16 @@ static bool is_over(struct attest *a)
 		!attest_field(a->status, "VmSize", value, sizeof(value));
 }
 
+static int look_at_session(struct attest *a, struct mount_table *host, struct error *e)
+{
+	int r = find_name(a, e);
+
+	if (r < 0)
+		return r;
+	r = look_at_mounts(a, host, e);
+	return r < 0 ? r : look_at_processes(a, e);
+}
+
 static int inspect_session(struct attest *a, struct error *e)
 {
 	struct mount_table host = { .arena = &a->arena };
@@ -207,16 +219,12 @@ static int inspect_session(struct attest *a, struct error *e)
 		return error_set(e, ERROR_INTERNAL, "launch", -r, "carrel",
 			"the launcher is not where it was installed");
 	r = mount_table_read(&host, "/proc/self/mountinfo", e);
-	if (r >= 0)
-		r = attest_session_start(
-			&a->session, a->launcher, a->argv, a->environ, a->probe, e);
 	if (r < 0)
 		return r;
-	r = find_name(a, e);
-	if (r >= 0)
-		r = look_at_mounts(a, &host, e);
-	if (r >= 0)
-		r = look_at_processes(a, e);
+	r = attest_session_start(&a->session, a->launcher, a->argv, a->environ, a->probe, e);
+	if (r < 0)
+		return r;
+	r = look_at_session(a, &host, e);
 	bool over = !a->probe && is_over(a);
 	int status = attest_session_end(&a->session);
 	if (over) {
@@ -224,9 +232,10 @@ static int inspect_session(struct attest *a, struct error *e)
 		*e = (struct error){ 0 };
 		return attest_session_ended(NULL, status, e);
 	}
-	if (r >= 0)
-		judge_end(a, status);
-	return r;
+	if (r < 0)
+		return r;
+	judge_end(a, status);
+	return 0;
 }
 
 static int attest_with(struct attest *a, int argc, const char *const *argv,

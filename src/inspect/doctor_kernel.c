@@ -154,9 +154,12 @@ static int use_procfs(bool seal, int user)
 	if (proc < 0 || !seal)
 		return proc < 0 ? proc : 0;
 	int r = user < 0 ? 0 : confine_enter_user_ns(user);
-	if (r >= 0)
-		r = confine_no_nested(proc);
-	if (r >= 0 && unshare(CLONE_NEWUSER) == 0)
+	if (r < 0)
+		return r;
+	r = confine_no_nested(proc);
+	if (r < 0)
+		return r;
+	if (unshare(CLONE_NEWUSER) == 0)
 		r = -ECANCELED; /* it said so and did not do it */
 	return r;
 }

@@ -80,11 +80,13 @@ static int ask_parent(struct why *w, struct denial *d, struct error *e)
 	struct why_answer a = { .kind = WHY_PATH, .subject = parent };
 	int r = parent ? why_path(w, w->p, parent, &a, e) : error_no_memory(e, "plan");
 
-	if (r >= 0)
-		r = why_changes(w, parent, &a, e);
-	if (r >= 0)
-		d->answer = a;
-	return r;
+	if (r < 0)
+		return r;
+	r = why_changes(w, parent, &a, e);
+	if (r < 0)
+		return r;
+	d->answer = a;
+	return 0;
 }
 
 /* Something was to be made in a directory that the session does not see. */

@@ -268,11 +268,28 @@ static int read_text(const char *dir, const char *name, char **ret)
 	return n < 0 ? (int)n : 0;
 }
 
+static int make_completion(struct maker *m, const char *dir, const char *name)
+{
+	char *verbs, *template;
+	int r = read_text(dir, "verbs", &verbs);
+
+	if (r < 0)
+		return r;
+	r = read_text(dir, name, &template);
+	if (r < 0)
+		return r;
+	r = read_verbs(m, verbs);
+	if (r < 0)
+		return r;
+	r = fill_template(m, template);
+	return r < 0 ? r : writer_finish(&m->out);
+}
+
 int main(int argc, char **argv)
 {
 	static struct maker m;
 	static const int out = STDOUT_FILENO;
-	char name[64], *verbs, *template;
+	char name[64];
 
 	if (argc != 3) {
 		(void)fputs("usage: mkcompletion bash|zsh|fish DIR\n", stderr);
@@ -281,16 +298,9 @@ int main(int argc, char **argv)
 	m.shell = argv[1];
 	(void)snprintf(name, sizeof(name), "carrel.%s.in", m.shell);
 	writer_init(&m.out, m.buffer, sizeof(m.buffer), fd_write_to, (void *)&out);
-	int r = read_text(argv[2], "verbs", &verbs);
+	int r = make_completion(&m, argv[2], name);
 	if (r >= 0)
-		r = read_text(argv[2], name, &template);
-	if (r >= 0)
-		r = read_verbs(&m, verbs);
-	if (r >= 0)
-		r = fill_template(&m, template);
-	if (r >= 0)
-		r = writer_finish(&m.out);
-	if (r < 0)
-		(void)fprintf(stderr, "mkcompletion: %s: %s\n", name, strerror(-r));
-	return r < 0 ? 1 : 0;
+		return 0;
+	(void)fprintf(stderr, "mkcompletion: %s: %s\n", name, strerror(-r));
+	return 1;
 }

@@ -79,11 +79,15 @@ static int read_once(struct check *c, struct error *e)
 	policy_init(&p, &c->arena);
 	int r = policy_add_text(
 		&p, c->layer, c->file.path, c->file.text, c->file.size, &c->resolver, e);
-	if (r >= 0)
-		r = policy_finish(&p, "agent", &c->resolver, e);
-	if (r >= 0)
-		r = policy_expand(&p, &c->names, e);
-	if (r >= 0 && p.syscall_rule_count)
+	if (r < 0)
+		return r;
+	r = policy_finish(&p, "agent", &c->resolver, e);
+	if (r < 0)
+		return r;
+	r = policy_expand(&p, &c->names, e);
+	if (r < 0)
+		return r;
+	if (p.syscall_rule_count)
 		r = check_filter(c, &p, e);
 	return r;
 }

@@ -63,21 +63,34 @@ static int write_text(const struct denials *d, struct part *p,
 	return print(d, &out);
 }
 
+/* @learned: empty where nobody asked for it. */
+static int write_parts(
+	const struct denials *d, struct part *json, struct part *text, struct part *learned)
+{
+	int r = part_init(json);
+
+	if (r < 0)
+		return r;
+	r = part_init(text);
+	if (r < 0)
+		return r;
+	r = part_init(learned);
+	if (r < 0)
+		return r;
+	r = write_json(d, json);
+	if (r < 0)
+		return r;
+	r = write_text(d, text, denials_text);
+	if (r < 0 || !d->w->p->policy.learn.value)
+		return r;
+	return write_text(d, learned, denials_learn);
+}
+
 static int answer(const struct denials *d)
 {
 	struct part json, text, learned;
-	int r = part_init(&json);
+	int r = write_parts(d, &json, &text, &learned);
 
-	if (r >= 0)
-		r = part_init(&text);
-	if (r >= 0)
-		r = part_init(&learned);
-	if (r >= 0)
-		r = write_json(d, &json);
-	if (r >= 0)
-		r = write_text(d, &text, denials_text);
-	if (r >= 0 && d->w->p->policy.learn.value)
-		r = write_text(d, &learned, denials_learn);
 	if (r < 0)
 		return r;
 	const struct narrator_head head = { .magic = EXPLAIN_MAGIC,
@@ -85,10 +98,12 @@ static int answer(const struct denials *d)
 		.text = (uint32_t)text.used,
 		.learned = (uint32_t)learned.used };
 	r = fd_write_all(STDOUT_FILENO, &head, sizeof(head));
-	if (r >= 0)
-		r = fd_write_all(STDOUT_FILENO, json.text, json.used);
-	if (r >= 0)
-		r = fd_write_all(STDOUT_FILENO, text.text, text.used);
+	if (r < 0)
+		return r;
+	r = fd_write_all(STDOUT_FILENO, json.text, json.used);
+	if (r < 0)
+		return r;
+	r = fd_write_all(STDOUT_FILENO, text.text, text.used);
 	return r < 0 ? r : fd_write_all(STDOUT_FILENO, learned.text, learned.used);
 }
 
@@ -208,14 +223,17 @@ static int explain(struct why *w, int argc, char **argv, int first, struct error
 	struct denials found;
 	int r = board ? read_board(board, e) : error_no_memory(e, "plan");
 
-	if (r >= 0 && argc == first + 2 && !strcmp(argv[first], "-s"))
-		r = know_session(w, argv[first + 1], e);
-	else if (r >= 0)
-		r = know_settings(w, argc, argv, first, e);
-	if (r >= 0)
-		r = denials_find(&found, w, board, e);
-	if (r >= 0 && w->session)
-		r = find_places(&found, e);
+	if (r < 0)
+		return r;
+	r = argc == first + 2 && !strcmp(argv[first], "-s")
+		? know_session(w, argv[first + 1], e)
+		: know_settings(w, argc, argv, first, e);
+	if (r < 0)
+		return r;
+	r = denials_find(&found, w, board, e);
+	if (r < 0)
+		return r;
+	r = w->session ? find_places(&found, e) : 0;
 	if (r < 0)
 		return r;
 	r = answer(&found);

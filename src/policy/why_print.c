@@ -66,13 +66,14 @@ static int print_answer(const struct why_answer *a)
 	char outcomes[128];
 	int r = fd_write_visible(STDOUT_FILENO, a->path ? a->path : a->subject);
 
+	if (r < 0)
+		return r;
+	r = fd_write_all(STDOUT_FILENO, "\n", 1);
+	if (r < 0)
+		return r;
 	tell_outcomes(a, outcomes, sizeof(outcomes));
-	if (r >= 0)
-		r = fd_write_all(STDOUT_FILENO, "\n", 1);
-	if (r >= 0)
-		r = put("seen",
-			(const char *const[]){
-				a->seen, *outcomes ? ": " : "", outcomes, NULL });
+	r = put("seen",
+		(const char *const[]){ a->seen, *outcomes ? ": " : "", outcomes, NULL });
 	if (r >= 0 && a->session)
 		r = put("session", (const char *const[]){ a->session, NULL });
 	if (r >= 0 && a->because)
