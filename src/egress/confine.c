@@ -97,13 +97,17 @@ int confine(void)
 {
 	int r = set_limits();
 
-	if (r >= 0)
-		r = result(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
-	if (r >= 0)
-		r = drop_capabilities();
-	if (r >= 0)
-		r = result(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	if (r >= 0)
-		r = close_files();
+	if (r < 0)
+		return r;
+	r = result(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+	if (r < 0)
+		return r;
+	r = drop_capabilities();
+	if (r < 0)
+		return r;
+	r = result(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	if (r < 0)
+		return r;
+	r = close_files();
 	return r < 0 ? r : load_filter();
 }

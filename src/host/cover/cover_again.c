@@ -300,12 +300,15 @@ int cover_again(const struct cover_task *t)
 	w.task = t;
 	int r = freeze_init(
 		&w.freeze, t->proc, t->init, clock_now_ns() + (int64_t)COVER_MOST_MS * 1000000);
-	if (r >= 0)
-		r = stop_all(&w);
-	if (r >= 0)
-		r = enter_user_ns(&w);
-	if (r >= 0)
-		r = cover_views(&w);
+	if (r < 0)
+		return r;
+	r = stop_all(&w);
+	if (r < 0)
+		return r;
+	r = enter_user_ns(&w);
+	if (r < 0)
+		return r;
+	r = cover_views(&w);
 	if (r < 0)
 		return r;
 	note_times(&w);

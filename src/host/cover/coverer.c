@@ -133,27 +133,36 @@ static int take_descriptors(struct cover_task *t, int socket, int ret_view[VIEW_
 	return r;
 }
 
-_Noreturn void coverer_main(struct cover_task *t, pid_t parent, int socket)
+/* @ret_view: in use as long as @t is. */
+static int set_up(struct cover_task *t, pid_t parent, int socket, int ret_view[VIEW_COUNT])
 {
-	int view[VIEW_COUNT];
 	sigset_t alarm_only;
 	int r = parent_die_with(parent, SIGKILL);
 
-	if (r >= 0)
-		r = take_descriptors(t, socket, view);
+	if (r < 0)
+		return r;
+	r = take_descriptors(t, socket, ret_view);
+	if (r < 0)
+		return r;
 	/* The child is to see the ends of what it stops (SIGCHLD stays blocked) and its alarm. */
 	(void)sigemptyset(&alarm_only);
 	(void)sigaddset(&alarm_only, SIGALRM);
 	(void)sigprocmask(SIG_UNBLOCK, &alarm_only, NULL);
 	(void)prctl(PR_SET_NAME, "carrel-coverer", 0, 0, 0);
-	if (r >= 0)
-		r = keep_capabilities(t->plan->facts->privileged);
-	if (r >= 0)
-		r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
-	if (r >= 0)
-		r = load_filter();
+	r = keep_capabilities(t->plan->facts->privileged);
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return load_filter();
+}
+
+_Noreturn void coverer_main(struct cover_task *t, pid_t parent, int socket)
+{
+	int view[VIEW_COUNT];
+
 	/* S learns by the first byte that there is a coverer. */
-	if (r < 0 || write(FD_SOCKET, "", 1) != 1)
+	if (set_up(t, parent, socket, view) < 0 || write(FD_SOCKET, "", 1) != 1)
 		_exit(1);
 	coverer_loop(t);
 }

@@ -359,13 +359,36 @@ static void take_identity(struct facts *f, const struct identity *id)
 	f->kernel_gid = id->kernel_gid;
 }
 
+/* @identity: NULL where it is to be found here. */
+static int find_places(struct facts *f, struct resolver *res, const struct policy *policy,
+	const struct identity *identity, const char *state_dir, struct error *e)
+{
+	struct identity chosen;
+	int r = 0;
+
+	if (!identity) {
+		r = identity_choose(&chosen, e);
+		identity = &chosen;
+	}
+	if (r < 0)
+		return r;
+	take_identity(f, identity);
+	r = find_workspace(f, res, policy, e);
+	if (r < 0)
+		return r;
+	r = find_scratch_base(f, res, policy, e);
+	if (r < 0)
+		return r;
+	r = find_runtime_dir(f, res);
+	return r < 0 ? r : find_state_dir(f, res, state_dir, e);
+}
+
 int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy,
 	const struct identity *identity, const char *state_dir, const char *const *environment,
 	struct error *e)
 {
 	struct facts f = { .environ = environment };
 	struct resolver res = { .arena = a };
-	struct identity chosen;
 
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &f.begun); /* as files are stamped */
 	int abi = facts_landlock();
@@ -379,20 +402,7 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 				    : error_set(e, ERROR_INTERNAL, "facts", -r, NULL,
 					      "cannot start a session");
 	}
-	if (!identity) {
-		r = identity_choose(&chosen, e);
-		identity = &chosen;
-	}
-	if (r >= 0) {
-		take_identity(&f, identity);
-		r = find_workspace(&f, &res, policy, e);
-	}
-	if (r >= 0)
-		r = find_scratch_base(&f, &res, policy, e);
-	if (r >= 0)
-		r = find_runtime_dir(&f, &res);
-	if (r >= 0)
-		r = find_state_dir(&f, &res, state_dir, e);
+	r = find_places(&f, &res, policy, identity, state_dir, e);
 	resolve_done(&res);
 	if (r < 0)
 		return e && e->code ? r : error_no_memory(e, "facts");

@@ -346,11 +346,15 @@ static int find_all_own(struct search *s)
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && r >= 0; i++)
 		if (facts->system[places[i]].exists)
 			r = find_own(s, facts->system[places[i]].path, false);
-	if (r >= 0)
-		r = find_own(s, facts->scratch_base, false);
-	if (r >= 0)
-		r = find_own(s, facts->runtime_dir, true);
-	return r < 0 ? r : find_own(s, facts->state_dir, true);
+	if (r < 0)
+		return r;
+	r = find_own(s, facts->scratch_base, false);
+	if (r < 0)
+		return r;
+	r = find_own(s, facts->runtime_dir, true);
+	if (r < 0)
+		return r;
+	return find_own(s, facts->state_dir, true);
 }
 
 /* Every file system is mounted at one place, and none is a layer of another one, as on most machines. */

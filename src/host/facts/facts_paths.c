@@ -323,33 +323,46 @@ static int find_sockets(struct finder *f, const struct policy *policy)
 		     : 0;
 }
 
+static int find_all(struct finder *f, struct arena *a, struct policy *policy)
+{
+	struct facts *facts = f->facts;
+	int r = find_system(f);
+
+	if (r < 0)
+		return r;
+	r = find_git(f, policy);
+	for (size_t i = 0; i < policy->path_count && r >= 0; i++)
+		r = find_rule(f, &policy->paths[i]);
+	if (r < 0)
+		return r;
+	r = find_sockets(f, policy);
+	if (r < 0)
+		return r;
+	if (facts_cover(facts, &f->res, policy) < 0)
+		return no_memory(f);
+	r = facts_mounts(facts, a, policy, f->e);
+	if (r < 0)
+		return r;
+	r = find_links(f);
+	if (r < 0)
+		return r;
+	if (facts->privileged && facts_gituser(facts, &f->res) < 0)
+		return no_memory(f);
+	if (policy->net == NET_ALLOW && facts_hosts(facts, &f->res) < 0)
+		return no_memory(f);
+	r = facts->privileged ? find_closed(f) : 0;
+	if (r < 0)
+		return r;
+	return facts_seats(facts, a) < 0 ? no_memory(f) : 0;
+}
+
 int facts_paths(struct facts *facts, struct arena *a, struct policy *policy, struct error *e)
 {
 	struct finder f = { .facts = facts,
 		.e = e,
 		.res = { .arena = a, .links = facts->links, .link_count = facts->link_count } };
-	int r = find_system(&f);
+	int r = find_all(&f, a, policy);
 
-	if (r >= 0)
-		r = find_git(&f, policy);
-	for (size_t i = 0; i < policy->path_count && r >= 0; i++)
-		r = find_rule(&f, &policy->paths[i]);
-	if (r >= 0)
-		r = find_sockets(&f, policy);
-	if (r >= 0 && facts_cover(facts, &f.res, policy) < 0)
-		r = no_memory(&f);
-	if (r >= 0)
-		r = facts_mounts(facts, a, policy, e);
-	if (r >= 0)
-		r = find_links(&f);
-	if (r >= 0 && facts->privileged && facts_gituser(facts, &f.res) < 0)
-		r = no_memory(&f);
-	if (r >= 0 && policy->net == NET_ALLOW && facts_hosts(facts, &f.res) < 0)
-		r = no_memory(&f);
-	if (r >= 0 && facts->privileged)
-		r = find_closed(&f);
-	if (r >= 0 && facts_seats(facts, a) < 0)
-		r = no_memory(&f);
 	resolve_done(&f.res);
 	facts->links = f.res.links;
 	facts->link_count = f.res.link_count;

@@ -88,6 +88,23 @@ static bool keyring_is_refused(void)
 		(errno == EPERM || errno == EACCES);
 }
 
+static int describe(struct refusal *ret, struct arena *a, const struct machine_probe *found,
+	struct error *e)
+{
+	if (found->error) {
+		ret->namespaces = arena_format(
+			a, "%s: %s", step_text(found->step), strerror(-found->error));
+		return ret->namespaces ? 0 : error_no_memory(e, "facts");
+	}
+	if (found->proc < 0) {
+		ret->proc = arena_format(a,
+			"a new /proc is refused, and the machine's shows other processes: %s",
+			strerror(-found->proc));
+		return ret->proc ? 0 : error_no_memory(e, "facts");
+	}
+	return 0;
+}
+
 int refusal_find(
 	struct refusal *ret, struct arena *a, const struct identity *id, struct error *e)
 {
@@ -98,26 +115,15 @@ int refusal_find(
 	if (shared == MAP_FAILED)
 		return error_set(e, ERROR_LIMIT, "facts", errno, NULL, "out of memory");
 	int r = probe_machine(shared, id);
+	r = r < 0 ? error_set(e, ERROR_LIMIT, "facts", -r, NULL, "cannot start another process")
+		  : describe(&found, a, shared, e);
+	(void)munmap(shared, sizeof(*shared));
 	if (r < 0)
-		(void)error_set(
-			e, ERROR_LIMIT, "facts", -r, NULL, "cannot start another process");
-	if (r >= 0 && shared->error)
-		found.namespaces = arena_format(
-			a, "%s: %s", step_text(shared->step), strerror(-shared->error));
-	else if (r >= 0 && shared->proc < 0)
-		found.proc = arena_format(a,
-			"a new /proc is refused, and the machine's shows other processes: %s",
-			strerror(-shared->proc));
-	if (r >= 0 &&
-		((shared->error && !found.namespaces) ||
-			(!shared->error && shared->proc < 0 && !found.proc)))
-		r = error_no_memory(e, "facts");
+		return r;
 	if (keyring_is_refused())
 		found.keyring = "keyctl is refused here, to the command as well";
-	(void)munmap(shared, sizeof(*shared));
-	if (r >= 0)
-		*ret = found;
-	return r;
+	*ret = found;
+	return 0;
 }
 
 bool refusal_format(const struct plan *plan, char *ret_line, size_t size)

@@ -171,24 +171,33 @@ int confined_only_below(const int *below, size_t count)
 	return (int)sys_result(syscall(SYS_landlock_restrict_self, ruleset, 0));
 }
 
+static int confine_child(const struct confined *what, pid_t parent)
+{
+	int r = parent_die_with(parent, SIGKILL);
+
+	if (r < 0)
+		return r;
+	r = close_others(what);
+	if (r < 0)
+		return r;
+	r = limit_self(what->deadline_ns);
+	if (r < 0)
+		return r;
+	r = drop_capabilities(what->foreign ? 1u << CAP_DAC_READ_SEARCH : 0);
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return load_filter();
+}
+
 /* Not sanitized itself: before a call that does not return AddressSanitizer makes one that the filter refuses. */
 __attribute__((noreturn, no_sanitize("address"))) static void enter(
 	const struct confined *what, struct shared *shared, size_t size, pid_t parent)
 {
 	struct answer answer = { .bytes = shared->bytes, .size = size };
-	int r = parent_die_with(parent, SIGKILL);
 
-	if (r >= 0)
-		r = close_others(what);
-	if (r >= 0)
-		r = limit_self(what->deadline_ns);
-	if (r >= 0)
-		r = drop_capabilities(what->foreign ? 1u << CAP_DAC_READ_SEARCH : 0);
-	if (r >= 0)
-		r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
-	if (r >= 0)
-		r = load_filter();
-	if (r < 0)
+	if (confine_child(what, parent) < 0)
 		_exit(1);
 	shared->result = what->work(what->context, &answer);
 	shared->used = answer.used;

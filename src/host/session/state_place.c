@@ -176,15 +176,19 @@ int state_place_nth(struct state_place *ret, const char *const *environment, uns
 	struct state_place s = { .dir = -1 };
 	int r = state_place_path(environment, n, s.path);
 
-	if (r >= 0)
-		r = open_place(&s, false);
-	if (r >= 0 && what_is_wrong(s.dir)) {
+	if (r < 0)
+		return r;
+	r = open_place(&s, false);
+	if (r < 0)
+		return r;
+	if (what_is_wrong(s.dir)) {
 		fd_close(&s.dir);
 		r = -EPERM;
 	}
-	if (r >= 0)
-		*ret = s;
-	return r;
+	if (r < 0)
+		return r;
+	*ret = s;
+	return 0;
 }
 
 /* 1: used; 0: the next one; or -errno with @e. */
