@@ -361,29 +361,37 @@ static int open_stream(struct work *w, int i, int *ret_write)
 	return r;
 }
 
+static int open_and_send(struct work *w, const struct buffer *body)
+{
+	const json_t *text = field_get(w->arguments, "stdin");
+	autofd int in = -1, out = -1, err = -1;
+	int r = 0;
+
+	if (text && json_string_length(text) > 0)
+		r = in = open_stdin(w, text);
+	if (r < 0)
+		return r;
+	r = open_stream(w, 0, &out);
+	if (r < 0)
+		return r;
+	r = w->merged ? 0 : open_stream(w, 1, &err);
+	if (r < 0)
+		return r;
+	const int stdio[3] = { in < 0 ? w->session->null : in, out, w->merged ? out : err };
+	return send_request(w, body, stdio);
+}
+
 /* False where it did not begin; then @why says it, and the work is still there. */
 static bool begin_execution(struct work *w, struct buffer *why)
 {
 	autobuffer struct buffer body = { 0 };
-	const json_t *text = field_get(w->arguments, "stdin");
-	autofd int in = -1, out = -1, err = -1;
 	int r = exec_request_build(
 		w->session, w->arguments, w->session->no_bash ? "sh" : "bash", &body, why);
 
 	if (r == -EINVAL)
 		return false;
-	if (r == 0 && text && json_string_length(text) > 0)
-		r = in = open_stdin(w, text);
-	if (r >= 0)
-		r = open_stream(w, 0, &out);
-	if (r >= 0 && !w->merged)
-		r = open_stream(w, 1, &err);
-	if (r >= 0) {
-		const int stdio[3] = { in < 0 ? w->session->null : in, out,
-			w->merged ? out : err };
-
-		r = send_request(w, &body, stdio);
-	}
+	if (r == 0)
+		r = open_and_send(w, &body);
 	if (r >= 0)
 		return true;
 	buffer_format(why,

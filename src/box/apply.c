@@ -386,6 +386,23 @@ static int apply_op(struct applier *a, const struct op *op)
 	return -ENOSYS;
 }
 
+static int apply_next(struct applier *a, const struct op *op)
+{
+	int r = needs_session(a, op) ? await_session(a) : 0;
+
+	if (r < 0)
+		return r;
+	/* This is the first operation on the process itself; all mounts are done. */
+	if (op->kind == OP_KEYRING && a->box->live)
+		r = make_views(a);
+	if (r < 0)
+		return r;
+	r = apply_op(a, op);
+	if (r < 0 || !(op->flags & OPF_SHARED))
+		return r;
+	return clone_share(a->slots[op->slot], BOX_CHANNEL);
+}
+
 int box_apply(struct box *box, int *ret_op)
 {
 	struct applier a = { .box = box, .root = -1, .landlock = -1 };
@@ -394,15 +411,8 @@ int box_apply(struct box *box, int *ret_op)
 	for (size_t i = 0; i < PLAN_SLOT_MAX; i++)
 		a.slots[i] = -1;
 	for (size_t i = 0; i < plan->op_count; i++) {
-		int r = needs_session(&a, &plan->ops[i]) ? await_session(&a) : 0;
+		int r = apply_next(&a, &plan->ops[i]);
 
-		/* This is the first operation on the process itself; all mounts are done. */
-		if (r >= 0 && plan->ops[i].kind == OP_KEYRING && box->live)
-			r = make_views(&a);
-		if (r >= 0)
-			r = apply_op(&a, &plan->ops[i]);
-		if (r >= 0 && (plan->ops[i].flags & OPF_SHARED))
-			r = clone_share(a.slots[plan->ops[i].slot], BOX_CHANNEL);
 		if (r < 0) {
 			*ret_op = (int)i;
 			return r;

@@ -212,6 +212,14 @@ static int open_early(struct monitor *m, int *ret_master)
 	return r < 0 || !m->box->want_pty ? r : monitor_open_pty(m, ret_master);
 }
 
+/* All slots and namespaces: no descriptor of the host stays open. */
+static int close_host_descriptors(const struct box *own)
+{
+	int r = sys_close_range(0, BOX_CHANNEL - 1);
+
+	return r < 0 ? r : sys_close_range(own->live ? BOX_SKELETON : BOX_SKELETON + 1, ~0U);
+}
+
 _Noreturn void box_init(const struct box *box)
 {
 	struct box own = *box;
@@ -223,19 +231,15 @@ _Noreturn void box_init(const struct box *box)
 	int r = monitor_prepare(&m, &own, !own.live && has_pid_ns(&own));
 
 	own.view_inits = view_inits;
-	if (r >= 0 && !has_pid_ns(&own)) {
-		op = STEP_PTY;
-		r = open_early(&m, &master);
-	}
-	if (r >= 0)
-		r = box_apply(&own, &op);
+	if (r < 0)
+		box_fail(STEP_SETUP, r);
+	r = has_pid_ns(&own) ? 0 : open_early(&m, &master);
+	if (r < 0)
+		box_fail(STEP_PTY, r);
+	r = box_apply(&own, &op);
 	if (r < 0)
 		box_fail(op, r);
-	/* Closes slots and namespaces: no descriptor of the host stays open. */
-	if (has_pid_ns(&own))
-		r = sys_close_range(0, BOX_CHANNEL - 1);
-	if (r >= 0 && has_pid_ns(&own))
-		r = sys_close_range(own.live ? BOX_SKELETON : BOX_SKELETON + 1, ~0U);
+	r = has_pid_ns(&own) ? close_host_descriptors(&own) : 0;
 	int view = r < 0 ? r : open_view(&own);
 	if (view < 0 && view != -ENOENT)
 		box_fail(STEP_SETUP, view);

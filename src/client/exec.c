@@ -174,13 +174,15 @@ static int read_setting(struct exec *x, const struct setting *s)
 	const char *word = x->given[s->id]->value, *tightest = settings_tightest(s);
 	int r = policy_read_value(s, word, &x->values[s->id], &x->error);
 
-	if (r >= 0 && tightest && strcmp(word, tightest) != 0)
-		r = error_set(&x->error, ERROR_LOOSENS, "options", 0, word,
+	if (r < 0)
+		return r;
+	if (tightest && strcmp(word, tightest) != 0)
+		return error_set(&x->error, ERROR_LOOSENS, "options", 0, word,
 			"an execution may only be tighter than its session: --%s %s", s->name,
 			tightest);
-	if (r >= 0 && s->limit)
+	if (s->limit)
 		x->request.head.limits[s->limit - 1] = x->values[s->id];
-	return r;
+	return 0;
 }
 
 static int read_settings(struct exec *x)
@@ -283,14 +285,18 @@ static int read_request(
 	x->request.head.umask = mask & 0777;
 	x->request.name = x->options[OPTION_NAME].value;
 	int r = choose_words(x, words);
-	if (r >= 0)
-		r = read_settings(x);
-	if (r >= 0)
-		r = read_cwd(x);
-	if (r >= 0)
-		r = read_env(x, environment);
-	if (r >= 0)
-		r = read_detach(x);
+	if (r < 0)
+		return r;
+	r = read_settings(x);
+	if (r < 0)
+		return r;
+	r = read_cwd(x);
+	if (r < 0)
+		return r;
+	r = read_env(x, environment);
+	if (r < 0)
+		return r;
+	r = read_detach(x);
 	if (r < 0 || x->request.argv[0])
 		return r;
 	r = error_set(&x->error, ERROR_USAGE, "options", 0, NULL, "there is no command to run");

@@ -343,13 +343,16 @@ static int begin_execution(struct execution *x)
 		return r;
 	x->has_stdio = true;
 	r = watch(x, x->session->fd, EVENT_CONTROL);
-	if (r >= 0)
-		r = watch(x, x->signals.fd, EVENT_SIGNAL);
-	if (r >= 0)
-		r = request_send(x->session->fd, x->request, &x->stdio, x->e);
-	if (r >= 0)
-		stdio_child_started(&x->stdio);
-	return r;
+	if (r < 0)
+		return r;
+	r = watch(x, x->signals.fd, EVENT_SIGNAL);
+	if (r < 0)
+		return r;
+	r = request_send(x->session->fd, x->request, &x->stdio, x->e);
+	if (r < 0)
+		return r;
+	stdio_child_started(&x->stdio);
+	return 0;
 }
 
 int execution_run(struct execution *x, const struct client_session *session,

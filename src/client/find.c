@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/autofree.h"
 #include "base/fd.h"
 #include "box/sys.h"
 #include "host/facts/facts.h"
@@ -237,18 +238,17 @@ int client_open_file(const struct client_session *s, const char *path, int flags
 	const struct control_record request = {
 		.kind = CONTROL_OPEN, .number = flags & ~O_CLOEXEC, .streams = mode
 	};
-	struct control_message *answer = malloc(sizeof(*answer));
+	autofree struct control_message *answer = malloc(sizeof(*answer));
 
 	if (!answer)
 		return error_no_memory(e, "session");
 	int r = client_ask(s, &request, path, strlen(path) + 1, answer, e);
-	if (r >= 0 && answer->fd_count != 1)
-		r = error_set(e, ERROR_PATH, "session", answer->head.number, path,
+	if (r < 0)
+		return r;
+	if (answer->fd_count != 1)
+		return error_set(e, ERROR_PATH, "session", answer->head.number, path,
 			"the session cannot open this");
-	if (r >= 0 && ret_path && answer->size < size)
+	if (ret_path && answer->size < size)
 		memcpy(ret_path, answer->body, answer->size + 1);
-	if (r >= 0)
-		r = take_fd(&answer->fds[0]);
-	free(answer);
-	return r;
+	return take_fd(&answer->fds[0]);
 }

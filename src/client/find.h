@@ -42,8 +42,9 @@ int client_supervisor(int connection);
 /* client_await_end - wait until that supervisor is gone, half a minute at most; @pidfd may be -errno. */
 void client_await_end(int pidfd);
 
-/* client_close - give up the descriptors. */
+/* client_close - give up the descriptors. `autosession` does it at the end of a scope. */
 void client_close(struct client_session *s);
+#define autosession __attribute__((cleanup(client_close), unused))
 
 /*
  * client_output - what the session's policy allows an execution that asks for nothing: "BUDGET MAX MERGE" in

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/autofree.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/error_report.h"
@@ -344,10 +345,8 @@ int quarantine_command(int argc, const char *const *argv, int first,
 {
 	const char *names[SUBVERB_COUNT];
 	const char *word = first < argc ? argv[first] : "list";
-	const char **words = calloc((size_t)argc + 1, sizeof(*words));
 	const struct subverb *verb = NULL;
 	struct error e = { 0 };
-	int r = words ? 0 : error_no_memory(&e, "options");
 
 	(void)closed;
 	for (size_t i = 0; i < SUBVERB_COUNT; i++) {
@@ -355,13 +354,14 @@ int quarantine_command(int argc, const char *const *argv, int first,
 		if (!strcmp(subverbs[i].name, word))
 			verb = &subverbs[i];
 	}
-	if (r >= 0 && (!strcmp(word, "-h") || !strcmp(word, "--help")))
-		r = show_help();
-	else if (r >= 0 && !verb)
-		r = error_report_unknown_verb(word, names, SUBVERB_COUNT) ? -EINVAL : 0;
-	else if (r >= 0)
-		r = run(verb, argc, argv, first + (first < argc), environment, words, &e);
-	free(words);
+	if (!strcmp(word, "-h") || !strcmp(word, "--help"))
+		return show_help() < 0 ? STATUS_CARREL : 0;
+	if (!verb)
+		return error_report_unknown_verb(word, names, SUBVERB_COUNT) ? STATUS_CARREL
+									     : 0;
+	autofree const char **words = calloc((size_t)argc + 1, sizeof(*words));
+	int r = words ? run(verb, argc, argv, first + (first < argc), environment, words, &e)
+		      : error_no_memory(&e, "options");
 	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

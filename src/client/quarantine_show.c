@@ -40,6 +40,16 @@ void quarantine_format_age(int64_t seconds, char *ret, size_t size)
 
 /* --- show ------------------------------------------------------------------------------------- */
 
+static int put_path_visible(const char *root, const char *below, struct error *e)
+{
+	int r = fd_write_visible(STDOUT_FILENO, root);
+
+	if (r < 0 || !*below)
+		return r;
+	r = talk_result("/", 1, e);
+	return r < 0 ? r : fd_write_visible(STDOUT_FILENO, below);
+}
+
 /* "label  text", of which only what can be printed is. */
 static int put_field(const char *label, const char *root, const char *below, struct error *e)
 {
@@ -48,11 +58,7 @@ static int put_field(const char *label, const char *root, const char *below, str
 	int r = talk_result(line, (size_t)length, e);
 
 	if (r >= 0)
-		r = fd_write_visible(STDOUT_FILENO, root);
-	if (r >= 0 && *below)
-		r = talk_result("/", 1, e);
-	if (r >= 0)
-		r = fd_write_visible(STDOUT_FILENO, below);
+		r = put_path_visible(root, below, e);
 	return r < 0
 		? error_set(e, ERROR_INTERNAL, "report", -r, NULL, "cannot write the result")
 		: talk_result("\n", 1, e);
@@ -134,18 +140,19 @@ static int show_content(const struct quarantine_held *h, struct arena *a, struct
 	struct quarantine_text text;
 	struct scratch_list entries;
 	autofd int fd = open_thing(h);
-	int r = fd;
 
-	if (r >= 0 && S_ISLNK(h->st.st_mode))
+	if (fd < 0)
+		return fail_read(h, fd, e);
+	if (S_ISLNK(h->st.st_mode))
 		return show_link(fd, e);
-	if (r >= 0 && S_ISDIR(h->st.st_mode)) {
-		r = list(fd, a, &entries);
+	if (S_ISDIR(h->st.st_mode)) {
+		int r = list(fd, a, &entries);
+
 		return r < 0 ? fail_read(h, r, e) : scratch_list_print(&entries, e);
 	}
-	if (r >= 0 && !S_ISREG(h->st.st_mode))
+	if (!S_ISREG(h->st.st_mode))
 		return 0;
-	if (r >= 0)
-		r = quarantine_text_read(&text, a, fd);
+	int r = quarantine_text_read(&text, a, fd);
 	return r < 0 ? fail_read(h, r, e) : quarantine_text_print(&text, "", e);
 }
 

@@ -113,6 +113,27 @@ static int print_slice(const struct client_session *s, const char *path,
 		     : 0;
 }
 
+/* @path: NULL where there was none, or more than one. */
+static int read_path(const struct client_option *options, const char *path,
+	const char *const *environment, struct error *e)
+{
+	autosession struct client_session s = CLIENT_NO_SESSION;
+	struct slice slice;
+
+	if (!path) {
+		int r = error_set(
+			e, ERROR_USAGE, "options", 0, NULL, "`carrel read` takes one path");
+
+		error_hint(e, "%s", usage);
+		return r;
+	}
+	int r = choose_slice(options, &slice, e);
+	if (r < 0)
+		return r;
+	r = client_connect(&s, options[OPTION_SESSION].value, environment, e);
+	return r < 0 ? r : print_slice(&s, path, &slice, e);
+}
+
 int read_command(int argc, const char *const *argv, int first, const char *const *environment,
 	unsigned closed)
 {
@@ -122,8 +143,6 @@ int read_command(int argc, const char *const *argv, int first, const char *const
 		[OPTION_CHARS] = { .name = "chars", .placeholder = "A:B" },
 		[OPTION_BYTES] = { .name = "bytes", .placeholder = "A:B" },
 	};
-	struct client_session s = CLIENT_NO_SESSION;
-	struct slice slice;
 	struct error e = { 0 };
 	int next = argc;
 	int r = options_read(argc, argv, first, options, OPTION_COUNT, usage, &next, &e);
@@ -136,18 +155,8 @@ int read_command(int argc, const char *const *argv, int first, const char *const
 	if (r > 0)
 		return fd_write_all(STDOUT_FILENO, help, sizeof(help) - 1) < 0 ? STATUS_CARREL
 									       : 0;
-	if (r >= 0 && (!path || next < argc)) {
-		r = error_set(
-			&e, ERROR_USAGE, "options", 0, NULL, "`carrel read` takes one path");
-		error_hint(&e, "%s", usage);
-	}
 	if (r >= 0)
-		r = choose_slice(options, &slice, &e);
-	if (r >= 0)
-		r = client_connect(&s, options[OPTION_SESSION].value, environment, &e);
-	if (r >= 0)
-		r = print_slice(&s, path, &slice, &e);
-	client_close(&s);
+		r = read_path(options, next < argc ? NULL : path, environment, &e);
 	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;
 }

@@ -12,6 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/autofree.h"
 #include "base/error_report.h"
 #include "base/fd.h"
 #include "base/json.h"
@@ -195,23 +196,23 @@ static int put_end(const char *id, const char *text, size_t size)
 static int end_one(const char *id, const char *const *environment, bool json, struct error *e)
 {
 	const struct control_record request = { .kind = CONTROL_END };
-	struct control_message *answer = malloc(sizeof(*answer));
-	struct client_session s = CLIENT_NO_SESSION;
-	int r = answer ? client_connect(&s, id, environment, e) : error_no_memory(e, "session");
-	autofd int supervisor = r >= 0 ? client_supervisor(s.fd) : -ENOENT;
+	autofree struct control_message *answer = malloc(sizeof(*answer));
+	autosession struct client_session s = CLIENT_NO_SESSION;
 
-	if (r >= 0)
-		r = client_ask(&s, &request, NULL, 0, answer, e);
-	if (r >= 0)
-		client_await_end(supervisor);
+	if (!answer)
+		return error_no_memory(e, "session");
+	int r = client_connect(&s, id, environment, e);
+	if (r < 0)
+		return r;
+	autofd int supervisor = client_supervisor(s.fd);
+	r = client_ask(&s, &request, NULL, 0, answer, e);
+	if (r < 0)
+		return r;
+	client_await_end(supervisor);
 	/* What it had to say: what was quarantined, where it was kept. */
-	if (r >= 0 && json)
-		r = put_end(s.id, answer->body, answer->size);
-	else if (r >= 0 && answer->size)
-		r = fd_write_all(STDERR_FILENO, answer->body, answer->size);
-	client_close(&s);
-	free(answer);
-	return r;
+	if (json)
+		return put_end(s.id, answer->body, answer->size);
+	return answer->size ? fd_write_all(STDERR_FILENO, answer->body, answer->size) : 0;
 }
 
 static int wrong_word(const char *word, struct error *e)

@@ -223,9 +223,13 @@ static int print(struct logs *l, const char *name, bool following)
 	(void)snprintf(l->name, sizeof(l->name), "tool-results/service-%u.log", number);
 	(void)snprintf(l->older, sizeof(l->older), "%s.1", l->name);
 	r = begin(l);
-	if (r >= 0 && following)
+	if (r < 0)
+		return r;
+	if (following)
 		r = follow(l, number);
-	if (r >= 0 && l->visible)
+	if (r < 0)
+		return r;
+	if (l->visible)
 		r = put_visible(l, true);
 	return r;
 }

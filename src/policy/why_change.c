@@ -330,15 +330,17 @@ static int change_path(struct asking *q)
 	q->aim = "read";
 	if (there && !is_solved(q->aim, a))
 		r = try_all(q, read, 2);
+	if (r < 0)
+		return r;
 	q->aim = "write";
-	if (r >= 0 && there && !is_solved(q->aim, a))
+	if (there && !is_solved(q->aim, a))
 		r = try_all(q, write, 3);
+	if (r < 0)
+		return r;
 	q->aim = "make";
-	if (r >= 0 && !strcmp(a->seen, "quarantined"))
+	if (!strcmp(a->seen, "quarantined"))
 		return change_quarantined(q, path);
-	if (r >= 0 && !there && !is_solved(q->aim, a))
-		r = try_all(q, make, 2);
-	return r;
+	return !there && !is_solved(q->aim, a) ? try_all(q, make, 2) : 0;
 }
 
 /* Whoever asks a resolver of the host wants a name: a session that allows one has a resolver of its own. */

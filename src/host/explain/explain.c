@@ -96,6 +96,16 @@ static int start_narrator(struct explain *x, const char *const *settings, size_t
 	return pid < 0 ? -error : 0;
 }
 
+static int start_processes(struct explain *x, const char *const *settings, size_t count)
+{
+	int r = make_board(x);
+
+	if (r < 0)
+		return r;
+	r = start_observer(x);
+	return r < 0 ? r : start_narrator(x, settings, count);
+}
+
 int explain_begin(struct explain *x, const struct plan *plan, const char *const *settings,
 	size_t count, struct error *e)
 {
@@ -108,11 +118,7 @@ int explain_begin(struct explain *x, const struct plan *plan, const char *const 
 			"a policy on standard input cannot be explained: it has to be a file");
 	x->plan = plan;
 	x->self = getpid();
-	int r = make_board(x);
-	if (r >= 0)
-		r = start_observer(x);
-	if (r >= 0)
-		r = start_narrator(x, settings, count);
+	int r = start_processes(x, settings, count);
 	if (r >= 0)
 		return 0;
 	explain_end(x);

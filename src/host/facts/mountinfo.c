@@ -147,12 +147,15 @@ static int take_ids(struct mount_entry *m, char **at)
 	if (!device)
 		return -EBADMSG;
 	int r = take_number(&id, '\0', &m->id);
-	if (r >= 0)
-		r = take_number(&parent, '\0', &m->parent);
-	if (r >= 0)
-		r = take_number(&device, ':', &major);
-	if (r >= 0)
-		r = take_number(&device, '\0', &minor);
+	if (r < 0)
+		return r;
+	r = take_number(&parent, '\0', &m->parent);
+	if (r < 0)
+		return r;
+	r = take_number(&device, ':', &major);
+	if (r < 0)
+		return r;
+	r = take_number(&device, '\0', &minor);
 	m->device = (uint64_t)major << 32 | minor;
 	return r;
 }

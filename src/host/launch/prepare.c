@@ -32,45 +32,6 @@ enum {
 	ARENA_SIZE = 64 << 20,
 	REPORT_ARENA_SIZE = 1 << 20
 }; /* address space; pages are taken as they are touched */
-#define SYSTEM_POLICY_DIR "/etc/carrel"
-#define SYSTEM_POLICY SYSTEM_POLICY_DIR "/policy"
-
-/*
- * Whether that policy file does not exist. A file that cannot be seen may exist, and so may the
- * target of a dangling link: carrel must not skip what it says. Only the user's own policy may lie
- * in a home of somebody else, as after `sudo -u`.
- */
-static bool is_absent(enum layer layer, const char *path)
-{
-	struct stat st;
-
-	if (lstat(path, &st) == 0)
-		return false;
-	return errno == ENOENT || errno == ENOTDIR || (errno == EACCES && layer == LAYER_USER);
-}
-
-static int add_layer(struct prepared *p, enum layer layer, const char *path,
-	const struct policy_resolver *res, struct error *e)
-{
-	struct policy_loader *loader = res->context;
-	struct policy_file file;
-	struct stat st;
-	int r = 0;
-
-	/* Whoever can write in this directory could also have removed the file. */
-	if (layer == LAYER_SYSTEM && stat(SYSTEM_POLICY_DIR, &st) == 0)
-		r = policy_file_trust(loader->arena, layer, SYSTEM_POLICY_DIR, e);
-	if (r < 0 || is_absent(layer, path))
-		return r;
-	loader->layer = layer;
-	r = policy_file_load(loader, path, &file, e);
-	/* The user's policy may name files of anybody, as the command line may. */
-	if (layer == LAYER_USER)
-		loader->layer = LAYER_FILE;
-	return r < 0
-		? r
-		: policy_add_text(&p->policy, layer, file.path, file.text, file.size, res, e);
-}
 
 static int add_environment(struct prepared *p, const char *const *environment,
 	const struct policy_resolver *res, struct error *e)
@@ -220,34 +181,45 @@ static bool is_cache_in_workspace(struct prepared *p, const char *cache)
 	return is;
 }
 
-/* @cache_env: where the cache of compiled filters is; NULL: none is looked at or written. */
-static int make_plan(struct prepared *p, const char *const *cache_env, struct error *e)
+static int resolve_and_plan(struct prepared *p, const char *const *cache_env, struct error *e)
 {
 	const struct embedded_filter *filter;
 	/* This comes first: it may make the cache, and what tools can write above the cache is
 	 * protected as it is then. */
 	int r = choose_filter(p, cache_env, &filter, e);
 
-	if (r >= 0)
-		r = facts_paths(&p->facts, &p->arena, &p->policy, e);
-	if (r >= 0 && p->facts.refused_namespaces)
-		r = facts_split(&p->facts, &p->arena, e);
-	if (r >= 0)
-		r = policy_check_facts(&p->policy, &p->facts, e);
-	if (r >= 0)
-		r = promote_guard_resolve(&p->facts, &p->arena, &p->policy, e);
-	if (r >= 0)
-		r = plan_build(&p->plan, &p->arena, &p->policy, &p->facts, p->argv,
-			filter->code, filter->count, e);
-	if (r >= 0)
-		r = promote_guard_foresee(&p->plan, &p->arena, e);
+	if (r < 0)
+		return r;
+	r = facts_paths(&p->facts, &p->arena, &p->policy, e);
+	if (r < 0)
+		return r;
+	r = p->facts.refused_namespaces ? facts_split(&p->facts, &p->arena, e) : 0;
+	if (r < 0)
+		return r;
+	r = policy_check_facts(&p->policy, &p->facts, e);
+	if (r < 0)
+		return r;
+	r = promote_guard_resolve(&p->facts, &p->arena, &p->policy, e);
+	if (r < 0)
+		return r;
+	r = plan_build(&p->plan, &p->arena, &p->policy, &p->facts, p->argv, filter->code,
+		filter->count, e);
+	return r < 0 ? r : promote_guard_foresee(&p->plan, &p->arena, e);
+}
+
+/* @cache_env: where the cache of compiled filters is; NULL: none is looked at or written. */
+static int make_plan(struct prepared *p, const char *const *cache_env, struct error *e)
+{
+	int r = resolve_and_plan(p, cache_env, e);
+
 	/* This stops an entrypoint first: the root of a container has no capability to spare. */
 	if (r < 0 && p->facts.uid == 0 && e && e->code == ERROR_UNAVAILABLE &&
 		!p->policy.degraded.on && !p->policy.require_count)
 		container_hint(CONTAINER_UID, p->live, e);
-	if (r >= 0)
-		p->plan.shell_argv = p->argv - 1;
-	return r;
+	if (r < 0)
+		return r;
+	p->plan.shell_argv = p->argv - 1;
+	return 0;
 }
 
 static int read_layers(struct prepared *p, int argc, const char *const *argv, int first,
@@ -262,19 +234,26 @@ static int read_layers(struct prepared *p, int argc, const char *const *argv, in
 	if (r != 0)
 		return r;
 	r = add_environment(p, environment, res, e);
-	if (r >= 0)
-		r = add_layer(p, LAYER_SYSTEM, SYSTEM_POLICY, res, e);
-	if (r >= 0 && res->names->xdg_config_home) {
+	if (r < 0)
+		return r;
+	r = policy_file_add_layer(&p->policy, LAYER_SYSTEM, POLICY_FILE_SYSTEM, res, e);
+	if (r < 0)
+		return r;
+	if (res->names->xdg_config_home) {
 		const char *path = arena_join(
 			&p->arena, res->names->xdg_config_home, '/', "carrel/policy");
 
-		r = path ? add_layer(p, LAYER_USER, path, res, e)
+		r = path ? policy_file_add_layer(&p->policy, LAYER_USER, path, res, e)
 			 : error_no_memory(e, "options");
 	}
-	if (r >= 0 && p->lines)
+	if (r < 0)
+		return r;
+	if (p->lines)
 		r = policy_add_text(
 			&p->policy, LAYER_FILE, "session", p->lines, strlen(p->lines), res, e);
-	return r < 0 ? r : policy_finish(&p->policy, "agent", res, e);
+	if (r < 0)
+		return r;
+	return policy_finish(&p->policy, "agent", res, e);
 }
 
 static int hash_part(void *context, const void *data, size_t size)
@@ -317,17 +296,20 @@ static int know_caller(struct prepared *p, const struct identity *identity,
 		id = *identity;
 	else
 		r = identity_choose(&id, e);
-	/* A privileged session shows the workspace through an idmapped mount. */
-	if (r >= 0 && p->policy.degraded.on && id.privileged && container_is_rootless())
-		id = unprivileged(
-			&id, "this root is not the machine's: it may not idmap mounts");
-	if (r >= 0 && p->policy.degraded.on)
+	if (r < 0)
+		return r;
+	if (p->policy.degraded.on) {
+		/* A privileged session shows the workspace through an idmapped mount. */
+		if (id.privileged && container_is_rootless())
+			id = unprivileged(
+				&id, "this root is not the machine's: it may not idmap mounts");
 		r = refusal_find(&refused, &p->arena, &id, e);
-	if (r >= 0 && refused.namespaces && id.privileged)
+	}
+	if (r < 0)
+		return r;
+	if (refused.namespaces && id.privileged)
 		id = unprivileged(&id, "the machine refuses namespaces");
-	if (r >= 0)
-		r = facts_caller(
-			&p->facts, &p->arena, &p->policy, &id, state_dir, environment, e);
+	r = facts_caller(&p->facts, &p->arena, &p->policy, &id, state_dir, environment, e);
 	if (r < 0)
 		return r;
 	p->facts.refused_namespaces = refused.namespaces;
@@ -387,13 +369,35 @@ int prepare_begin(struct prepared **ret, struct error *e)
 	return 0;
 }
 
+/* Whose session it is; then the names in the policy become what they are for that caller. */
+static int expand_for_caller(struct prepared *p, const struct identity *identity, bool dry,
+	const struct policy_loader *loader, struct policy_names *names,
+	const char *const *environment, struct error *e)
+{
+	char state_dir[STATE_PATH_MAX];
+	int r = choose_state_dir(p, dry, state_dir, environment, e);
+
+	if (r < 0)
+		return r;
+	r = know_caller(p, identity, state_dir[0] ? state_dir : NULL, environment, e);
+	if (r < 0)
+		return r;
+	r = check_loaded(loader, &p->facts, e);
+	if (r < 0)
+		return r;
+	r = facts_names(names, &p->arena, &p->facts, environment, e);
+	if (r < 0)
+		return r;
+	r = policy_expand(&p->policy, names, e);
+	return r < 0 ? r : protect_records(p, state_dir, names, environment, e);
+}
+
 int prepare_with(struct prepared *p, const struct identity *identity, enum prepare_until until,
 	int argc, const char *const *argv, int first, const char *const *environment,
 	struct policy_verb_flag *flags, size_t flag_count, struct error *e)
 {
 	struct policy_loader loader = { .arena = &p->arena };
 	struct policy_names names;
-	char state_dir[STATE_PATH_MAX];
 	const struct policy_resolver res = {
 		.cwd = facts_cwd(&p->arena),
 		.pwd = facts_env(environment, "PWD"),
@@ -430,18 +434,10 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 	if (until == PREPARE_MERGED)
 		return place_workspace(p, &res, e);
 	r = copy_command(p, argc, argv, flags, flag_count, e);
-	if (r >= 0)
-		r = choose_state_dir(p, until == PREPARE_DRY, state_dir, environment, e);
-	if (r >= 0)
-		r = know_caller(p, identity, state_dir[0] ? state_dir : NULL, environment, e);
-	if (r >= 0)
-		r = check_loaded(&loader, &p->facts, e);
-	if (r >= 0)
-		r = facts_names(&names, &p->arena, &p->facts, environment, e);
-	if (r >= 0)
-		r = policy_expand(&p->policy, &names, e);
-	if (r >= 0)
-		r = protect_records(p, state_dir, &names, environment, e);
+	if (r < 0)
+		return r;
+	r = expand_for_caller(
+		p, identity, until == PREPARE_DRY, &loader, &names, environment, e);
 	if (r < 0)
 		return r;
 	if (until != PREPARE_DRY)

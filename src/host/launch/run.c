@@ -78,11 +78,10 @@ static int show_help(void)
 		"  carrel run -- make test\n"
 		"  carrel run --allow @npm --timeout 10m -- npm ci\n\n"
 		"  -c, --command LINE      the command is /bin/sh -c LINE\n\n";
-	int r = fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1);
 
-	if (r >= 0)
-		r = settings_print_help(print_help, NULL);
-	return r < 0 ? STATUS_CARREL : 0;
+	if (fd_write_all(STDOUT_FILENO, usage, sizeof(usage) - 1) < 0)
+		return STATUS_CARREL;
+	return settings_print_help(print_help, NULL) < 0 ? STATUS_CARREL : 0;
 }
 
 static int no_command(struct run *run)
@@ -121,18 +120,26 @@ static int save_output(struct run *run)
 	return 0;
 }
 
-/* The record first: it holds the note by which a sweep finds the groups. */
-static int start_limits(struct run *run)
+static int create_session(struct run *run)
 {
 	int r = session_create(&run->session, run->p->records, &run->p->plan, &run->error);
 
 	run->has_session = r >= 0;
-	if (r >= 0)
-		r = limits_begin(
-			&run->limits, &run->p->plan, run->session.record, false, &run->error);
-	if (r >= 0)
-		limits_fill_launch(&run->limits, &run->launch);
 	return r;
+}
+
+/* The record first: it holds the note by which a sweep finds the groups. */
+static int start_limits(struct run *run)
+{
+	int r = create_session(run);
+
+	if (r < 0)
+		return r;
+	r = limits_begin(&run->limits, &run->p->plan, run->session.record, false, &run->error);
+	if (r < 0)
+		return r;
+	limits_fill_launch(&run->limits, &run->launch);
+	return 0;
 }
 
 /* While S may still start processes, and before init has the plan. */
@@ -145,50 +152,61 @@ static int start_explain(struct run *run, const char *const *argv, int first)
 	return r;
 }
 
+static void report_refusal(const struct plan *plan)
+{
+	char line[1024];
+
+	/* stderr may be closed to it: the report says the same. */
+	if (refusal_format(plan, line, sizeof(line)))
+		(void)!fd_write_all(STDERR_FILENO, line, strlen(line));
+}
+
 static int start(struct run *run, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
 	static const int caller_fd[STDIO_STREAMS] = { 0, 1, 2 };
 	const struct facts *facts = &run->p->facts;
+	const struct plan *plan = &run->p->plan;
 	struct error *e = &run->error;
-	char *block, line[1024];
+	char *block;
 	size_t block_size;
 	const struct stdio_output output = output_of_policy(&run->p->policy);
 	int r = stdio_prepare_output(&run->stdio, caller_fd, run->p->policy.tty, &output, e);
 
-	run->has_stdio = r >= 0;
-	if (r >= 0 && facts->privileged)
+	if (r < 0)
+		return r;
+	run->has_stdio = true;
+	if (facts->privileged)
 		stdio_set_owner(&run->stdio, facts->kernel_uid, facts->kernel_gid);
 	caller_block(argc, argv, environment, &block, &block_size);
-	if (r >= 0 && limits_requested(&run->p->policy))
-		r = start_limits(run);
-	if (r >= 0)
-		r = start_explain(run, argv, first);
-	if (r >= 0)
-		r = launch_init(
-			&run->launch, &run->p->plan, run->stdio.want_pty, block, block_size, e);
-	if (r >= 0)
-		r = limits_enter(&run->limits, run->launch.init, e);
-	/* Made while init is at the first operations. */
-	if (r >= 0 && !run->has_session) {
-		r = session_create(&run->session, run->p->records, &run->p->plan, e);
-		run->has_session = r >= 0;
-	}
-	if (r >= 0 && stdio_is_held(&run->stdio))
-		r = save_output(run);
-	if (r >= 0)
-		r = launch_session(&run->launch, e);
-	if (r >= 0)
-		verbose_report(&run->p->plan);
-	if (r >= 0 && refusal_format(&run->p->plan, line, sizeof(line))) {
-		int told = fd_write_all(STDERR_FILENO, line, strlen(line));
-
-		(void)told; /* stderr cannot be written; the report says the same */
-	}
-	return r;
+	r = limits_requested(&run->p->policy) ? start_limits(run) : 0;
+	if (r < 0)
+		return r;
+	r = start_explain(run, argv, first);
+	if (r < 0)
+		return r;
+	r = launch_init(&run->launch, plan, run->stdio.want_pty, block, block_size, e);
+	if (r < 0)
+		return r;
+	r = limits_enter(&run->limits, run->launch.init, e);
+	if (r < 0)
+		return r;
+	/* With limits the session is there already; else it is made while init is at the first operations. */
+	r = run->has_session ? 0 : create_session(run);
+	if (r < 0)
+		return r;
+	r = stdio_is_held(&run->stdio) ? save_output(run) : 0;
+	if (r < 0)
+		return r;
+	r = launch_session(&run->launch, e);
+	if (r < 0)
+		return r;
+	verbose_report(plan);
+	report_refusal(plan);
+	return 0;
 }
 
-static int options_to_plan(struct run *run, int argc, const char *const *argv, int first,
+static int make_plan(struct run *run, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
 	struct policy_verb_flag flags[] = { PREPARE_COMMAND_LINE };
@@ -198,29 +216,40 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 	/* Init makes the namespaces that are most likely needed, in another process meanwhile. */
 	identity_guess(&identity);
 	int r = launch_begin(&run->launch, &run->p->arena, &identity, e);
-	if (r < 0 && e->code == ERROR_NAMESPACES) {
+	if (r < 0 && e->code != ERROR_NAMESPACES)
+		return r;
+	if (r < 0) {
 		run->refused = *e; /* whether that is the end the policy says */
 		*e = (struct error){ 0 };
-		r = 0;
 	}
-	if (r >= 0)
-		r = identity_choose(&identity, e);
-	if (r >= 0)
-		r = prepare_with(run->p, &identity, PREPARE_PLAN, argc, argv, first,
-			environment, flags, 1, e);
+	r = identity_choose(&identity, e);
+	if (r < 0)
+		return r;
+	r = prepare_with(
+		run->p, &identity, PREPARE_PLAN, argc, argv, first, environment, flags, 1, e);
+	if (r < 0 || run->p->help)
+		return r;
+	return launch_egress(&run->launch, &run->p->policy, &run->p->facts, e);
+}
 
-	if (r >= 0 && !run->p->help)
-		r = launch_egress(&run->launch, &run->p->policy, &run->p->facts, e);
+static int options_to_plan(struct run *run, int argc, const char *const *argv, int first,
+	const char *const *environment)
+{
+	struct error *e = &run->error;
+	int r = make_plan(run, argc, argv, first, environment);
+
+	if (run->p->help)
+		return r;
 	/* Without namespaces and without `degraded` only this error is worth reporting: where a
 	 * filter refuses them, everything after it fails for the same reason. */
-	if (!run->p->help && run->refused.code &&
+	if (run->refused.code &&
 		(r >= 0 ? run->p->plan.clone_flags != 0 : !run->p->policy.degraded.on)) {
 		*e = run->refused;
 		r = -EPERM;
 	}
 	/* If the report cannot be opened, the command is not started. Where the policy could be
 	 * read, the report says why a later step failed. */
-	if (!run->p->help && run->p->policy.report.value) {
+	if (run->p->policy.report.value) {
 		struct error late = { 0 };
 		int opened = prepare_report(run->p, &run->report_file, &late);
 
@@ -229,11 +258,14 @@ static int options_to_plan(struct run *run, int argc, const char *const *argv, i
 			r = opened;
 		}
 	}
-	if (r >= 0 && !run->p->help && (!run->p->argv || !run->p->argv[0]))
-		r = no_command(run);
-	if (r >= 0 && !run->p->help && run->p->policy.learn.value)
-		r = learn_file_open(run->p->policy.learn.value, &run->p->facts, &run->learn, e);
-	return r;
+	if (r < 0)
+		return r;
+	if (!run->p->argv || !run->p->argv[0])
+		return no_command(run);
+	if (run->p->policy.learn.value)
+		return learn_file_open(
+			run->p->policy.learn.value, &run->p->facts, &run->learn, e);
+	return 0;
 }
 
 /* The command was killed before execve, from outside or by a signal to carrel: nothing else
@@ -242,14 +274,14 @@ static int explain_end_before_start(struct run *run)
 {
 	const struct outcome *o = &run->outcome;
 	const char *name = run->p->argv[0];
-	int signal = o->ready && WIFSIGNALED(o->wait_status) ? WTERMSIG(o->wait_status) : 0;
-	int r = signal
-		? error_set(&run->error, ERROR_EXEC, "launch", 0, name,
-			  "the command was killed by signal %d before it started", signal)
-		: error_set(&run->error, ERROR_EXEC, "launch", 0, name,
-			  "the session was ended before the command started");
 
-	(void)r;
+	if (o->ready && WIFSIGNALED(o->wait_status))
+		(void)error_set(&run->error, ERROR_EXEC, "launch", 0, name,
+			"the command was killed by signal %d before it started",
+			WTERMSIG(o->wait_status));
+	else
+		(void)error_set(&run->error, ERROR_EXEC, "launch", 0, name,
+			"the session was ended before the command started");
 	return STATUS_CARREL;
 }
 
@@ -322,6 +354,31 @@ static int block_signals(struct run *run)
 		     : 0;
 }
 
+/* launch -> session -> apply -> supervise, until the command has ended. */
+static int run_session(struct run *run, int argc, const char *const *argv, int first,
+	const char *const *environment)
+{
+	struct error *e = &run->error;
+	int r = block_signals(run);
+
+	if (r < 0)
+		return r;
+	/* A TERM: HUP may be ignored. */
+	if (run->p->policy.die_with_parent.on && parent_die_with(getppid(), SIGTERM) < 0)
+		return error_set(e, ERROR_INTERNAL, "launch", 0, NULL,
+			"the caller has ended, and the policy says `die-with-parent`");
+	r = start(run, argc, argv, first, environment);
+	if (r < 0)
+		return r;
+	/* Written while init applies the plan, for the case that the launcher is killed before it
+	 * can clear up. */
+	r = manifest_write(run->session.record, &run->p->plan, run->launch.init, e);
+	if (r < 0)
+		return r;
+	return supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep, run,
+		&run->outcome, e);
+}
+
 static int run_with(struct run *run, int argc, const char *const *argv, int first,
 	const char *const *environment, unsigned closed)
 {
@@ -340,22 +397,7 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 		if (closed & (1u << i))
 			run->report.stdio[i] = REPORT_STREAM_CLOSED;
 	if (r >= 0)
-		r = block_signals(run);
-	/* A TERM: HUP may be ignored. */
-	if (r >= 0 && run->p->policy.die_with_parent.on &&
-		parent_die_with(getppid(), SIGTERM) < 0)
-		r = error_set(&run->error, ERROR_INTERNAL, "launch", 0, NULL,
-			"the caller has ended, and the policy says `die-with-parent`");
-	if (r >= 0)
-		r = start(run, argc, argv, first, environment);
-	/* Written while init applies the plan, for the case that the launcher is killed before it
-	 * can clear up. */
-	if (r >= 0)
-		r = manifest_write(
-			run->session.record, &run->p->plan, run->launch.init, &run->error);
-	if (r >= 0)
-		r = supervise(&run->p->plan, &run->launch, &run->stdio, &run->signals, sweep,
-			run, &run->outcome, &run->error);
+		r = run_session(run, argc, argv, first, environment);
 	/* Where only init is left, the kernel takes it down while the launcher clears the
 	 * directory. */
 	if (!run->outcome.alone || run->limits.requested)

@@ -313,16 +313,24 @@ static int run_loop(struct supervisor *v)
 	return 0;
 }
 
-static int watch_session(struct supervisor *v)
+static int watch_all(struct supervisor *v)
 {
 	v->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (v->epoll < 0)
-		return supervisor_fault(v, -errno, "cannot watch for events");
+		return -errno;
 	int r = supervisor_watch(v, v->launch->channel, EVENT_CHANNEL);
-	if (r >= 0)
-		r = supervisor_watch(v, v->signals->fd, EVENT_SIGNAL);
-	if (r >= 0 && v->launch->egress.channel >= 0)
-		r = supervisor_watch(v, v->launch->egress.channel, EVENT_EGRESS);
+	if (r < 0)
+		return r;
+	r = supervisor_watch(v, v->signals->fd, EVENT_SIGNAL);
+	if (r < 0 || v->launch->egress.channel < 0)
+		return r;
+	return supervisor_watch(v, v->launch->egress.channel, EVENT_EGRESS);
+}
+
+static int watch_session(struct supervisor *v)
+{
+	int r = watch_all(v);
+
 	if (r < 0)
 		return supervisor_fault(v, r, "cannot watch for events");
 	v->out->cover.explain = v->launch->explain;

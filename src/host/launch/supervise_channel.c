@@ -33,25 +33,27 @@ static int64_t deadline(const struct supervisor *v)
 	return v->started_ns + (int64_t)(ms < most_ms ? ms : most_ms) * 1000000;
 }
 
+/* 1: the command begins in the foreground of its terminal; 0: it does not (tty_start()). */
+static int start_tty(struct supervisor *v, int master)
+{
+	if (master < 0)
+		return -EPROTO;
+	int r = tty_open(&v->tty, v->stdio, master, v->e);
+	v->has_tty = r >= 0;
+	return r < 0 ? r : tty_start(&v->tty, v->epoll, EVENT_TTY);
+}
+
 /* Every wall stands: hand over the descriptors and let the command start. */
 static int start_command(struct supervisor *v, int master)
 {
 	struct channel_record record = { .kind = CHANNEL_EXEC };
 	int fds[CHANNEL_STREAMS];
 	unsigned count = 0;
-	int r = 0;
+	int r = v->stdio->want_pty ? start_tty(v, master) : 0;
 
-	if (v->stdio->want_pty) {
-		if (master < 0)
-			return -EPROTO;
-		r = tty_open(&v->tty, v->stdio, master, v->e);
-		v->has_tty = r >= 0;
-		if (r >= 0)
-			r = tty_start(&v->tty, v->epoll, EVENT_TTY);
-		record.flag = r > 0;
-	}
 	if (r < 0)
 		return r;
+	record.flag = r > 0;
 	for (unsigned i = 0; i < CHANNEL_STREAMS; i++) {
 		if (v->stdio->child_fd[i] < 0)
 			continue;
@@ -67,13 +69,15 @@ static int start_command(struct supervisor *v, int master)
 	r = channel_send(v->launch->channel, &record, fds, count);
 	if (r < 0)
 		return r == -EPIPE ? 0 : r;
+	newpath_watch_begin(&v->out->watch, v->plan, v->epoll, EVENT_NEWPATH);
 	stdio_child_started(v->stdio);
 	r = stdio_start(v->stdio, v->epoll, EVENT_STDIO);
-	if (r >= 0 && v->plan->policy->timeout_ms.set) {
+	if (r < 0)
+		return r;
+	if (v->plan->policy->timeout_ms.set) {
 		v->out->deadline_ns = deadline(v);
 		r = supervisor_set_timer(v, v->plan->policy->timeout_ms.value);
 	}
-	newpath_watch_begin(&v->out->watch, v->plan, v->epoll, EVENT_NEWPATH);
 	if (r >= 0 && v->at_start)
 		v->at_start(v->context);
 	return r;

@@ -219,6 +219,43 @@ int policy_file_load(void *context, const char *path, struct policy_file *ret, s
 	return 0;
 }
 
+/*
+ * Whether that policy file does not exist. A file that cannot be seen may exist, and so may the
+ * target of a dangling link: carrel must not skip what it says. Only the user's own policy may lie
+ * in a home of somebody else, as after `sudo -u`.
+ */
+static bool is_absent(enum layer layer, const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0)
+		return false;
+	return errno == ENOENT || errno == ENOTDIR || (errno == EACCES && layer == LAYER_USER);
+}
+
+int policy_file_add_layer(struct policy *policy, enum layer layer, const char *path,
+	const struct policy_resolver *res, struct error *e)
+{
+	struct policy_loader *loader = res->context;
+	struct policy_file file;
+	struct stat st;
+	int r = 0;
+
+	/* Whoever can write in this directory could also have removed the file. */
+	if (layer == LAYER_SYSTEM && stat(POLICY_FILE_SYSTEM_DIR, &st) == 0)
+		r = policy_file_trust(loader->arena, layer, POLICY_FILE_SYSTEM_DIR, e);
+	if (r < 0 || is_absent(layer, path))
+		return r;
+	loader->layer = layer;
+	r = policy_file_load(loader, path, &file, e);
+	/* The user's policy may name files of anybody, as the command line may. */
+	if (layer == LAYER_USER)
+		loader->layer = LAYER_FILE;
+	if (r < 0)
+		return r;
+	return policy_add_text(policy, layer, file.path, file.text, file.size, res, e);
+}
+
 /* The file @name in a directory of the user's own. 1, 0 where there is none, or -errno. */
 static int load_own(struct policy_loader *l, const char *dir, const char *name,
 	struct policy_file *ret, struct error *e)

@@ -11,6 +11,9 @@
 #include "base/error.h"
 #include "plan/policy.h"
 
+#define POLICY_FILE_SYSTEM_DIR "/etc/carrel"
+#define POLICY_FILE_SYSTEM POLICY_FILE_SYSTEM_DIR "/policy"
+
 struct policy_loader {
 	struct arena *arena;  /* takes the texts */
 	enum layer layer;     /* that files are read for: who may have written them */
@@ -40,6 +43,14 @@ MUST_CHECK int policy_file_trust(
  */
 MUST_CHECK int policy_file_load(
 	void *context, const char *path, struct policy_file *ret, struct error *e);
+
+/*
+ * policy_file_add_layer - add the lines of the file @path to @policy, as those of @layer: LAYER_SYSTEM or
+ * LAYER_USER. A file that does not exist adds nothing.
+ * @res: its context is a struct policy_loader. Returns 0 or -errno with @e (ERROR_POLICY).
+ */
+MUST_CHECK int policy_file_add_layer(struct policy *policy, enum layer layer, const char *path,
+	const struct policy_resolver *res, struct error *e);
 
 /*
  * policy_file_load_profile - the `load_profile`: the file @name in the directory of the user's profiles, as trusted as

@@ -378,13 +378,15 @@ static void raise_descriptor_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit); /* fewer clients then, and they are told */
 }
 
-static int watch_session(struct server *s)
+static int watch_all(struct server *s)
 {
+	const int die_with = s->settings->die_with, egress = s->launch->egress.channel;
+	int r = 0;
+
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (s->epoll < 0 || s->timer < 0)
-		return fault(s, -errno, "cannot watch for events");
-	int r = 0;
+		return -errno;
 	for (unsigned view = 0; view < VIEW_COUNT && r >= 0; view++) {
 		int channel = server_init_channel(s, view);
 
@@ -393,16 +395,24 @@ static int watch_session(struct server *s)
 		s->views_awaited |= 1u << view;
 		r = server_watch(s, channel, SERVER_EVENT_INIT, view);
 	}
-	if (r >= 0)
-		r = server_watch(s, s->signals->fd, SERVER_EVENT_SIGNAL, 0);
-	if (r >= 0)
-		r = server_watch(s, s->timer, SERVER_EVENT_TIMER, 0);
-	if (r >= 0 && s->settings->die_with >= 0)
-		r = server_watch(s, s->settings->die_with, SERVER_EVENT_PARENT, 0);
 	if (r < 0)
-		return fault(s, r, "cannot watch for events");
-	if (s->launch->egress.channel >= 0)
-		r = server_watch(s, s->launch->egress.channel, SERVER_EVENT_EGRESS, 0);
+		return r;
+	r = server_watch(s, s->signals->fd, SERVER_EVENT_SIGNAL, 0);
+	if (r < 0)
+		return r;
+	r = server_watch(s, s->timer, SERVER_EVENT_TIMER, 0);
+	if (r < 0)
+		return r;
+	r = die_with >= 0 ? server_watch(s, die_with, SERVER_EVENT_PARENT, 0) : 0;
+	if (r < 0)
+		return r;
+	return egress >= 0 ? server_watch(s, egress, SERVER_EVENT_EGRESS, 0) : 0;
+}
+
+static int watch_session(struct server *s)
+{
+	int r = watch_all(s);
+
 	if (r < 0)
 		return fault(s, r, "cannot watch for events");
 	raise_descriptor_limit();

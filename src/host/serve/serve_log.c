@@ -68,11 +68,13 @@ static int put(const struct server *s, struct slot *slot, const char *data, size
 	bool full = slot->log.size + size > FILE_BYTES;
 	int r = slot->log.file < 0 || full ? next_file(s, slot) : 0;
 
-	if (r >= 0)
-		r = fd_write_all(slot->log.file, data, size);
-	if (r >= 0)
-		slot->log.size += size;
-	return r;
+	if (r < 0)
+		return r;
+	r = fd_write_all(slot->log.file, data, size);
+	if (r < 0)
+		return r;
+	slot->log.size += size;
+	return 0;
 }
 
 /* On a full disk what is written is lost, and the service goes on; the log says so where it goes on, too. */

@@ -107,26 +107,22 @@ static struct slot *new_monitor(struct server *s, unsigned view)
 			slot = &s->slots[i];
 	if (!slot || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return NULL;
+	autofd int own = pair[0], its = pair[1];
 	/* Only our end is non-blocking: the monitor may wait, since it has nothing else to do. */
-	int r = fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+	if (fcntl(own, F_SETFL, O_NONBLOCK) < 0)
+		return NULL;
 	/* With SO_PASSCRED its first record brings its pid, which the group of its execution needs,
 	 * and who explains what that was refused (unix(7)). */
-	if (r >= 0 && (s->settings->limits->session.group.dir >= 0 || s->launch->explain) &&
-		setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)) < 0)
-		r = -errno;
-	if (r >= 0)
-		r = channel_send(server_init_channel(s, view), &record, &pair[1], 1);
-	(void)close(pair[1]);
-	if (r >= 0)
-		r = server_watch(s, pair[0], SERVER_EVENT_SLOT, index_of(s, slot));
-	if (r < 0) {
-		(void)close(pair[0]);
+	if ((s->settings->limits->session.group.dir >= 0 || s->launch->explain) &&
+		setsockopt(own, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)) < 0)
 		return NULL;
-	}
+	if (channel_send(server_init_channel(s, view), &record, &its, 1) < 0 ||
+		server_watch(s, own, SERVER_EVENT_SLOT, index_of(s, slot)) < 0)
+		return NULL;
 	if (index_of(s, slot) >= s->slot_count)
 		s->slot_count = index_of(s, slot) + 1;
 	*slot = (struct slot){ .state = SLOT_IDLE,
-		.channel = pair[0],
+		.channel = take_fd(&own),
 		.view = view,
 		.client = -1,
 		.group = CGROUP_NONE,

@@ -170,29 +170,51 @@ static int open_parent(struct start *s)
 static int options_to_plan(struct start *s, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
+	const struct policy *policy = &s->p->policy;
 	struct identity identity;
 	struct error *e = &s->error;
 	int r = identity_choose(&identity, e);
 
-	if (r >= 0)
-		r = launch_begin(&s->launch, &s->p->arena, &identity, e);
-	if (r >= 0)
-		r = prepare_with(s->p, &identity, PREPARE_PLAN, argc, argv, first, environment,
-			s->flags, FLAG_COUNT, e);
-	if (r >= 0 && !s->p->help && s->p->argv && s->p->argv[0]) {
+	if (r < 0)
+		return r;
+	r = launch_begin(&s->launch, &s->p->arena, &identity, e);
+	if (r < 0)
+		return r;
+	r = prepare_with(s->p, &identity, PREPARE_PLAN, argc, argv, first, environment,
+		s->flags, FLAG_COUNT, e);
+	if (r < 0 || s->p->help)
+		return r;
+	if (s->p->argv && s->p->argv[0]) {
 		r = error_set(e, ERROR_USAGE, "options", 0, s->p->argv[0],
 			"`carrel session start` takes no command");
 		error_hint(e, "start the session, then: carrel exec -s ID -- COMMAND");
+		return r;
 	}
-	if (r >= 0 && !s->p->help && s->p->policy.report.value)
-		r = prepare_report(s->p, &s->report_file, e);
-	if (r >= 0 && !s->p->help && s->p->policy.learn.value)
-		r = learn_file_open(s->p->policy.learn.value, &s->p->facts, &s->learn, e);
-	if (r >= 0 && !s->p->help)
-		r = launch_egress(&s->launch, &s->p->policy, &s->p->facts, e);
-	if (r >= 0)
-		r = open_parent(s);
-	return r;
+	r = policy->report.value ? prepare_report(s->p, &s->report_file, e) : 0;
+	if (r < 0)
+		return r;
+	r = policy->learn.value
+		? learn_file_open(policy->learn.value, &s->p->facts, &s->learn, e)
+		: 0;
+	if (r < 0)
+		return r;
+	r = launch_egress(&s->launch, policy, &s->p->facts, e);
+	return r < 0 ? r : open_parent(s);
+}
+
+static int listen_to_clients(struct start *s)
+{
+	const struct facts *facts = s->p->plan.facts;
+	const char *id = session_id(facts->session_name);
+	char record[STATE_PATH_MAX];
+	int length = snprintf(record, sizeof(record), "%s/sessions/%s", facts->state_dir, id);
+
+	if (length >= (int)sizeof(record))
+		return error_set(&s->error, ERROR_STATE, "session", ERROR_OWN(ENAMETOOLONG),
+			facts->state_dir, "the state directory's path is too long");
+	s->listener = state_listen(&s->state, id, record, &s->error);
+	s->listening = s->listener >= 0;
+	return s->listening ? 0 : s->listener;
 }
 
 static int begin_session(struct start *s, int argc, const char *const *argv, int first,
@@ -200,7 +222,7 @@ static int begin_session(struct start *s, int argc, const char *const *argv, int
 {
 	const struct plan *plan = &s->p->plan;
 	struct error *e = &s->error;
-	char *block, record[STATE_PATH_MAX];
+	char *block;
 	size_t block_size;
 	int r = signals_block(&s->signals);
 
@@ -208,41 +230,33 @@ static int begin_session(struct start *s, int argc, const char *const *argv, int
 		return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "cannot block signals");
 	caller_block(argc, argv, environment, &block, &block_size);
 	/* The record first: it holds the note by which a sweep finds the groups. */
-	if (r >= 0)
-		r = session_create(&s->session, s->p->records, plan, e);
-	s->has_session = r >= 0;
-	if (r >= 0)
-		r = limits_begin(&s->limits, plan, s->session.record, true, e);
-	if (r >= 0) {
-		limits_fill_launch(&s->limits, &s->launch);
-		r = explain_begin(
-			&s->explain, plan, argv + first, (size_t)(s->p->next - first), e);
-		s->launch.explain = s->explain.plan ? &s->explain : NULL;
-	}
-	if (r >= 0) {
-		r = launch_init(&s->launch, plan, false, block, block_size, e);
-	}
-	if (r >= 0)
-		r = limits_enter(&s->limits, s->launch.init, e);
-	if (r >= 0)
-		r = launch_session(&s->launch, e);
-	if (r >= 0)
-		verbose_report(plan);
-	if (r >= 0)
-		r = manifest_write(s->session.record, plan, s->launch.init, e);
-	if (r >= 0)
-		r = session_note(s->session.record, plan, s->explain.plan != NULL, e);
+	r = session_create(&s->session, s->p->records, plan, e);
 	if (r < 0)
 		return r;
-	int length = snprintf(record, sizeof(record), "%s/sessions/%s", plan->facts->state_dir,
-		session_id(plan->facts->session_name));
-
-	if (length >= (int)sizeof(record))
-		return error_set(e, ERROR_STATE, "session", ERROR_OWN(ENAMETOOLONG),
-			plan->facts->state_dir, "the state directory's path is too long");
-	s->listener = state_listen(&s->state, session_id(plan->facts->session_name), record, e);
-	s->listening = s->listener >= 0;
-	return s->listening ? 0 : s->listener;
+	s->has_session = true;
+	r = limits_begin(&s->limits, plan, s->session.record, true, e);
+	if (r < 0)
+		return r;
+	limits_fill_launch(&s->limits, &s->launch);
+	r = explain_begin(&s->explain, plan, argv + first, (size_t)(s->p->next - first), e);
+	s->launch.explain = s->explain.plan ? &s->explain : NULL;
+	if (r < 0)
+		return r;
+	r = launch_init(&s->launch, plan, false, block, block_size, e);
+	if (r < 0)
+		return r;
+	r = limits_enter(&s->limits, s->launch.init, e);
+	if (r < 0)
+		return r;
+	r = launch_session(&s->launch, e);
+	if (r < 0)
+		return r;
+	verbose_report(plan);
+	r = manifest_write(s->session.record, plan, s->launch.init, e);
+	if (r < 0)
+		return r;
+	r = session_note(s->session.record, plan, s->explain.plan != NULL, e);
+	return r < 0 ? r : listen_to_clients(s);
 }
 
 static int serve_session(struct start *s)
@@ -320,14 +334,20 @@ static int finish_start(struct start *s, int status)
 	return status;
 }
 
-static int start_and_serve(struct start *s, int argc, const char *const *argv, int first,
+static int plan_session(struct start *s, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
 	/* Made before the plan, which covers it. */
 	int r = state_open(&s->state, environment, true, &s->error);
 
-	if (r >= 0)
-		r = options_to_plan(s, argc, argv, first, environment);
+	return r < 0 ? r : options_to_plan(s, argc, argv, first, environment);
+}
+
+static int start_and_serve(struct start *s, int argc, const char *const *argv, int first,
+	const char *const *environment)
+{
+	int r = plan_session(s, argc, argv, first, environment);
+
 	report_init(&s->report, s->p->argv ? s->p->argv : argv + argc);
 	if (r >= 0)
 		r = begin_session(s, argc, argv, first, environment);
