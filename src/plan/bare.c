@@ -194,16 +194,8 @@ static uint64_t rights_of(const struct allower *a, const struct node *n)
 
 static int allow(struct allower *a, struct op op)
 {
-	struct plan *p = a->plan;
-	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
-
-	if (!ops)
-		return error_set(a->e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), NULL,
-			"the plan needs more memory than is set aside");
 	op.kind = OP_LANDLOCK_PATH;
-	p->ops = ops;
-	p->ops[p->op_count++] = op;
-	return 0;
+	return emit_to(a->plan, op, a->e);
 }
 
 /* The first node at @path or below it, from the sorted ones; NULL: none. */
@@ -264,8 +256,7 @@ static int allow_entries(
 			continue;
 		if (path && has_closed(a, path, false))
 			continue;
-		r = !path ? error_set(a->e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), NULL,
-				    "the plan needs more memory than is set aside")
+		r = !path ? emit_no_memory(a->e)
 			  : allow(a,
 				    (struct op){ .path = path,
 					    .flags = OPF_OPTIONAL,

@@ -17,16 +17,26 @@ int emit_full(struct builder *b)
 	return tree_full(b->e);
 }
 
-int emit_op(struct builder *b, struct op op)
+int emit_no_memory(struct error *e)
 {
-	struct plan *p = b->plan;
+	return error_set(e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), NULL,
+		"the plan needs more memory than is set aside");
+}
+
+int emit_to(struct plan *p, struct op op, struct error *e)
+{
 	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
 
 	if (!ops)
-		return emit_full(b);
+		return emit_no_memory(e);
 	p->ops = ops;
 	p->ops[p->op_count++] = op;
 	return 0;
+}
+
+int emit_op(struct builder *b, struct op op)
+{
+	return emit_to(b->plan, op, b->e);
 }
 
 /*
@@ -121,12 +131,11 @@ int emit_choose_idmap(struct builder *b, struct node *n, const struct node *up)
 	return find_idmap(b, n->uid, n->gid, &n->idmap);
 }
 
-int emit_clone(struct builder *b, const struct node *n, unsigned flags, uint16_t slot)
+int emit_clone(struct builder *b, const struct node *n, unsigned flags, uint16_t *ret_slot)
 {
 	struct op op = {
 		.kind = OP_CLONE,
 		.flags = flags,
-		.slot = slot,
 		.path = n->source,
 		.dev = n->dev,
 		.ino = n->ino,
@@ -134,6 +143,11 @@ int emit_clone(struct builder *b, const struct node *n, unsigned flags, uint16_t
 		.source = n->line,
 	};
 
+	int r = emit_slot(b, ret_slot);
+
+	if (r < 0)
+		return r;
+	op.slot = *ret_slot;
 	if (n->checked)
 		op.flags |= OPF_CHECKED;
 	if (n->is_dir)

@@ -27,7 +27,13 @@ struct builder {
 /* emit_full - the error of a plan that holds no more. Returns -ENOMEM. */
 int emit_full(struct builder *b);
 
-/* emit_op - one operation, at the end. */
+/* emit_no_memory - the error of a plan whose arena is full. Returns -ENOMEM. */
+int emit_no_memory(struct error *e);
+
+/* emit_to - one operation, at the end of @plan. */
+MUST_CHECK int emit_to(struct plan *plan, struct op op, struct error *e);
+
+/* emit_op - the same, at the end of the plan that @b builds. */
 MUST_CHECK int emit_op(struct builder *b, struct op op);
 
 /* emit_attach - @slot is to be attached at the node's place, once all sources are taken. */
@@ -47,9 +53,9 @@ bool emit_is_part(const struct node *n, const struct node *up);
  */
 MUST_CHECK int emit_choose_idmap(struct builder *b, struct node *n, const struct node *up);
 
-/* emit_clone - take the node's source into @slot. @flags: OPF_* beyond what the node says. */
+/* emit_clone - take the node's source into a slot of its own. @flags: OPF_* beyond what the node says. */
 MUST_CHECK int emit_clone(
-	struct builder *b, const struct node *n, unsigned flags, uint16_t slot);
+	struct builder *b, const struct node *n, unsigned flags, uint16_t *ret_slot);
 
 /* emit_entry - an entry of the session directory, made by the host side before the launch. */
 MUST_CHECK int emit_entry(struct builder *b, const char *path, bool is_file);

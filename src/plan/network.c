@@ -9,25 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/emit.h"
+
 /* The first address of the session's own block, which is no name's: RFC 2544. */
 #define OWN_ADDRESS "198.18.0.1/15"
-
-static int full(struct error *e)
-{
-	return error_set(e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), NULL,
-		"the plan needs more memory than is set aside");
-}
-
-static int emit(struct plan *p, struct op op, struct error *e)
-{
-	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
-
-	if (!ops)
-		return full(e);
-	p->ops = ops;
-	p->ops[p->op_count++] = op;
-	return 0;
-}
 
 /* Keeps the ports sorted. False: there is no room for another one. */
 static bool add_port(struct plan *p, uint16_t port)
@@ -90,12 +75,12 @@ static int add_block(struct plan *p, const struct net_rule *r, struct error *e)
 	const char *text = block_text(p->arena, r->rule);
 
 	if (!locals || !text)
-		return full(e);
+		return emit_no_memory(e);
 	struct net_local *local = &locals[p->net_local_count];
 	*local = (struct net_local){ .family = r->rule->family, .bits = r->rule->bits };
 	memcpy(local->address, r->rule->address, sizeof(local->address));
 	p->net_locals = locals;
-	return emit(p,
+	return emit_to(p,
 		(struct op){ .kind = OP_NET_LOCAL,
 			.path = text,
 			.value = p->net_local_count++,
@@ -124,7 +109,7 @@ int plan_network(struct plan *plan, struct error *e)
 		return 0;
 	if (!plan->clone_flags)
 		return refuse(plan, e);
-	int r = emit(plan,
+	int r = emit_to(plan,
 		(struct op){ .kind = OP_NET_ADDRESS,
 			.path = OWN_ADDRESS,
 			.why = "addresses for names",
@@ -140,7 +125,7 @@ int plan_network(struct plan *plan, struct error *e)
 			r = add_block(plan, rule, e);
 	}
 	return r < 0 ? r
-		     : emit(plan,
+		     : emit_to(plan,
 			       (struct op){ .kind = OP_NET_LISTEN,
 				       .why = "connections and queries, for carrel-egress",
 				       .source = &policy->net_source },

@@ -19,6 +19,7 @@
 #include "plan/env.h"
 #include "plan/path.h"
 #include "plan/process.h"
+#include "plan/tree_node.h"
 
 /* In a directory that is ours an empty one needs no mount of its own. */
 static bool is_in_shell(const struct node *n, const struct node *up)
@@ -86,18 +87,10 @@ static int make_dev_links(struct builder *b, const struct node *dev)
 	return 0;
 }
 
-static int clone_to_slot(
-	struct builder *b, const struct node *n, unsigned flags, uint16_t *ret_slot)
-{
-	int r = emit_slot(b, ret_slot);
-
-	return r < 0 ? r : emit_clone(b, n, flags, *ret_slot);
-}
-
 static int place_bind(struct builder *b, struct node *n, unsigned flags)
 {
 	uint16_t slot = PLAN_NO_SLOT;
-	int r = clone_to_slot(b, n, flags, &slot);
+	int r = emit_clone(b, n, flags, &slot);
 
 	n->shows_host = true;
 	return r < 0 ? r : emit_attach(b, n, slot);
@@ -233,10 +226,10 @@ static int place_overlay(struct builder *b, struct node *n)
 	int r = store.source ? add_overlay_entries(b) : emit_full(b);
 	if (r < 0)
 		return r;
-	r = clone_to_slot(b, &lower, 0, &lower_slot);
+	r = emit_clone(b, &lower, 0, &lower_slot);
 	if (r < 0)
 		return r;
-	r = clone_to_slot(b, &store, 0, &store_slot);
+	r = emit_clone(b, &store, 0, &store_slot);
 	if (r < 0)
 		return r;
 	r = emit_slot(b, &slot);
@@ -447,18 +440,6 @@ static int emit_files(struct builder *b)
 	return r;
 }
 
-/* Whose paths they are: the policy's, or those of the git repositories that were found in the workspace. */
-static void hint_full(const struct facts *facts, struct error *e)
-{
-	if (facts->git_mounts > PLAN_SLOT_MAX / 2)
-		error_hint(e,
-			"%zu of them are for git repositories in the workspace: name one of these, or a directory with "
-			"fewer, with --workspace; or take --workspace-mode ro",
-			facts->git_mounts);
-	else
-		error_hint(e, "name directories instead of many single files");
-}
-
 /* files -> what must stay absent -> environment -> the process itself. */
 static int build_operations(struct builder *b)
 {
@@ -508,6 +489,6 @@ int plan_build(struct plan *ret, struct arena *arena, const struct policy *polic
 	ret->nodes = b.tree.nodes;
 	ret->node_count = b.tree.count;
 	if (r == -ENOMEM)
-		hint_full(facts, e);
+		tree_full_hint(facts, e);
 	return r;
 }

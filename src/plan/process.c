@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "plan/bare.h"
+#include "plan/emit.h"
 #include "plan/network.h"
 #include "plan/settings.h"
 #include "plan/uapi.h"
@@ -24,18 +25,8 @@ struct emitter {
 /* After a failure it adds nothing more: a caller looks at @m->result once, at its end. */
 static void emit(struct emitter *m, struct op op)
 {
-	struct plan *p = m->plan;
-
-	if (m->result < 0)
-		return;
-	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
-	if (!ops) {
-		m->result = error_set(m->e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), NULL,
-			"the plan needs more memory than is set aside");
-		return;
-	}
-	p->ops = ops;
-	p->ops[p->op_count++] = op;
+	if (m->result >= 0)
+		m->result = emit_to(m->plan, op, m->e);
 }
 
 /* Half of what the smallest pid_max has (proc_sys_kernel(5)); no honest build comes near. */

@@ -16,6 +16,17 @@ int tree_full(struct error *e)
 	return -ENOMEM;
 }
 
+void tree_full_hint(const struct facts *facts, struct error *e)
+{
+	if (facts->git_mounts > PLAN_SLOT_MAX / 2)
+		error_hint(e,
+			"%zu of them are for git repositories in the workspace: name one of these, or a directory with "
+			"fewer, with --workspace; or take --workspace-mode ro",
+			facts->git_mounts);
+	else
+		error_hint(e, "name directories instead of many single files");
+}
+
 int tree_add(struct tree *t, struct node node, struct error *e)
 {
 	struct node *nodes = arena_push(t->arena, t->nodes, t->count, sizeof(node));

@@ -68,8 +68,11 @@ struct tree {
 /* Ranks: carrel's own skeleton gives way to any rule; the session's own places never do. */
 enum { RANK_BUILT_IN = 0, RANK_RULES = 1, RANK_SESSION = 100 };
 
-/* tree_full - the error of a tree that holds no more, but for the hint (plan_build()). Returns -ENOMEM. */
+/* tree_full - the error of a tree that holds no more, but for the hint. Returns -ENOMEM. */
 int tree_full(struct error *e);
+
+/* tree_full_hint - the hint for it: whose paths they are, the policy's or those of git repositories. */
+void tree_full_hint(const struct facts *facts, struct error *e);
 
 /* tree_add - one node more. 0 or -ENOMEM with @e. */
 MUST_CHECK int tree_add(struct tree *t, struct node node, struct error *e);
