@@ -184,6 +184,15 @@ seed() {
 	fails sizes 'src/base/bad.c: 501 lines'
 }
 
+@test "sizes: a ladder of steps that each ask whether the last one failed" {
+	seed src/base/bad.c 'int f(void)' '{' '	int r = a();' "$(yes '	if (r >= 0)
+		r = b();' | head -n 4)" '	return r;' '}'
+	passes sizes
+	seed src/base/bad.c 'int f(void)' '{' '	int r = a();' "$(yes '	if (r >= 0)
+		r = b();' | head -n 6)" '	return r;' '}'
+	fails sizes '3 steps begin with `if (r >= 0)` (at most 2): return early: int f(void)'
+}
+
 @test "format: what clang-format would change" {
 	seed src/base/bad.c 'int f( void ){return 1;}'
 	fails format 'src/base/bad.c:6: not as clang-format has it'
