@@ -241,9 +241,10 @@ static void wait_for_child(int children)
 {
 	struct pollfd event = { .fd = children, .events = POLLIN };
 	struct signalfd_siginfo info;
-	ssize_t n = poll(&event, 1, RESCAN_MS) > 0 ? read(children, &info, sizeof(info)) : 0;
 
-	(void)n; /* what has ended is asked of wait(2) */
+	/* Read so that the descriptor waits again; wait(2) says what has ended. */
+	if (poll(&event, 1, RESCAN_MS) > 0)
+		(void)!read(children, &info, sizeof(info));
 }
 
 int descendants_end(int children)

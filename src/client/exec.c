@@ -392,14 +392,13 @@ static void tell_moved(const struct exec *x)
 
 	if (!count)
 		return;
-	int r = error_set(&line, ERROR_PATH, "session", 0, NULL,
+	(void)error_set(&line, ERROR_PATH, "session", 0, NULL,
 		count == 1
 			? "%u path that is protected was made meanwhile, and moved to quarantine"
 			: "%u paths that are protected were made meanwhile, and moved to quarantine",
 		count);
 
 	error_hint(&line, "carrel quarantine list");
-	(void)r; /* said here */
 	(void)error_report(&line);
 }
 

@@ -164,8 +164,8 @@ static int remove_from(int dir, const char *name, struct error *e)
 	if (r == -EACCES && fstat(dir, &st) == 0 &&
 		beneath_chmod(dir, (st.st_mode & 0777) | 0700) == 0) {
 		r = remove_tree(dir, name, &gone, NULL);
-		int back = beneath_chmod(dir, st.st_mode & 0777);
-		(void)back; /* what was asked for is done, or its failure is told */
+		/* What was asked for is done, or its failure is told. */
+		(void)!beneath_chmod(dir, st.st_mode & 0777);
 	}
 	return r < 0 ? file_error(-r, gone.first, "cannot remove from the scratch", e) : 0;
 }

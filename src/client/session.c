@@ -109,29 +109,26 @@ static void tell_quarantine(const char *const *environment)
 
 	if (count == 0)
 		return;
-	int r = error_set(&line, ERROR_PATH, "session", 0, NULL,
+	(void)error_set(&line, ERROR_PATH, "session", 0, NULL,
 		count == 1 ? "%zu path that a tool made is in quarantine"
 			   : "%zu paths that tools made are in quarantine",
 		count);
 
 	error_hint(&line, "carrel quarantine list");
-	(void)r; /* said here */
 	(void)error_report(&line);
 }
 
 static int list(const char *const *environment, bool json, struct error *e)
 {
-	struct control_message *answer = malloc(sizeof(*answer));
+	autofree struct control_message *answer = malloc(sizeof(*answer));
 	struct state_session at = { 0 };
 	struct state state;
 	bool first = true;
 	int r = answer ? state_open(&state, environment, false, e)
 		       : error_no_memory(e, "session");
 
-	if (r < 0) {
-		free(answer);
+	if (r < 0)
 		return r;
-	}
 	r = json ? write_stdout("[", 1) : 0;
 	while (r >= 0 && (r = state_next(&state, &at)) > 0) {
 		r = list_one(&at, environment, json, first, answer);
@@ -140,7 +137,6 @@ static int list(const char *const *environment, bool json, struct error *e)
 	if (r >= 0 && json)
 		r = write_stdout("]\n", 2);
 	state_close(&state);
-	free(answer);
 	if (r >= 0 && !json)
 		tell_quarantine(environment);
 	return r < 0
@@ -153,20 +149,17 @@ static int list(const char *const *environment, bool json, struct error *e)
 static int show_one(
 	const char *id, const char *const *environment, enum show how, struct error *e)
 {
-	struct control_message *answer = malloc(sizeof(*answer));
-	struct client_session s = CLIENT_NO_SESSION;
-	char *text = NULL;
-	ssize_t r =
-		answer ? client_connect(&s, id, environment, e) : error_no_memory(e, "session");
+	autofree struct control_message *answer = malloc(sizeof(*answer));
+	autosession struct client_session s = CLIENT_NO_SESSION;
+	autofree char *text = NULL;
 
-	if (r >= 0)
-		r = fetch_session(&s, how, answer, &text, e);
-	if (r >= 0)
-		r = write_stdout(text, (size_t)r);
-	client_close(&s);
-	free(text);
-	free(answer);
-	return (int)r;
+	if (!answer)
+		return error_no_memory(e, "session");
+	int r = client_connect(&s, id, environment, e);
+	if (r < 0)
+		return r;
+	ssize_t size = fetch_session(&s, how, answer, &text, e);
+	return size < 0 ? (int)size : write_stdout(text, (size_t)size);
 }
 
 /* Its lines, for people, as they would be on standard error. */

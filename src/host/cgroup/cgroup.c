@@ -100,8 +100,8 @@ static int session_failed(struct cgroup_session *s, struct cgroup_place *place, 
 			: r == -ENOENT     ? CGROUP_LACK_CONTROLLERS
 			: r == -EOPNOTSUPP ? CGROUP_LACK_ROOM
 					   : CGROUP_LACK_RIGHTS;
-	int undone = cgroup_session_end(s, &ignored);
-	(void)undone; /* the cause of the failure is what the user needs to hear */
+	/* The user needs to hear the cause of the failure, not what followed. */
+	(void)!cgroup_session_end(s, &ignored);
 	fd_close(&place->dir);
 	return need ? cgroup_explain(place, need, -r, e) : 0;
 }
@@ -159,9 +159,7 @@ int cgroup_make(struct cgroup_session *s, const char *name, const struct cgroup_
 	if (r >= 0 && need)
 		r = cgroup_limit(&made, limits, e);
 	if (r < 0) {
-		int removed = cgroup_remove(s->group.dir, &made);
-
-		(void)removed; /* the cause comes first */
+		(void)!cgroup_remove(s->group.dir, &made); /* the cause comes first */
 		return error_set(e, ERROR_UNAVAILABLE, "launch", -r, s->path,
 			"cannot limit the execution's group");
 	}

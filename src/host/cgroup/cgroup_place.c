@@ -317,12 +317,10 @@ static int take_place(
 		r = vacate(dir, need);
 	if (r < 0)
 		return r;
+	/* What is wanted and not needed: good where it is there. */
 	for (unsigned i = 0; i < CONTROLLER_COUNT; i++)
-		if (want & controllers[i].bit) {
-			int ignored = enable_here(dir, controllers[i].bit);
-
-			(void)ignored; /* not needed: good where it is there */
-		}
+		if (want & controllers[i].bit)
+			(void)!enable_here(dir, controllers[i].bit);
 	p->lack = CGROUP_LACK_NOTHING;
 	return 0;
 }

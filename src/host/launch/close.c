@@ -146,9 +146,10 @@ static int keep_directory(const struct plan *plan, struct session *session, bool
 	if (!policy->quiet.on || lost) {
 		const char *text = arena_format(arena, "carrel: kept%s: %s\n",
 			saved < 0 ? " in part" : "", plan->facts->scratch_dir);
-		int told = text ? fd_write_all(STDERR_FILENO, text, strlen(text)) : -ENOMEM;
 
-		(void)told; /* nobody is there to read it */
+		/* Where stderr is closed nobody is there to read it. */
+		if (text)
+			(void)!fd_write_all(STDERR_FILENO, text, strlen(text));
 	}
 	return r;
 }
@@ -207,7 +208,7 @@ static void tell_overlay(
 			&changed) < 0 ||
 		(changed.files + changed.others == 0 && !changed.truncated))
 		return;
-	int r = error_set(&line, ERROR_WORKSPACE, "close", 0, plan->facts->workspace,
+	(void)error_set(&line, ERROR_WORKSPACE, "close", 0, plan->facts->workspace,
 		"%s%llu changed files stay out of the workspace%s",
 		changed.truncated ? "at least " : "",
 		(unsigned long long)(changed.files + changed.others),
@@ -217,7 +218,6 @@ static void tell_overlay(
 	else
 		error_hint(&line,
 			"--keep leaves them in the session's directory; workspace-mode direct writes them");
-	(void)r; /* said here */
 	(void)error_report(&line);
 }
 

@@ -82,8 +82,7 @@ void job_drain(const struct job *j, bool end_requested)
 	do
 		r = j->tty ? tty_drain(j->tty, deadline_ms, j->signals->fd) : 0;
 	while (r == -EINTR && !(stop = signals_ask_to_end(j->signals)));
-	r = j->calls->close(j->context);
-	(void)r; /* the end of the connection says the same */
+	(void)!j->calls->close(j->context); /* the end of the connection says the same */
 	/* The reader does not read, or a signal came: the rest is lost, as with any pipe. */
 	do
 		r = j->stdio ? stdio_drain(j->stdio, stdio_ms, j->signals->fd) : 0;

@@ -285,11 +285,8 @@ int limits_signal(int wait_status, bool cpu_time, bool file_size)
 
 int limits_end(struct limits *limits, struct error *e)
 {
-	int above = cgroup_remove(limits->session.group.dir, &limits->executions.group);
-	int r = cgroup_remove(limits->session.group.dir, &limits->execution);
-	int ended = cgroup_session_end(&limits->session, e);
-
-	(void)above; /* what could not be removed there, the session's group could not lose either */
-	(void)r;
-	return ended;
+	/* The session's group can be removed only when these two are gone: its failure is theirs. */
+	(void)!cgroup_remove(limits->session.group.dir, &limits->executions.group);
+	(void)!cgroup_remove(limits->session.group.dir, &limits->execution);
+	return cgroup_session_end(&limits->session, e);
 }

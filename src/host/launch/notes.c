@@ -80,11 +80,10 @@ void notes_refusals(const struct policy *policy, const struct egress *egress)
 			options[used] = '\0';
 	}
 	if (shown) {
-		int r = error_set(&line, ERROR_POLICY, "close", 0, NULL,
+		(void)error_set(&line, ERROR_POLICY, "close", 0, NULL,
 			"the network refused what the policy does not allow");
 
 		error_hint(&line, "if the command needs it:%s", options);
-		(void)r; /* said here */
 		(void)error_report(&line);
 	}
 	arena_free(&arena);
@@ -114,11 +113,10 @@ void notes_work_tree(const struct prepared *p, const char *const *failed)
 		return;
 	if (facts_work_tree(f, &arena, &top, &ignored) == 0 && top &&
 		strcmp(top, f->workspace) != 0 && path_below(top, f->workspace)) {
-		int r = error_set(&line, ERROR_WORKSPACE, "close", 0, top,
+		(void)error_set(&line, ERROR_WORKSPACE, "close", 0, top,
 			"the workspace is a part of a git work tree, whose .git cannot be written");
 
 		error_hint(&line, "with --workspace git the workspace is all of %s", top);
-		(void)r; /* said here */
 		(void)error_report(&line);
 	}
 	arena_free(&arena);

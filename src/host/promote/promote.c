@@ -178,8 +178,8 @@ static void remove_source(struct promotion *p)
 		/* A directory that its owner made read-only. */
 		if (beneath_chmod(p->from, (st.st_mode & 0777) | 0700) == 0) {
 			r = remove_named(p);
-			int back = beneath_chmod(p->from, st.st_mode & 0777);
-			(void)back; /* it is in a scratch: what matters is that nothing is lost */
+			/* It is in a scratch: what matters is that nothing is lost. */
+			(void)!beneath_chmod(p->from, st.st_mode & 0777);
 		}
 	}
 	p->ret->source_left = r < 0;

@@ -118,10 +118,9 @@ static void hint_where(struct job *j, const char *pattern, struct error *e)
 static void tell_nothing(const struct job *j, const char *pattern)
 {
 	struct error line = { 0 };
-	int r = error_set(&line, ERROR_PROMOTE, "promote", 0, pattern,
+	(void)error_set(&line, ERROR_PROMOTE, "promote", 0, pattern,
 		"nothing in the scratch matches, and nothing is promoted");
 
-	(void)r; /* told here */
 	if (!j->plan->policy->quiet.on)
 		(void)error_report(&line);
 }

@@ -282,10 +282,9 @@ static void arm(struct newpath_watch *w, int op)
 static void report_unwatched(const struct newpath_watch *w, int r)
 {
 	struct error line = { 0 };
-	int set = error_set(&line, ERROR_UNAVAILABLE, "supervise", -r, NULL,
+	(void)error_set(&line, ERROR_UNAVAILABLE, "supervise", -r, NULL,
 		"protected paths cannot be watched, and are looked at every %d ms", BUSY_MS);
 
-	(void)set; /* said here */
 	if (!w->plan->policy->quiet.on)
 		error_report(&line);
 }

@@ -177,9 +177,9 @@ static void ignore_for_git(int fd)
 {
 	autofd int file =
 		fd_open_at(fd, ".gitignore", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-	int r = file < 0 ? file : fd_write_all(file, "*\n", 2);
 
-	(void)r;
+	if (file >= 0)
+		(void)!fd_write_all(file, "*\n", 2);
 }
 
 /* Makes the directory, or opens the one of this session; -EEXIST: the name leads to something else. */

@@ -109,9 +109,9 @@ static void handle_timer(struct server *s)
 {
 	int64_t now = clock_now_ns();
 	uint64_t ticks;
-	ssize_t n = read(s->timer, &ticks, sizeof(ticks));
 
-	(void)n; /* the deadlines themselves say what is due */
+	/* The deadlines themselves say what is due. */
+	(void)!read(s->timer, &ticks, sizeof(ticks));
 	s->timer_ns = 0;
 	if (s->listen_ns <= now)
 		server_listen_again(s);
@@ -483,12 +483,12 @@ void serve_farewell(struct serve_outcome *o, const char *text, const struct erro
 		const struct control_record done = { .kind = CONTROL_DONE,
 			.tag = o->waiting_tags[i] };
 		size_t length = strlen(text);
-		int r = e ? control_send_error(o->waiting[i], &done, e)
+
+		/* A client that has gone waits for nothing. */
+		(void)!(e ? control_send_error(o->waiting[i], &done, e)
 			  : control_send(o->waiting[i], &done, text,
 				    length < CONTROL_BODY_MAX ? length : CONTROL_BODY_MAX, NULL,
-				    0);
-
-		(void)r; /* it has gone */
+				    0));
 		fd_close(&o->waiting[i]);
 	}
 	o->waiting_count = 0;

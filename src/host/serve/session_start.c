@@ -119,11 +119,9 @@ static void leave_caller(struct start *s)
 	autofd int null = fd_open_at(AT_FDCWD, "/dev/null", O_RDWR, 0);
 	if (null < 0)
 		return;
-	for (int fd = 0; fd < 3; fd++) {
-		int r = dup3(fd == 2 && s->log >= 0 ? s->log : null, fd, 0);
-
-		(void)r; /* the caller's descriptors then stay open, which is only a nuisance */
-	}
+	/* Where it fails the caller's descriptors stay open, which is only a nuisance. */
+	for (int fd = 0; fd < 3; fd++)
+		(void)!dup3(fd == 2 && s->log >= 0 ? s->log : null, fd, 0);
 }
 
 /* Every wall stands: report that to the waiting process, and go on in the background. */
@@ -132,15 +130,15 @@ static void report_ready(void *context)
 	struct start *s = context;
 	const struct facts *f = &s->p->facts;
 	unsigned char status = 0;
-	int r = s->flags[FLAG_JSON].given ? print_json(&s->p->plan) : print_text(f);
 
-	(void)r; /* the session exists whether or not its description can be written */
+	/* The session exists whether or not its description can be written. */
+	(void)!(s->flags[FLAG_JSON].given ? print_json(&s->p->plan) : print_text(f));
 	notes_work_tree(s->p, NULL);
 	sweeper_start(s->p->records, session_id(f->session_name));
 	if (s->said < 0)
 		return;
 	leave_caller(s);
-	r = fd_write_all(s->said, &status, 1);
+	int r = fd_write_all(s->said, &status, 1);
 	fd_close(&s->said);
 	/* If its starter does not learn of it, nobody would end this session. */
 	if (r < 0)

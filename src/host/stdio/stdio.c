@@ -293,8 +293,7 @@ int stdio_prepare_output(struct stdio *s, const int caller_fd[STDIO_STREAMS],
 		r = make_stream(s, i, output);
 		if (r == 0)
 			continue;
-		int ignored = stdio_close(s, NULL);
-		(void)ignored; /* nothing was relayed yet */
+		(void)!stdio_close(s, NULL); /* nothing was relayed yet */
 		return error_set(e, ERROR_LIMIT, "launch", -r, stdio_stream_names[i],
 			"cannot make a pipe");
 	}
