@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -61,13 +63,12 @@ int fd_write_visible(int fd, const char *text)
 	return 0;
 }
 
-ssize_t fd_read_file(int fd, char *ret_data, size_t max)
+ssize_t fd_read_up_to(int fd, char *ret_data, size_t size)
 {
 	size_t got = 0;
 
-	for (;;) {
-		/* One byte more than allowed tells "exactly max" from "too long". */
-		ssize_t n = read(fd, ret_data + got, max + 1 - got);
+	while (got < size) {
+		ssize_t n = read(fd, ret_data + got, size - got);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -76,11 +77,21 @@ ssize_t fd_read_file(int fd, char *ret_data, size_t max)
 		if (n == 0)
 			break;
 		got += (size_t)n;
-		if (got > max)
-			return -EFBIG;
 	}
-	ret_data[got] = '\0';
 	return (ssize_t)got;
+}
+
+ssize_t fd_read_file(int fd, char *ret_data, size_t max)
+{
+	/* One byte more than allowed tells "exactly max" from "too long". */
+	ssize_t got = fd_read_up_to(fd, ret_data, max + 1);
+
+	if (got < 0)
+		return got;
+	if ((size_t)got > max)
+		return -EFBIG;
+	ret_data[got] = '\0';
+	return got;
 }
 
 int fd_open_at(int dirfd, const char *path, int flags, unsigned mode)
@@ -91,6 +102,19 @@ int fd_open_at(int dirfd, const char *path, int flags, unsigned mode)
 		fd = openat(dirfd, path, flags | O_CLOEXEC, mode);
 	while (fd < 0 && errno == EINTR);
 	return fd < 0 ? -errno : fd;
+}
+
+int fd_openat2(int dirfd, const char *path, const struct open_how *how)
+{
+	for (int attempt = 0; attempt < 64; attempt++) {
+		long fd = syscall(SYS_openat2, dirfd, path, how, sizeof(*how));
+
+		if (fd >= 0)
+			return (int)fd;
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+	}
+	return -EAGAIN;
 }
 
 int fd_random(void *ret_data, size_t size)

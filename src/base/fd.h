@@ -34,6 +34,12 @@ MUST_CHECK int fd_write_to(void *context, const void *data, size_t size);
 MUST_CHECK int fd_write_visible(int fd, const char *text);
 
 /*
+ * fd_read_up_to - read until @size bytes are there, or to the end of the file: never fewer for a signal or a short
+ * read. Returns how many, or -errno.
+ */
+MUST_CHECK ssize_t fd_read_up_to(int fd, char *ret_data, size_t size);
+
+/*
  * fd_read_file - read to the end of file, at most @max bytes.
  * @ret_data: at least @max + 1 bytes, owned by the caller; NUL-terminated on success.
  * Returns the length, -EFBIG where the file is longer than @max, or -errno.
@@ -42,6 +48,13 @@ MUST_CHECK ssize_t fd_read_file(int fd, char *ret_data, size_t max);
 
 /* fd_open_path - open a text or directory relative to @dirfd; returns the descriptor or -errno. */
 MUST_CHECK int fd_open_at(int dirfd, const char *path, int flags, unsigned mode);
+
+/*
+ * fd_openat2 - openat2(2), again after EINTR and, 64 times at most, after EAGAIN: something was renamed while
+ * the kernel walked the path, and somebody may do that for ever. Returns the descriptor or -errno.
+ */
+struct open_how;
+MUST_CHECK int fd_openat2(int dirfd, const char *path, const struct open_how *how);
 
 /* fd_random - @size random bytes from getrandom(2), 0 or -errno. */
 MUST_CHECK int fd_random(void *ret_data, size_t size);

@@ -25,17 +25,10 @@ int quarantine_text_read(struct quarantine_text *ret, struct arena *a, int place
 
 	if (!text)
 		return fd < 0 ? fd : -ENOMEM;
-	while (t.size <= TEXT_MAX) {
-		ssize_t n = read(fd, text + t.size, TEXT_MAX + 1 - t.size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		t.size += (size_t)n;
-	}
+	ssize_t n = fd_read_up_to(fd, text, TEXT_MAX + 1);
+	if (n < 0)
+		return (int)n;
+	t.size = (size_t)n;
 	t.text = text;
 	t.cut = t.size > TEXT_MAX;
 	if (t.cut)

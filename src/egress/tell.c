@@ -19,21 +19,6 @@
 
 enum { LINE_MAX_BYTES = 3000 }; /* below PIPE_BUF: a pipe that is ready takes it whole */
 
-static const char *decision_word(enum egress_decision decision)
-{
-	static const char *const words[] = {
-		[EGRESS_ALLOWED] = "allowed",
-		[EGRESS_DENIED_NAME] = "denied-name",
-		[EGRESS_DENIED_PORT] = "denied-port",
-		[EGRESS_DENIED_ADDRESS] = "denied-address",
-		[EGRESS_DENIED_TLS] = "denied-tls",
-		[EGRESS_DENIED_LIMIT] = "denied-limit",
-		[EGRESS_FAILED] = "failed",
-	};
-
-	return words[decision];
-}
-
 /* --- to the supervisor -------------------------------------------------------------------------- */
 
 static int send_record(struct tell *t, const struct egress_record *record, int wait_ms)
@@ -125,7 +110,7 @@ static void put_event(
 {
 	json_object_begin(j);
 	put_time(j);
-	put_text(j, "decision", decision_word(event->decision));
+	put_text(j, "decision", egress_decision_name((uint32_t)event->decision));
 	put_text(j, "name", event->name);
 	if (event->port)
 		put_number(j, "port", event->port);

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/session_name.h"
 #include "base/error_report.h"
 #include "base/fd.h"
 #include "base/parent.h"
@@ -48,16 +49,13 @@ static int hold_directory(const char *path)
 /* A directory as session.c names those that are being made. */
 static int try_to_make(struct doctor *d)
 {
-	static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
-	unsigned char random[20];
-	char name[] = ".carrel-....................";
-	int r = fd_random(random, sizeof(random));
+	char id[SESSION_ID_LENGTH + 1];
+	int r = session_make_id(id);
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < sizeof(random); i++)
-		name[8 + i] = digits[random[i] & 31];
-	const char *path = arena_format(&d->arena, "%s/%s", d->base, name);
+	const char *path =
+		arena_format(&d->arena, "%s/." SESSION_NAME_PREFIX "%s", d->base, id);
 	if (!path)
 		return -ENOMEM;
 	if (mkdir(path, 0700) < 0)

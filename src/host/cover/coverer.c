@@ -7,9 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -33,28 +30,7 @@ enum { ALARM_SECONDS = COVER_MOST_MS / 1000 + 3 };
 static int keep_capabilities(bool privileged)
 {
 	const unsigned kept = privileged ? CONFINE_COVERER : 0;
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
-
-	if (syscall(SYS_capget, &header, data) < 0)
-		return -errno;
-	data[0].permitted &= kept;
-	data[0].effective = data[0].permitted;
-	data[0].inheritable = 0;
-	for (size_t i = 1; i < _LINUX_CAPABILITY_U32S_3; i++)
-		data[i] = (struct __user_cap_data_struct){ 0 };
-	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
-}
-
-static int load_filter(void)
-{
-	const struct embedded_filter *filter = embedded_find_filter(EMBEDDED_COVERER_FILTER);
-
-	if (!filter)
-		return -ENOENT;
-	struct sock_fprog program = { .len = filter->count,
-		.filter = (struct sock_filter *)filter->code };
-	return (int)sys_result(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
+	return confine_self_capabilities(kept);
 }
 
 /* The coverer's descriptors, from its beginning to its end. */
@@ -154,7 +130,7 @@ static int set_up(struct cover_task *t, pid_t parent, int socket, int ret_view[V
 		return r;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	return load_filter();
+	return confine_self_filter(EMBEDDED_COVERER_FILTER);
 }
 
 _Noreturn void coverer_main(struct cover_task *t, pid_t parent, int socket)

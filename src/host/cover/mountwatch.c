@@ -73,20 +73,10 @@ void mountwatch_table_free(struct mountwatch_table *table)
 /* All of it, where @size has room for it and a NUL. Bytes, -EFBIG where it has not, or -errno. */
 static ssize_t read_into(int fd, char *text, size_t size)
 {
-	size_t used = 0;
-
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return -errno;
-	while (used < size) {
-		ssize_t n = read(fd, text + used, size - used);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : (ssize_t)used;
-		used += (size_t)n;
-	}
-	return -EFBIG;
+	ssize_t n = fd_read_up_to(fd, text, size);
+	return n == (ssize_t)size ? -EFBIG : n;
 }
 
 int mountwatch_table_read(int fd, struct mountwatch_table *ret)

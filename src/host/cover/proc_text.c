@@ -27,28 +27,10 @@ static int open_file(int proc, pid_t pid, const char *name, int flags)
 	return fd_open_at(proc, path, flags, 0);
 }
 
-static ssize_t read_whole(int fd, char *ret, size_t size)
-{
-	size_t used = 0;
-
-	while (used < size) {
-		ssize_t n = read(fd, ret + used, size - used);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		used += (size_t)n;
-	}
-	return (ssize_t)used;
-}
-
 ssize_t proc_read(int proc, pid_t pid, const char *name, char *ret, size_t size)
 {
 	autofd int fd = open_file(proc, pid, name, O_RDONLY);
-	ssize_t n = fd < 0 ? fd : read_whole(fd, ret, size - 1);
+	ssize_t n = fd < 0 ? fd : fd_read_up_to(fd, ret, size - 1);
 
 	if (n >= 0)
 		ret[n] = '\0';
@@ -66,7 +48,7 @@ int proc_read_all(int proc, pid_t pid, const char *name, char **ret_text)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (text == MAP_FAILED)
 		return -errno;
-	ssize_t n = read_whole(fd, text, TEXT_MAX);
+	ssize_t n = fd_read_up_to(fd, text, TEXT_MAX);
 	if (n < 0 || n == TEXT_MAX) {
 		(void)munmap(text, TEXT_MAX);
 		return n < 0 ? (int)n : -EFBIG;

@@ -29,22 +29,6 @@
 
 enum { FD_ABOVE = 16, STATUS_LOST = 127, STANDARD_SIGNALS = 32 };
 
-const char *egress_decision_name(uint32_t decision)
-{
-	static const char *const names[] = {
-		[EGRESS_ALLOWED] = "allowed",
-		[EGRESS_DENIED_NAME] = "denied-name",
-		[EGRESS_DENIED_PORT] = "denied-port",
-		[EGRESS_DENIED_ADDRESS] = "denied-address",
-		[EGRESS_DENIED_TLS] = "denied-tls",
-		[EGRESS_DENIED_LIMIT] = "denied-limit",
-		[EGRESS_FAILED] = "failed",
-	};
-
-	return decision >= EGRESS_ALLOWED && decision <= EGRESS_FAILED ? names[decision]
-								       : "unknown";
-}
-
 bool egress_is_refusal(uint32_t decision)
 {
 	return decision >= EGRESS_DENIED_NAME && decision <= EGRESS_DENIED_LIMIT;

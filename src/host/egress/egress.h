@@ -75,8 +75,5 @@ int egress_explain(const struct egress *g, struct error *e);
 /* egress_end - have it say the rest, for EGRESS_END_MS at most, and end. Idempotent; `names` stay. */
 void egress_end(struct egress *g);
 
-/* egress_decision_name - "allowed", "denied-name" and the like; "unknown" for what is none of them. */
-const char *egress_decision_name(uint32_t decision);
-
 /* egress_is_refusal - whether the policy refused it: not what was allowed, or failed by itself. */
 bool egress_is_refusal(uint32_t decision);

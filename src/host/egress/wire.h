@@ -50,6 +50,23 @@ enum egress_decision {
 	EGRESS_FAILED,         /* allowed, but not resolved or not connected; number = errno */
 };
 
+/* egress_decision_name - "allowed", "denied-name" and the like; "unknown" for what is none of them. */
+static inline const char *egress_decision_name(uint32_t decision)
+{
+	static const char *const names[] = {
+		[EGRESS_ALLOWED] = "allowed",
+		[EGRESS_DENIED_NAME] = "denied-name",
+		[EGRESS_DENIED_PORT] = "denied-port",
+		[EGRESS_DENIED_ADDRESS] = "denied-address",
+		[EGRESS_DENIED_TLS] = "denied-tls",
+		[EGRESS_DENIED_LIMIT] = "denied-limit",
+		[EGRESS_FAILED] = "failed",
+	};
+
+	return decision >= EGRESS_ALLOWED && decision <= EGRESS_FAILED ? names[decision]
+								       : "unknown";
+}
+
 struct egress_record {
 	uint32_t magic;
 	uint32_t kind;     /* enum egress_kind */

@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -29,6 +27,7 @@
 #include "box/sys.h"
 #include "host/explain/refusal.h"
 #include "host/explain/tracee.h"
+#include "host/process/confine_self.h"
 #include "plan/embedded.h"
 
 enum { FD_SOCKET, FD_PROC, FD_END };
@@ -227,28 +226,8 @@ static _Noreturn void observe(struct observer *o)
 static int keep_capabilities(const struct plan *plan)
 {
 	const bool own = (plan->clone_flags & CLONE_NEWUSER) && !plan->facts->privileged;
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	if (syscall(SYS_capget, &header, data) < 0)
-		return -errno;
-	data[0].permitted &= own ? 0 : 1u << CAP_SYS_PTRACE;
-	data[0].effective = data[0].permitted;
-	data[0].inheritable = 0;
-	for (size_t i = 1; i < _LINUX_CAPABILITY_U32S_3; i++)
-		data[i] = (struct __user_cap_data_struct){ 0 };
-	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
-}
-
-static int load_filter(void)
-{
-	const struct embedded_filter *filter = embedded_find_filter(EMBEDDED_OBSERVER_FILTER);
-
-	if (!filter)
-		return -ENOENT;
-	struct sock_fprog program = { .len = filter->count,
-		.filter = (struct sock_filter *)filter->code };
-	return (int)sys_result(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
+	return confine_self_capabilities(own ? 0 : 1u << CAP_SYS_PTRACE);
 }
 
 static int keep_descriptors(int socket)
@@ -272,7 +251,7 @@ static int confine(const struct plan *plan)
 
 	if (r >= 0)
 		r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
-	return r < 0 ? r : load_filter();
+	return r < 0 ? r : confine_self_filter(EMBEDDED_OBSERVER_FILTER);
 }
 
 /* S says which process init is; the answer is 0 or an errno. */

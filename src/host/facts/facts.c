@@ -16,6 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/session_name.h"
 #include "base/fd.h"
 #include "box/sys.h"
 #include "host/facts/home.h"
@@ -56,19 +57,14 @@ int facts_landlock(void)
 	return abi < 0 ? -errno : (int)abi;
 }
 
-/* 20 characters of base32: 100 bits, nobody guesses them. */
 static int make_name(struct facts *f, struct arena *a)
 {
-	static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
-	unsigned char random[20];
-	char text[] = "carrel-....................";
-	int r = fd_random(random, sizeof(random));
+	char id[SESSION_ID_LENGTH + 1];
+	int r = session_make_id(id);
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < sizeof(random); i++)
-		text[7 + i] = digits[random[i] & 31];
-	f->session_name = arena_copy(a, text, sizeof(text) - 1);
+	f->session_name = arena_format(a, SESSION_NAME_PREFIX "%s", id);
 	return f->session_name ? 0 : -ENOMEM;
 }
 

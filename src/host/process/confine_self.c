@@ -1,7 +1,7 @@
 /*
  * confine_self.c - see confine_self.h.
  *
- * Runs in: S.
+ * Runs in: S, and its children that confine themselves.
  */
 #include "host/process/confine_self.h"
 
@@ -39,29 +39,48 @@ static int keep_capabilities(unsigned permitted)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-static int load_filter(const char *name)
+int confine_self_capabilities(unsigned kept)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -errno;
+	data[0].permitted &= kept;
+	data[0].effective = data[0].permitted;
+	data[0].inheritable = 0;
+	for (size_t i = 1; i < _LINUX_CAPABILITY_U32S_3; i++)
+		data[i] = (struct __user_cap_data_struct){ 0 };
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
+
+int confine_self_filter(const char *name)
 {
 	const struct embedded_filter *filter = embedded_find_filter(name);
 
 	if (!filter)
 		return -ENOENT;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return -errno;
 	struct sock_fprog program = { .len = filter->count,
 		.filter = (struct sock_filter *)filter->code };
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
+}
+
+static int lose_privileges(const char *filter)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno
+							  : confine_self_filter(filter);
 }
 
 int confine_self(void)
 {
 	int r = keep_capabilities(TEARDOWN | CONFINE_COVERER);
 
-	return r < 0 ? r : load_filter(EMBEDDED_OWN_FILTER);
+	return r < 0 ? r : lose_privileges(EMBEDDED_OWN_FILTER);
 }
 
 int confine_settle(void)
 {
 	int r = keep_capabilities(TEARDOWN);
 
-	return r < 0 ? r : load_filter(EMBEDDED_SETTLED_FILTER);
+	return r < 0 ? r : lose_privileges(EMBEDDED_SETTLED_FILTER);
 }

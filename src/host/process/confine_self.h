@@ -1,7 +1,7 @@
 /*
- * confine_self.h - the supervisor's own wall, in two steps.
+ * confine_self.h - the supervisor's own wall, in two steps, and what the walls of its children are made of.
  *
- * Runs in: S, once init is cloned. A fault in S must not be worth more than what S still has to do:
+ * Runs in: S, once init is cloned; its children. A fault in S must not be worth more than what S still has to do:
  * watch, relay, quarantine, remove, report. Until it has started the coverer (host/cover/cover.h) that is more than
  * afterwards, since a child under a filter can do no more than the filter allows.
  */
@@ -32,3 +32,15 @@ MUST_CHECK int confine_self(void);
  * Returns 0 or -errno; after a failure the capabilities may be gone, and the calls be there.
  */
 MUST_CHECK int confine_settle(void);
+
+/*
+ * confine_self_capabilities - of the permitted capabilities this process keeps those of the mask @kept, and they become
+ * effective; the inheritable ones go. Returns 0 or -errno. See: capabilities(7).
+ */
+MUST_CHECK int confine_self_capabilities(unsigned kept);
+
+/*
+ * confine_self_filter - load the shipped filter @name on top of those that the process has. It needs no_new_privs or
+ * CAP_SYS_ADMIN (seccomp(2)). Returns 0, -ENOENT where no such filter ships, or -errno.
+ */
+MUST_CHECK int confine_self_filter(const char *name);

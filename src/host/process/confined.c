@@ -8,10 +8,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -27,6 +25,7 @@
 #include "base/fd.h"
 #include "base/parent.h"
 #include "box/sys.h"
+#include "host/process/confine_self.h"
 #include "plan/embedded.h"
 
 #ifndef P_PIDFD
@@ -132,17 +131,6 @@ bool confined_is_foreign(int fd)
 	return geteuid() == 0 && fstat(fd, &st) == 0 && st.st_uid != 0;
 }
 
-static int load_filter(void)
-{
-	const struct embedded_filter *filter = embedded_find_filter(EMBEDDED_READER_FILTER);
-
-	if (!filter)
-		return -ENOENT;
-	struct sock_fprog program = { .len = filter->count,
-		.filter = (struct sock_filter *)filter->code };
-	return (int)sys_result(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
-}
-
 int confined_only_below(const int *below, size_t count)
 {
 	long abi =
@@ -188,7 +176,7 @@ static int confine_child(const struct confined *what, pid_t parent)
 		return r;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	return load_filter();
+	return confine_self_filter(EMBEDDED_READER_FILTER);
 }
 
 /* Not sanitized itself: before a call that does not return AddressSanitizer makes one that the filter refuses. */

@@ -151,16 +151,25 @@ static void proc_path(int fd, char ret_path[PROC_FD_SIZE])
 	(void)snprintf(ret_path, PROC_FD_SIZE, "/proc/self/fd/%d", fd);
 }
 
-/* Creates a hidden file with a random name beside the target; returns its descriptor. */
-static int create_named(struct report_file *f)
+static int make_name(char ret_name[REPORT_TEMP_SIZE])
 {
 	unsigned long long number;
-	char name[sizeof(f->temp)];
 	int r = fd_random(&number, sizeof(number));
 
 	if (r < 0)
 		return r;
-	(void)snprintf(name, sizeof(name), NAME_FORMAT, number);
+	(void)snprintf(ret_name, REPORT_TEMP_SIZE, NAME_FORMAT, number);
+	return 0;
+}
+
+/* Creates a hidden file with a random name beside the target; returns its descriptor. */
+static int create_named(struct report_file *f)
+{
+	char name[sizeof(f->temp)];
+	int r = make_name(name);
+
+	if (r < 0)
+		return r;
 	int fd = fd_open_at(f->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
 	if (fd >= 0)
 		memcpy(f->temp, name, sizeof(name));
@@ -408,13 +417,11 @@ static int link_as(const struct report_file *f, const char *name)
 /* linkat(2) cannot replace: a second name beside the target first, then renameat(2). */
 static int link_temp(struct report_file *f)
 {
-	unsigned long long number;
 	char name[sizeof(f->temp)];
-	int r = fd_random(&number, sizeof(number));
+	int r = make_name(name);
 
 	if (r < 0)
 		return r;
-	(void)snprintf(name, sizeof(name), NAME_FORMAT, number);
 	r = link_as(f, name);
 	if (r == 0)
 		memcpy(f->temp, name, sizeof(name));

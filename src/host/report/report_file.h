@@ -23,6 +23,8 @@ enum report_file_kind {
 	REPORT_FILE_NAMED, /* no O_TMPFILE (or no /proc) here: a hidden name while it is written */
 };
 
+enum { REPORT_TEMP_SIZE = 32 };
+
 struct report_file {
 	enum report_file_kind kind;
 	bool dry;      /* nothing is opened or made: report_check() */
@@ -32,7 +34,8 @@ struct report_file {
 	int patience_ms; /* of a STREAM that takes nothing more; -1: for ever, as it is the caller's own */
 	const char *target; /* as it was asked for; borrowed */
 	char name[256];     /* the last component of target */
-	char temp[32];      /* a name that exists beside it now; empty where there is none */
+	char temp
+		[REPORT_TEMP_SIZE]; /* a name that exists beside it now; empty where there is none */
 };
 
 /*

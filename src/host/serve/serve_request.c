@@ -52,6 +52,16 @@ static int do_start(
 	return server_start_prepared(s, slot, m->head.flag != 0, e);
 }
 
+/* Before the command starts and after it ends there is none to take the record; of one that has just ended the
+ * supervisor has still to read how. */
+static int pass_to_command(struct slot *slot, const struct channel_record *record)
+{
+	if (slot->state == SLOT_PTY || slot->state == SLOT_LINGERS)
+		return 0;
+	int r = server_send_monitor(slot, record);
+	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
+}
+
 static int do_signal(
 	struct server *s, unsigned client, struct control_message *m, struct error *e)
 {
@@ -71,14 +81,10 @@ static int do_signal(
 			server_kill_slot(slot);
 		return 0;
 	}
-	/* Before it starts and after it ends there is no process to take the signal. */
-	int r = slot->state == SLOT_PTY || slot->state == SLOT_LINGERS
-		? 0
-		: server_send_monitor(slot, &record);
-	return r < 0 && r != -EPIPE && r != -ECONNRESET
-		? error_set(e, ERROR_LIMIT, "session", -r, NULL,
-			  "the execution does not take the signal")
-		: 0; /* it has just ended: how is still to be read */
+	int r = pass_to_command(slot, &record);
+	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
+			       "the execution does not take the signal")
+		     : 0;
 }
 
 static int do_continue(
@@ -90,13 +96,10 @@ static int do_continue(
 
 	if (!slot)
 		return -ESRCH;
-	int r = slot->state == SLOT_PTY || slot->state == SLOT_LINGERS
-		? 0
-		: server_send_monitor(slot, &record);
-	return r < 0 && r != -EPIPE && r != -ECONNRESET
-		? error_set(e, ERROR_LIMIT, "session", -r, NULL,
-			  "the execution cannot be continued")
-		: 0; /* it has just ended: how is still to be read */
+	int r = pass_to_command(slot, &record);
+	return r < 0 ? error_set(e, ERROR_LIMIT, "session", -r, NULL,
+			       "the execution cannot be continued")
+		     : 0;
 }
 
 static int do_close(

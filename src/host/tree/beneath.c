@@ -30,16 +30,7 @@ int beneath_open(int dirfd, const char *path, int flags, enum beneath_mounts mou
 
 	if (mounts == BENEATH_SAME_MOUNT)
 		how.resolve |= RESOLVE_NO_XDEV;
-	/* EAGAIN: a rename raced with the walk (openat2(2)); somebody may do that for ever. */
-	for (int attempt = 0; attempt < 64; attempt++) {
-		long fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
-
-		if (fd >= 0)
-			return (int)fd;
-		if (errno != EAGAIN && errno != EINTR)
-			return -errno;
-	}
-	return -EAGAIN;
+	return fd_openat2(dirfd, path, &how);
 }
 
 int beneath_chmod(int fd, unsigned mode)

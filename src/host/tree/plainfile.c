@@ -22,16 +22,7 @@ static int open_place(int dirfd, const char *path, uint64_t resolve, bool follow
 		.resolve = RESOLVE_NO_MAGICLINKS | resolve,
 	};
 
-	/* EAGAIN: something was renamed while a ".." was walked; somebody may do that for ever. */
-	for (int attempt = 0; attempt < 64; attempt++) {
-		long fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
-
-		if (fd >= 0)
-			return (int)fd;
-		if (errno != EAGAIN && errno != EINTR)
-			return -errno;
-	}
-	return -EAGAIN;
+	return fd_openat2(dirfd, path, &how);
 }
 
 int plainfile_reopen(int place)
