@@ -26,7 +26,7 @@ struct box_made {
 
 #define BOX_CODE_MAX 4
 
-/* The program's own segments that cannot be written: host/process/code.h. */
+/* The program's own segments that cannot be written: host/process/tuning.h. */
 struct box_code {
 	void *start[BOX_CODE_MAX];
 	size_t size[BOX_CODE_MAX];

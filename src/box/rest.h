@@ -2,7 +2,8 @@
  * rest.h - how a process of a live session waits while nothing happens: it gives back the memory that it
  * does not need then.
  *
- * Runs in: init, monitors and the supervisor of a live session.
+ * Runs in: init, monitors and the supervisor of a live session. host/process/tuning.h lists all that is done
+ * for speed or size alone, and why this is.
  */
 #pragma once
 

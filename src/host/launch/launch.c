@@ -27,9 +27,8 @@
 #include "host/explain/explain.h"
 #include "host/machine/container.h"
 #include "host/machine/explain.h"
-#include "host/process/code.h"
 #include "host/process/leaked.h"
-#include "host/process/placement.h"
+#include "host/process/tuning.h"
 #include "host/process/reaper.h"
 #include "host/process/uid_maps.h"
 
@@ -166,7 +165,7 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 	}
 	l->pidfd = pidfd;
 	l->init = (pid_t)pid;
-	placement_part(l->init);
+	tuning_part(l->init);
 	if (!(l->flags & CLONE_NEWUSER))
 		return 0;
 	int r = uid_maps_write(l->init, true, id->uid, id->uid, id->gid, id->gid);
@@ -263,7 +262,7 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 		.caller_args_size = args_size,
 		.umask = l->umask };
 	if (l->live) {
-		code_find(&l->box->code);
+		tuning_find_code(&l->box->code);
 		l->box->arena = l->arena->base;
 		l->box->arena_size = l->arena->size;
 	}

@@ -1,5 +1,5 @@
 /*
- * placement_test.c - what placement.c reads of /proc, and that a process keeps its mask.
+ * tuning_test.c - what tuning.c reads of /proc, and that a process keeps its mask.
  *
  * Runs in: the unit tests.
  */
@@ -17,19 +17,19 @@
 
 #include <cmocka.h>
 
-#include "host/process/placement.h"
+#include "host/process/tuning.h"
 #include "host/process/process_stat.h"
 
 static void running_is_the_fourth_field(void **state)
 {
 	(void)state;
-	assert_int_equal(placement_running("0.00 0.46 2.11 1/102 15162\n"), 1);
-	assert_int_equal(placement_running("130.25 97.01 45.93 257/4031 99999\n"), 257);
-	assert_int_equal(placement_running("0.00 0.46 2.11"), -1);
-	assert_int_equal(placement_running("0.00 0.46 2.11 x/102 1"), -1);
-	assert_int_equal(placement_running("0.00 0.46 2.11 -1/102 1"), -1);
-	assert_int_equal(placement_running("0.00 0.46 2.11 99999999999999999999/1 1"), -1);
-	assert_int_equal(placement_running(""), -1);
+	assert_int_equal(tuning_running("0.00 0.46 2.11 1/102 15162\n"), 1);
+	assert_int_equal(tuning_running("130.25 97.01 45.93 257/4031 99999\n"), 257);
+	assert_int_equal(tuning_running("0.00 0.46 2.11"), -1);
+	assert_int_equal(tuning_running("0.00 0.46 2.11 x/102 1"), -1);
+	assert_int_equal(tuning_running("0.00 0.46 2.11 -1/102 1"), -1);
+	assert_int_equal(tuning_running("0.00 0.46 2.11 99999999999999999999/1 1"), -1);
+	assert_int_equal(tuning_running(""), -1);
 }
 
 /* A child that waits for the processor @on, and for no other. The caller's mask is @own again. */
@@ -93,7 +93,7 @@ static void masks_stay_as_they_were(void **state)
 		if (child == 0)
 			for (;;)
 				(void)pause();
-		placement_part(child);
+		tuning_part(child);
 		assert_int_equal(sched_getaffinity(child, sizeof(childs), &childs), 0);
 		end(child);
 		assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
@@ -115,17 +115,17 @@ static void one_leaves_its_processor(void **state)
 	CPU_SET(first, &one);
 	for (int i = 0; i < 100 && !left; i++) {
 		assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-		placement_leave((int)first); /* there is no other for us */
+		tuning_leave((int)first); /* there is no other for us */
 		assert_int_equal(sched_getcpu(), (int)first);
 		assert_int_equal(sched_setaffinity(0, sizeof(own), &own), 0);
-		placement_leave((int)first);
+		tuning_leave((int)first);
 		left = sched_getcpu() != (int)first;
 		assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
 		assert_memory_equal(&own, &after, sizeof(after));
 	}
 	assert_int_equal(left, CPU_COUNT(&own) > 1);
-	placement_leave(-1);
-	placement_leave(1 << 20);
+	tuning_leave(-1);
+	tuning_leave(1 << 20);
 }
 
 int main(void)

@@ -1,22 +1,27 @@
 /*
- * placement.c - see placement.h.
+ * tuning.c - see tuning.h.
  *
  * Runs in: the launcher. No heap.
  */
-#include "host/process/placement.h"
+#include "host/process/tuning.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "host/process/process_stat.h"
+
+/* --- on which processor the launcher works ------------------------------------------------------ */
 
 enum {
 	LOADAVG_BYTES = 128,
@@ -40,7 +45,7 @@ static int number(const char *text)
 	return end == text || errno || value < 0 || value > INT_MAX ? -1 : (int)value;
 }
 
-int placement_running(const char *loadavg)
+int tuning_running(const char *loadavg)
 {
 	for (int field = 1; loadavg && field < RUNNING_FIELD; field++) {
 		loadavg = strchr(loadavg, ' ');
@@ -65,7 +70,7 @@ static int count_running(void)
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
 	text[n > 0 ? n : 0] = '\0';
-	return placement_running(text);
+	return tuning_running(text);
 }
 
 static bool has_room(const struct mask *m)
@@ -99,7 +104,7 @@ static void leave(int here, const struct mask *own)
 		(void)syscall(SYS_sched_setaffinity, 0, own->size, own->words);
 }
 
-void placement_leave(int here)
+void tuning_leave(int here)
 {
 	struct mask own;
 
@@ -107,7 +112,7 @@ void placement_leave(int here)
 		leave(here, &own);
 }
 
-void placement_part(pid_t child)
+void tuning_part(pid_t child)
 {
 	struct mask own;
 	int here = sched_getcpu();
@@ -118,4 +123,29 @@ void placement_part(pid_t child)
 		return;
 	if (read_mask(&own) && has_room(&own) && waits_here(child, here))
 		leave(here, &own);
+}
+
+/* --- memory that an idle session gives back ----------------------------------------------------- */
+
+void tuning_find_code(struct box_code *ret)
+{
+	const ElfW(Phdr) *header = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	unsigned long count = getauxval(AT_PHNUM);
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), bias = 0;
+
+	ret->count = 0;
+	ret->page = page;
+	for (unsigned long i = 0; header && i < count; i++)
+		if (header[i].p_type == PT_PHDR)
+			bias = (uintptr_t)header - header[i].p_vaddr;
+	for (unsigned long i = 0; header && i < count && ret->count < BOX_CODE_MAX; i++) {
+		uintptr_t start = (bias + header[i].p_vaddr) & ~(page - 1);
+		uintptr_t end =
+			(bias + header[i].p_vaddr + header[i].p_memsz + page - 1) & ~(page - 1);
+
+		if (header[i].p_type != PT_LOAD || (header[i].p_flags & PF_W))
+			continue;
+		ret->start[ret->count] = (void *)start;
+		ret->size[ret->count++] = end - start;
+	}
 }
