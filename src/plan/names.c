@@ -4,6 +4,7 @@
  * Runs in: every program that shows a plan or a report. PURE.
  */
 #include "plan/plan.h"
+#include "plan/settings.h"
 
 static const char *const op_names[OP_KIND_COUNT] = {
 	[OP_CLONE] = "clone",
@@ -37,7 +38,8 @@ static const char *const op_names[OP_KIND_COUNT] = {
 	[OP_FILTER] = "filter",
 };
 
-static const char *const wall_names[WALL_COUNT] = {
+/* Ended by a NULL: `require` takes these words, and no others. */
+const char *const settings_walls[WALL_COUNT + 1] = {
 	[WALL_USER_NS] = "user-namespace",
 	[WALL_MOUNT_NS] = "mount-namespace",
 	[WALL_PID_NS] = "pid-namespace",
@@ -64,5 +66,5 @@ const char *plan_op_name(enum op_kind kind)
 
 const char *plan_wall_name(enum wall wall)
 {
-	return (unsigned)wall < WALL_COUNT ? wall_names[wall] : "unknown";
+	return (unsigned)wall < WALL_COUNT ? settings_walls[wall] : "unknown";
 }

@@ -15,27 +15,6 @@ static const char *const mode_words[] = { "direct", "overlay", "ro", NULL };
 static const char *const tty_words[] = { "auto", "yes", "no", NULL };
 static const char *const net_words[] = { "none", "allow", "host", NULL };
 
-const char *const settings_walls[] = {
-	"user-namespace",
-	"mount-namespace",
-	"pid-namespace",
-	"ipc-namespace",
-	"uts-namespace",
-	"net-namespace",
-	"cgroup-namespace",
-	"mounts",
-	"syscalls",
-	"capabilities",
-	"no-new-privs",
-	"landlock",
-	"unprivileged-uid",
-	"nested-namespaces",
-	"keyring",
-	"unix-sockets",
-	"supervisor",
-	NULL,
-};
-
 #define AT(member_) .member = (unsigned short)offsetof(struct policy, member_)
 #define SETTING(id_, name_, group_, kind_, merge_, lock_) \
 	.name = (name_), .id = SETTING_##id_, .group = GROUP_##group_, .kind = KIND_##kind_, \
