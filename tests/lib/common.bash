@@ -57,9 +57,7 @@ common_teardown() {
 
 # make_test_directory: nobody but the tests looks into it. A name that somebody else has is passed over.
 make_test_directory() {
-	local try
-
-	for try in 1 2 3 4 5 6 7 8; do
+	for _ in 1 2 3 4 5 6 7 8; do
 		printf -v T '%s/t.%06x' "${COMMON_DIR:-/var/tmp}" "$((SRANDOM & 0xffffff))"
 		mkdir -m 0700 "$T" && mkdir "$T/ws" "$T/base" "$T/home" && return
 	done

@@ -209,3 +209,27 @@ has() {
 	has 'ok 1 merged' 'ok 2 apart' 'not ok 3 errors stop the test again behind it' 'ok 4 and inside it they do not'
 	[[ $output != *'too far'* ]]
 }
+
+@test "TAP_ASKS picks tests by their lines, and no line number moves" {
+	export TAP_ASKS='who|else'
+	result <<-'FILE'
+		TEST "no" {
+			false
+		}
+		who() {
+			true
+		}
+		TEST "yes" {
+			who
+		}
+		TEST "nor this" {
+			false
+		}
+		# else
+		TEST "yes as well" {
+			[[ who == x ]]
+		}
+	FILE
+	assert_status 1
+	assert_output $'1..2\nok 1 yes\nnot ok 2 yes as well\n'"# $T/file.bats:15: the test"$'\n# status 1'
+}
