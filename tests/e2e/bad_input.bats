@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What is wrong with the input is said in one clear line that names the cause; nothing ran, nothing
 # is left, status 125.
+# ctest: once
 load ../lib/common
 load ../lib/session
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Bad input around live sessions: each a clear error, and nothing lost.
+# ctest: once
 load ../lib/common
 load ../lib/live
 

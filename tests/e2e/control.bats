@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The control protocol, with a client that was written from docs/control-protocol.md alone.
-# ctest: cost=40
+# ctest: as=user cost=40
 load ../lib/common
 load ../lib/live
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # docs/embedding.md: each of its programs, taken from there, does what is said of it.
+# ctest: as=user
 load ../lib/common
 load ../lib/live
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Input that is odd and has to work.
+# ctest: once
 load ../lib/common
 load ../lib/session
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The output budget: what is passed on, what is held back, where all of it is, and what is said of it.
-# ctest: cost=30
+# ctest: cost=30 once
 load ../lib/common
 load ../lib/session
 

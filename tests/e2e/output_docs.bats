@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # docs/output.md: each of its examples, run as it stands there, gives what stands there.
+# ctest: as=user
 load ../lib/common
 
 # example NUMBER: the lines of one indented block of the document, without the indentation.

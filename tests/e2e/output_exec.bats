@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The output budget of executions in a live session: each has its own files, and those that come later
 # read them.
+# ctest: as=user
 load ../lib/common
 load ../lib/session
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The dry run, and `policy show` and `policy check`: what they say is true, and they do nothing.
+# ctest: once
 load ../lib/common
 
 VALIDATE=$CARREL_SOURCE/tests/lib/validate_report.py

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Policies: their layers, locks, and errors as the user meets them; help and man pages.
+# ctest: once
 load ../lib/common
 load ../lib/session
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The report: valid for every outcome, written whole or not at all, true.
+# ctest: once
 load ../lib/common
 load ../lib/session
 

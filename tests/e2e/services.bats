@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Services: what one wrote is in its log, of bounded size; how one ended is remembered.
+# ctest: as=user
 load ../lib/common
 load ../lib/session
 load ../lib/live

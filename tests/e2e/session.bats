@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Live sessions: start, list, show, end; exec and shell in them; and what is left when somebody dies.
-# ctest: cost=45
+# ctest: cost=45 once
 load ../lib/common
 load ../lib/session
 load ../lib/live

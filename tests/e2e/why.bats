@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # `carrel why`: what it says of paths, hosts and system calls is what a command then finds, line, place and
 # remedy included.
+# ctest: once
 load ../lib/common
 load ../lib/session
 load ../lib/live

@@ -26,6 +26,13 @@ observer_of() {
 	done 2>/dev/null
 }
 
+observer_ended() {
+	local pid
+
+	pid=$(observer_of)
+	[[ -z $pid || $(cut -d' ' -f3 "/proc/$pid/stat") == Z ]]
+}
+
 @test "a flood of refusals is bounded, and the time-out holds" {
 	carrel run --explain --quiet --timeout 3s --grace 1s --report "$R" -- /usr/bin/python3 -c 'import os, itertools
 for i in itertools.count():
@@ -83,9 +90,9 @@ stop = True'
 		<"$T/go" >"$T/out" 2>/dev/null &
 	RUN=$!
 	exec 9>"$T/go"
-	until grep -q ready "$T/out"; do :; done
+	wait_for grep -q ready "$T/out"
 	kill -KILL "$(observer_of)"
-	while [[ -n $(observer_of) && $(cut -d' ' -f3 "/proc/$(observer_of)/stat" 2>/dev/null) != Z ]]; do :; done
+	wait_for observer_ended
 	echo x >&9
 	exec 9>&-
 	wait "$RUN"
@@ -100,7 +107,7 @@ stop = True'
 		"$CARREL" run --explain --quiet --timeout "$([[ $how == timeout ]] && echo 2s || echo 1h)" --grace 1s --report "$R" -- \
 			sh -c 'echo ready; while :; do touch /etc/x; done' >"$T/out" 2>/dev/null &
 		RUN=$!
-		until grep -q ready "$T/out" 2>/dev/null; do :; done
+		wait_for grep -q ready "$T/out"
 		kill -STOP "$(observer_of)"
 		if [[ $how == signal ]]; then
 			kill -TERM "$RUN"
@@ -119,10 +126,10 @@ stop = True'
 		<"$T/go" >"$T/out" 2>/dev/null &
 	RUN=$!
 	exec 9>"$T/go"
-	until grep -q ready "$T/out"; do :; done
-	until pgrep -P "$RUN" -x carrel-coverer >/dev/null; do :; done
+	wait_for grep -q ready "$T/out"
+	wait_for pgrep -P "$RUN" -x carrel-coverer
 	git config user.name replaced
-	until [[ -z $(observer_of) || $(cut -d' ' -f3 "/proc/$(observer_of)/stat" 2>/dev/null) == Z ]]; do :; done
+	wait_for observer_ended
 	echo x >&9
 	exec 9>&-
 	wait "$RUN"

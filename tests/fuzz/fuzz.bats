@@ -4,19 +4,24 @@
 # ctest: as=any cost=50
 load ../lib/common
 
+setup_file() {
+	local probe=$BATS_FILE_TMPDIR/probe
+
+	echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n ? 0 : 0; }' >"$probe.c"
+	clang -fsanitize=fuzzer,address,undefined "$probe.c" -o "$probe" 2>/dev/null || true
+}
+
 setup() {
 	common_setup
 	need clang
-	echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n ? 0 : 0; }' >"$T/probe.c"
-	clang -fsanitize=fuzzer,address,undefined "$T/probe.c" -o "$T/probe" 2>/dev/null ||
-		skip 'no libFuzzer on this machine'
+	[[ -x $BATS_FILE_TMPDIR/probe ]] || skip 'no libFuzzer on this machine'
 	mkdir "$T/corpus" "$T/seeds"
 	cd "$CARREL_SOURCE" || return
 }
 
 # build NAME SOURCE... [-lLIBRARY]: tests/fuzz/NAME_fuzz.c with what it tests.
 build() {
-	clang -g -O1 -D_GNU_SOURCE -DCARREL_LIBFUZZER -DCARREL_VERSION='"0"' -Isrc \
+	clang -gline-tables-only -O1 -D_GNU_SOURCE -DCARREL_LIBFUZZER -DCARREL_VERSION='"0"' -Isrc \
 		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		"tests/fuzz/$1_fuzz.c" "${@:2}" -o "$T/fuzz"
 }

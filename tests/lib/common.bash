@@ -34,10 +34,9 @@ common_setup() {
 	bats_add_debug_exclude_path "${BASH_SOURCE[0]%/*}"
 	unset XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
 	export GIT_CONFIG_NOSYSTEM=1 # git as it is where nobody has told it anything: $HOME is empty
-	T=$(mktemp -d "${COMMON_DIR:-/var/tmp}/t.XXXXXX")
+	make_test_directory
 	WS=$T/ws BASE=$T/base
 	export T WS BASE HOME=$T/home TMPDIR=$T/base
-	mkdir "$WS" "$BASE" "$HOME"
 	cd "$WS" || return
 	mark_processes
 }
@@ -54,6 +53,14 @@ common_teardown() {
 	fi
 	remove_test_directory
 	return "$status"
+}
+
+# make_test_directory: nobody but the tests looks into it. A name that somebody else has is passed over.
+make_test_directory() {
+	for _ in 1 2 3 4 5 6 7 8; do
+		printf -v T '%s/t.%06x' "${COMMON_DIR:-/var/tmp}" "$((SRANDOM & 0xffffff))"
+		mkdir -m 0700 "$T" && mkdir "$T/ws" "$T/base" "$T/home" && return
+	done
 }
 
 # remove_test_directory: also where a test made directories that not even their owner may enter.
@@ -193,7 +200,8 @@ assert_kept_reports() {
 
 mark_processes() {
 	((COMMON_MOST > 2000)) || fail "the limit for message queues is $COMMON_MOST: too low to tell tests apart"
-	MARK=$((COMMON_MOST / 8 * 7 - $$ % (COMMON_MOST / 4 * 3)))
+	COMMON_SHELL=$BASHPID
+	MARK=$((COMMON_MOST / 8 * 7 - BASHPID % (COMMON_MOST / 4 * 3)))
 	ulimit -q "$MARK"
 }
 
@@ -209,7 +217,7 @@ fi
 find_marked() {
 	local file pid name state
 	local -a files
-	local -A own=(["$$"]=1 ["$BASHPID"]=1)
+	local -A own=(["$COMMON_SHELL"]=1 ["$BASHPID"]=1)
 
 	MARKED=()
 	mapfile -t files < <(exec grep -lE "^Max msgqueue size +[0-9]+ +$MARK " \
@@ -276,7 +284,7 @@ is_bats() {
 	local command
 
 	command=$(tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline") || return 0
-	[[ $command == *bats-exec-test* || ! -e /proc/$1 ]]
+	[[ $command == *bats-exec-test* || $command == *tests/lib/tap\ * || ! -e /proc/$1 ]]
 }
 
 assert_nothing_left() {

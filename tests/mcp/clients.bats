@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # carrel mcp and real clients, from npm: the official SDK of both eras, and the inspector.
-# ctest: cost=25
+# ctest: as=user cost=25
 load ../lib/common
 load ../lib/live
 

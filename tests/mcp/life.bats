@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # carrel mcp: the session lives as long as the client is connected, and no call outlives it.
-# ctest: cost=25
+# ctest: as=user cost=25
 load ../lib/common
 load ../lib/live
 

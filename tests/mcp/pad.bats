@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # carrel pad: the pad of a session, from outside.
+# ctest: as=user
 load ../lib/common
 load ../lib/live
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # carrel mcp, line by line: both eras of the protocol, everything that is no message, clients that
 # do not behave.
+# ctest: as=user
 load ../lib/common
 load ../lib/live
 

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "site.h"
 #include "view.h"
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
@@ -52,10 +53,11 @@ void trace_result_reset(struct trace_result *result)
 		struct trace_process *p = &result->processes[i];
 
 		p->pid = 0;
-		p->count = p->children = 0;
+		p->count = p->children = p->met = 0;
 		p->kind = KIND_HELPER;
 		p->path[0] = '\0';
 		p->alive = p->held = p->executed = p->failing = false;
+		p->armed = p->due = false;
 		p->begun = p->beyond = false;
 		p->command = 0;
 		p->status = 0;
@@ -134,12 +136,21 @@ static int set_result(pid_t pid, long value)
 /* Where a point is sought the calls of its process alone count: each stop costs several microseconds. */
 static bool is_counted(const struct tracer *t, const struct trace_process *p)
 {
-	return t->counting && (!t->point->path[0] || !strcmp(p->path, t->point->path));
+	return t->counting && (!t->point->path[0] || !strcmp(p->path, t->point->path)) &&
+		!p->executed && !p->beyond;
 }
 
-static void go_on(struct tracer *t, const struct trace_process *p, int signal)
+/* The process of the point, which has begun: it runs until it stands at the point's site. */
+static void arm(const struct tracer *t, struct trace_process *p)
 {
-	bool each_call = (is_counted(t, p) || p->failing) && !p->executed && !p->beyond;
+	if (t->point->site && p->begun && !p->armed && is_counted(t, p))
+		p->armed = site_arm(p->pid, t->point->site) >= 0;
+}
+
+static void go_on(struct tracer *t, struct trace_process *p, int signal)
+{
+	arm(t, p);
+	bool each_call = (is_counted(t, p) && !t->point->site) || p->due || p->failing;
 
 	/* ESRCH: it was killed meanwhile, and its end is about to be read. */
 	(void)ptrace(each_call ? PTRACE_SYSCALL : PTRACE_CONT, p->pid, NULL, (long)signal);
@@ -149,6 +160,16 @@ static bool is_point(struct tracer *t, const struct trace_process *p, unsigned i
 {
 	return t->counting && t->point->path[0] && index == t->point->index &&
 		!strcmp(p->path, t->point->path);
+}
+
+/* It stands in front of the instruction that makes the point's call. */
+static void at_site(struct tracer *t, struct trace_process *p)
+{
+	if (p->met++ < t->point->before)
+		return;
+	site_disarm(p->pid);
+	p->due = true;
+	p->count = t->point->index;
 }
 
 /* A command that @p started has ended. */
@@ -167,16 +188,18 @@ static bool has_ended_command(const struct tracer *t, const struct trace_process
 }
 
 /* Returns false where the process has been killed and must not be resumed. */
-static bool at_entry(
-	struct tracer *t, struct trace_process *p, unsigned number, uint64_t argument)
+static bool at_entry(struct tracer *t, struct trace_process *p, unsigned number,
+	uint64_t argument, uint64_t site)
 {
 	unsigned index = p->count;
 
 	if (!p->begun || p->executed || p->beyond)
 		return true;
-	if (index < TRACE_CALLS)
+	p->due = false;
+	if (index < TRACE_CALLS) {
+		p->sites[p->count] = site;
 		p->calls[p->count++] = (uint16_t)number;
-	else
+	} else
 		t->result->overflow = true;
 	if (number == SYS_seccomp && p->kind == KIND_HELPER)
 		p->kind = KIND_READER;
@@ -210,7 +233,8 @@ static bool at_call(struct tracer *t, struct trace_process *p)
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, p->pid, sizeof(info), &info) < 0)
 		return true;
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
-		return at_entry(t, p, (unsigned)info.entry.nr, info.entry.args[1]);
+		return at_entry(t, p, (unsigned)info.entry.nr, info.entry.args[1],
+			site_of(info.instruction_pointer));
 	if (info.op == PTRACE_SYSCALL_INFO_EXIT && p->failing) {
 		(void)set_result(p->pid, -t->point->error);
 		p->failing = false;
@@ -302,6 +326,8 @@ static void at_stop(struct tracer *t, pid_t pid, int status)
 		at_exec(t, p);
 	else if (signal == SYSCALL_STOP && !at_call(t, p))
 		return;
+	else if (!event && signal == SIGTRAP && p->armed && site_is_at(pid, t->point->site))
+		at_site(t, p);
 	else if (!event && signal != SYSCALL_STOP)
 		deliver = signal;
 	go_on(t, p, deliver);

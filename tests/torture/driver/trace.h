@@ -34,6 +34,9 @@ struct trace_point {
 	char path[TRACE_PATH]; /* which process; empty: nothing is injected */
 	unsigned index;        /* which of its calls, from 0 */
 	int error;             /* errno to fail with; 0: SIGKILL instead of the call */
+	uint64_t
+		site; /* the instruction that makes the call (site.h), 0: each call is stopped at and counted */
+	unsigned before; /* how many calls of the process it has made before */
 };
 
 struct trace_process {
@@ -42,12 +45,17 @@ struct trace_process {
 	enum trace_kind kind;
 	unsigned
 		count; /* calls begun before it became another program; with a point, of its process alone */
-	uint16_t calls[TRACE_CALLS]; /* their numbers */
+	uint16_t calls
+		[TRACE_CALLS]; /* their numbers; where the point has a site, that of the point alone */
+	uint64_t sites[TRACE_CALLS]; /* the instructions that made them */
+	unsigned met;                /* how often it has stood at the point's site */
 	unsigned children;
 	bool alive, held, executed;
 	bool begun; /* the launcher: it is the launcher now, and no longer the driver's child */
-	bool beyond;      /* a descendant of the command: not ours to judge */
-	bool failing;     /* in the call that is to fail */
+	bool beyond;  /* a descendant of the command: not ours to judge */
+	bool failing; /* in the call that is to fail */
+	bool armed,
+		due; /* it stops at the point's site; the call that comes next is the point */
 	unsigned command; /* the how many-th command it became, from 1; 0: none */
 	int status;       /* wait status, where not alive */
 };
