@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -232,6 +231,7 @@ struct search {
 	const struct path_fact *shown[SHOWN_MAX];
 	size_t shown_count;
 	bool workspace_ro;
+	bool prepared; /* what follows, and @shown: not where the machine has no such socket */
 	struct place places[PLACES];
 };
 
@@ -301,10 +301,45 @@ static bool is_reached(const struct search *s, const char *path)
 		(!place || length > place->length);
 }
 
+static void find_shown(struct search *s)
+{
+	for (size_t i = 0; i < s->facts->path_count && s->shown_count < SHOWN_MAX; i++)
+		if (shows(&s->facts->paths[i]))
+			s->shown[s->shown_count++] = &s->facts->paths[i];
+}
+
+static void find_places(struct search *s)
+{
+	const struct facts *facts = s->facts;
+	const char *const places[PLACES] = { "/proc", "/dev", "/run", "/var/run", "/tmp",
+		"/var/tmp", facts->scratch_base, facts->runtime_dir, facts->state_dir };
+
+	for (size_t i = 0; i < PLACES; i++) {
+		struct place *p = &s->places[i];
+
+		if (!places[i])
+			continue;
+		*p = (struct place){ .path = places[i], .length = strlen(places[i]) };
+		for (size_t k = 0; k < s->shown_count && !p->opened; k++)
+			p->opened = path_below(p->path, s->shown[k]->source) != NULL;
+	}
+}
+
+/* The facts that are added are in another array, or behind: those looked at stay. */
+static void prepare_search(struct search *s)
+{
+	s->prepared = true;
+	find_shown(s);
+	find_places(s);
+}
+
 static int cover_socket(void *context, const char *path)
 {
 	struct search *s = context;
 	struct resolved found;
+
+	if (!s->prepared)
+		prepare_search(s);
 	/* The resolver keeps it. */
 	const char *kept =
 		is_reached(s, path) ? arena_copy(s->res->arena, path, strlen(path)) : "";
@@ -334,52 +369,22 @@ static int cover_socket(void *context, const char *path)
 	return r;
 }
 
-static void find_shown(struct search *s)
-{
-	for (size_t i = 0; i < s->facts->path_count && s->shown_count < SHOWN_MAX; i++)
-		if (shows(&s->facts->paths[i]))
-			s->shown[s->shown_count++] = &s->facts->paths[i];
-}
-
-static void find_places(struct search *s)
-{
-	const struct facts *facts = s->facts;
-	const char *const places[PLACES] = { "/proc", "/dev", "/run", "/var/run", "/tmp",
-		"/var/tmp", facts->scratch_base, facts->runtime_dir, facts->state_dir };
-
-	for (size_t i = 0; i < PLACES; i++) {
-		struct place *p = &s->places[i];
-
-		if (!places[i])
-			continue;
-		*p = (struct place){ .path = places[i], .length = strlen(places[i]) };
-		for (size_t k = 0; k < s->shown_count && !p->opened; k++)
-			p->opened = path_below(p->path, s->shown[k]->source) != NULL;
-	}
-}
-
 int facts_sockets(struct facts *facts, struct resolver *resolver, const struct policy *policy)
 {
 	bool refused = facts->landlock_abi >= LANDLOCK_REFUSES && !policy->nested.on;
 
 	if (refused || facts->refused_namespaces)
 		return 0;
-	struct search *s = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	s->facts = facts;
-	s->res = resolver;
-	s->workspace_ro = policy->workspace_mode == WORKSPACE_RO;
+	struct search s = { .facts = facts,
+		.res = resolver,
+		.workspace_ro = policy->workspace_mode == WORKSPACE_RO };
+
 	facts->sockets_why =
 		"sockets that the host makes later can be reached by path: Landlock ABI < 9";
-	/* The facts that are added are in another array, or behind: those looked at stay. */
-	find_shown(s);
-	find_places(s);
-	int r = unix_table_read(cover_socket, s);
-	free(s);
+	int r = unix_table_read(cover_socket, &s);
 	/* A machine without the list has no sockets to be reached; whatever else fails is a failure. */
 	if (r == -EFBIG)
 		facts->sockets_why =
-			"the kernel's list of sockets is longer than 4 MiB: none of them is hidden";
+			"the kernel's list of sockets is longer than 64 MiB: those behind that are not hidden";
 	return r == -EFBIG || r == -ENOENT ? 0 : r;
 }

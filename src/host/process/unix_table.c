@@ -9,10 +9,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 
-enum { TABLE_MAX = 4 << 20 }; /* bytes of it that are read: some 40,000 sockets */
+enum {
+	BLOCK = 2048,
+	TABLE_MAX = 64 << 20
+}; /* bytes: read at once, and of all: some 600,000 sockets */
 
 /*
  * "Num: RefCount Protocol Flags Type St Inode Path": a path of the file system begins with '/'. A stream (type 1, 5)
@@ -35,27 +39,46 @@ static char *path_of(char *line)
 	return *at == '/' && ((flags & 0x10000) || type == 2) ? at : NULL;
 }
 
-static int take_lines(char *text, unix_table_fn take, void *context)
+/* The whole lines of @text[0..*used); what is left of the last one begins it then. */
+static int take_lines(char *text, size_t *used, unix_table_fn take, void *context)
 {
+	char *line = text, *end;
 	int r = 0;
 
-	for (char *line = text, *end; r >= 0 && (end = strchr(line, '\n')); line = end + 1) {
+	while (r >= 0 && (end = memchr(line, '\n', *used - (size_t)(line - text)))) {
 		*end = '\0';
 		char *path = path_of(line);
 
 		if (path)
 			r = take(context, path);
+		line = end + 1;
 	}
+	*used -= (size_t)(line - text);
+	memmove(text, line, *used);
 	return r;
 }
 
 int unix_table_read(unix_table_fn take, void *context)
 {
 	autofd int fd = fd_open_at(AT_FDCWD, "/proc/self/net/unix", O_RDONLY, 0);
-	char *text = fd < 0 ? NULL : malloc(TABLE_MAX + 1);
-	ssize_t n = fd < 0 ? fd : text ? fd_read_file(fd, text, TABLE_MAX) : -ENOMEM;
-	int r = n < 0 ? (int)n : take_lines(text, take, context);
+	char text[BLOCK];
+	size_t used = 0, all = 0;
 
-	free(text);
-	return r;
+	if (fd < 0)
+		return fd;
+	for (;;) {
+		ssize_t n = read(fd, text + used, sizeof(text) - used);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		used += (size_t)n;
+		all += (size_t)n;
+		int r = take_lines(text, &used, take, context);
+		if (r < 0)
+			return r;
+		if (all > TABLE_MAX || used == sizeof(text))
+			return -EFBIG;
+	}
 }

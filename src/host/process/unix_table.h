@@ -13,8 +13,8 @@ typedef int (*unix_table_fn)(void *context, const char *path);
 
 /*
  * unix_table_read - each socket with a path that takes connections or datagrams, in the caller's network namespace.
- * Returns 0; -EFBIG: the list is longer than 4 MiB (nothing was taken); -ENOENT: this machine has none; another
- * -errno; or what @take returned.
+ * It is read piece by piece: others of the machine can make it long. Returns 0; -EFBIG: what is behind 64 MiB was
+ * not read; -ENOENT: this machine has none; another -errno; or what @take returned.
  * See: proc(5), net/unix/af_unix.c unix_seq_show().
  */
 MUST_CHECK int unix_table_read(unix_table_fn take, void *context);
