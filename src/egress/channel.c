@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "egress/connection.h"
 #include "egress/egress.h"
 #include "egress/relay.h"
 #include "egress/server.h"
@@ -87,7 +88,21 @@ static int take_rule(struct egress *eg, const struct egress_record *record)
 		memcpy(text, e.what, sizeof(e.what));
 	else
 		text[0] = '\0';
+	if (r >= 0)
+		tell_rule(&eg->tell, eg->rules.count - 1, true, record->text);
 	return tell_record(&eg->tell, EGRESS_REFUSED, -r, text, PATIENCE_MS);
+}
+
+static int take_unrule(struct egress *eg, const struct egress_record *record)
+{
+	int r = rules_remove(&eg->rules, record->rule);
+
+	if (r >= 0) {
+		tell_rule(&eg->tell, (size_t)record->rule, false, record->text);
+		connection_cut(eg, record->rule);
+	}
+	return tell_record(
+		&eg->tell, EGRESS_REFUSED, -r, r < 0 ? "no such rule" : "", PATIENCE_MS);
 }
 
 static int take_end(struct egress *eg)
@@ -107,6 +122,8 @@ static int take_record(struct egress *eg, const struct received *got)
 		return take_sockets(eg, got);
 	case EGRESS_RULE:
 		return take_rule(eg, &got->record);
+	case EGRESS_UNRULE:
+		return take_unrule(eg, &got->record);
 	case EGRESS_END:
 		return take_end(eg);
 	default:

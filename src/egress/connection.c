@@ -403,6 +403,24 @@ static void late(struct timer *timer)
 		refuse(c, EGRESS_FAILED, ETIMEDOUT, "connect", NULL);
 }
 
+void connection_cut(struct egress *eg, int rule)
+{
+	for (struct connection *next, *c = eg->connections; c; c = next) {
+		next = c->next;
+		if (c->rule != rule)
+			continue;
+		if (c->name ? netrules_name(eg->rules.set, c->name->text, c->port, &c->rule)
+			    : netrules_address(eg->rules.set, c->local.family, c->local.address,
+				      c->port, &c->rule))
+			continue;
+		c->rule = rule;
+		if (c->relaying)
+			end_relaying(c, -ECONNABORTED);
+		else
+			refuse(c, EGRESS_DENIED_PORT, 0, "the rule was taken back", NULL);
+	}
+}
+
 void connection_begin(struct egress *eg, int fd, const struct target *local, uint16_t port,
 	struct name *name, int rule)
 {

@@ -46,5 +46,8 @@ void connection_begin(struct egress *eg, int fd, const struct target *local, uin
 /* connection_tell - that it has ended, with its bytes. @errnum: 0, or what ended it. */
 void connection_tell(struct connection *c, int errnum);
 
+/* connection_cut - reset those that rule number @rule allowed and no other one does: it was taken back. */
+void connection_cut(struct egress *eg, int rule);
+
 /* connection_reset - close @fd so that the program sees a reset, not an end. */
 void connection_reset(int fd);

@@ -12,6 +12,9 @@
 /* The first address of the session's own block, which is no name's: RFC 2544. */
 #define OWN_ADDRESS "198.18.0.1/15"
 
+/* Where an `allow` line names no port. */
+static const uint16_t live_ports[] = { 80, 443 };
+
 static int full(struct error *e)
 {
 	return error_set(e, ERROR_LIMIT, "plan", ERROR_OWN(ENOMEM), NULL,
@@ -124,6 +127,11 @@ int plan_network(struct plan *plan, struct error *e)
 		return 0;
 	if (!plan->clone_flags)
 		return refuse(plan, e);
+	/* What is added while the session lives finds the listeners that are made here, and no others. */
+	if (policy->net_live.on)
+		for (size_t i = 0; i < sizeof(live_ports) / sizeof(live_ports[0]); i++)
+			if (!add_port(plan, live_ports[i]))
+				return full(e);
 	int r = emit(plan,
 		(struct op){ .kind = OP_NET_ADDRESS,
 			.path = OWN_ADDRESS,

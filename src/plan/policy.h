@@ -187,6 +187,7 @@ struct policy {
 	struct number_value net_bytes;
 	struct text_value net_log;      /* a path or "fd:N" */
 	struct text_value net_resolver; /* ADDRESS:PORT; NULL: the host's */
+	struct flag_value net_live;     /* `carrel session allow` may add names */
 
 	struct text_value syscalls; /* name of a shipped filter; default "default" */
 	struct syscall_rule *syscall_rules;

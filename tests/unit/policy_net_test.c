@@ -120,6 +120,8 @@ static void test_locks(void **state)
 			"'net' loosens 'deny'" },
 		{ "lock tls-name\n", "--no-tls-name", NULL, "command line: --tls-name",
 			"'tls-name' loosens 'tls-name'" },
+		{ "lock net-live\n", "--net-live", NULL, "command line: --net-live",
+			"'net-live' loosens 'net-live'" },
 		{ "lock net-connections\nnet-connections 5\n", "--net-connections", "6",
 			"command line: --net-connections", "loosens" },
 		{ "lock net-bytes\nnet-bytes 5M\n", "--net-bytes", "6M",

@@ -22,6 +22,7 @@
 #include "base/parent.h"
 #include "box/channel.h"
 #include "box/sys.h"
+#include "host/egress/live.h"
 #include "host/egress/rules.h"
 #include "host/process/libexec.h"
 
@@ -178,6 +179,11 @@ static int send_record(
 	return channel_send_parts(g->channel, parts, fds, count, MSG_DONTWAIT);
 }
 
+int egress_send(struct egress *g, const struct egress_record *record)
+{
+	return g->channel < 0 ? -EPIPE : send_record(g, record, NULL, 0);
+}
+
 int egress_sockets(struct egress *g, const int *fds, unsigned count, bool resolver)
 {
 	const struct egress_record record = {
@@ -262,14 +268,18 @@ static int read_one(struct egress *g)
 		take_event(g, &record);
 		return 1;
 	case EGRESS_REFUSED:
+		if (!g->asked)
+			break; /* an answer to nothing */
+		egress_live_answered(g, record.number < 0 ? EPROTO : record.number);
 		return 1;
 	case EGRESS_DONE:
 		fd_close(&g->channel);
 		return -1;
 	default:
-		lose(g);
-		return -1;
+		break;
 	}
+	lose(g);
+	return -1;
 }
 
 void egress_read(struct egress *g)

@@ -34,6 +34,8 @@ struct egress_name {
 	uint64_t times, bytes_in, bytes_out, duration_us;
 };
 
+struct egress_live; /* live.h */
+
 struct egress {
 	int channel;     /* -1: there is none, or none any more */
 	int pidfd;       /* -1: none */
@@ -45,6 +47,11 @@ struct egress {
 	uint64_t refusals;
 	struct egress_name *names; /* EGRESS_NAMES_MAX of them, mapped; NULL: none */
 	size_t name_count;
+	/* live.h: rules that were added since; what carrel-egress was asked last, and its answer. */
+	struct egress_live *live; /* EGRESS_LIVE_MAX of them, mapped; NULL: none */
+	size_t live_count;
+	bool asked, answered;
+	int asked_number, answer;
 };
 
 #define EGRESS_NONE ((struct egress){ .channel = -1, .pidfd = -1 })
@@ -62,6 +69,9 @@ MUST_CHECK int egress_begin(
  * 0, also where it has just ended (that is read from the channel); or -errno.
  */
 MUST_CHECK int egress_sockets(struct egress *g, const int *fds, unsigned count, bool resolver);
+
+/* egress_send - one record without descriptors. 0, -EPIPE where it has ended, -EAGAIN where it does not read, or another -errno. */
+MUST_CHECK int egress_send(struct egress *g, const struct egress_record *record);
 
 /* egress_read - read what it has said, EGRESS_AT_ONCE records at most; where it is dead g->lost is set. */
 void egress_read(struct egress *g);

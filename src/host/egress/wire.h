@@ -35,9 +35,11 @@ enum egress_kind {
 	EGRESS_END,  /* send what was not sent yet, then end */
 	/* E -> S */
 	EGRESS_READY, /* E is confined, and has read its rules. number = 1: no resolver is known */
-	EGRESS_EVENT,   /* something was decided, or ended */
-	EGRESS_REFUSED, /* the answer to RULE: `text` says why; number 0: it was added */
-	EGRESS_DONE,    /* the answer to END: the last record */
+	EGRESS_EVENT, /* something was decided, or ended */
+	EGRESS_REFUSED, /* the answer to RULE and UNRULE: `text` says why, number is an errno; number 0: it was done */
+	EGRESS_DONE, /* the answer to END: the last record */
+	/* S -> E; behind the others, whose numbers stay */
+	EGRESS_UNRULE, /* `rule`: the number of one that came by RULE is taken back; what only it allowed is reset */
 };
 
 enum egress_decision {

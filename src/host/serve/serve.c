@@ -237,6 +237,7 @@ static int handle_egress(struct server *s)
 	}
 	if (g->lost && !told)
 		notes_egress_lost(s->plan->policy);
+	server_allow_go_on(s);
 	return g->ready ? may_serve(s) : 0;
 }
 
@@ -463,6 +464,7 @@ int serve(const struct plan *plan, struct launch *l, struct signals *signals,
 	leave_clients(s);
 	fd_close(&s->timer);
 	fd_close(&s->epoll);
+	free(s->change.texts);
 	free(s);
 	return r;
 }
