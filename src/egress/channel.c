@@ -14,6 +14,7 @@
 
 #include "egress/connection.h"
 #include "egress/egress.h"
+#include "egress/publish.h"
 #include "egress/relay.h"
 #include "egress/server.h"
 
@@ -78,6 +79,22 @@ static int take_sockets(struct egress *eg, const struct received *got)
 	return 0;
 }
 
+static int take_published(struct egress *eg, const struct received *got)
+{
+	for (size_t i = 0; i < got->count; i++) {
+		int fd = got->fds[i], flags = fcntl(fd, F_GETFL);
+
+		if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+			return -errno;
+		int r = got->record.kind == EGRESS_POOL
+			? publish_pool(eg, fd)
+			: publish_listen(eg, fd, (uint16_t)got->record.port);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int take_rule(struct egress *eg, const struct egress_record *record)
 {
 	struct error e = { 0 };
@@ -115,11 +132,15 @@ static int take_end(struct egress *eg)
 
 static int take_record(struct egress *eg, const struct received *got)
 {
-	if (got->count > 0 && got->record.kind != EGRESS_SOCKETS)
+	if (got->count > 0 && got->record.kind != EGRESS_SOCKETS &&
+		got->record.kind != EGRESS_POOL && got->record.kind != EGRESS_PUBLISH)
 		return -EPROTO;
 	switch (got->record.kind) {
 	case EGRESS_SOCKETS:
 		return take_sockets(eg, got);
+	case EGRESS_POOL:
+	case EGRESS_PUBLISH:
+		return take_published(eg, got);
 	case EGRESS_RULE:
 		return take_rule(eg, &got->record);
 	case EGRESS_UNRULE:

@@ -29,6 +29,7 @@ static const char *decision_word(enum egress_decision decision)
 		[EGRESS_DENIED_TLS] = "denied-tls",
 		[EGRESS_DENIED_LIMIT] = "denied-limit",
 		[EGRESS_FAILED] = "failed",
+		[EGRESS_PUBLISHED] = "published",
 	};
 
 	return words[decision];
@@ -140,7 +141,7 @@ static void put_event(
 	}
 	if (count > 1)
 		put_number(j, "count", count);
-	if (event->decision == EGRESS_ALLOWED) {
+	if (event->decision == EGRESS_ALLOWED || event->decision == EGRESS_PUBLISHED) {
 		put_number(j, "bytes_in", event->bytes_in);
 		put_number(j, "bytes_out", event->bytes_out);
 		put_number(j, "duration_us", event->duration_us);
@@ -241,7 +242,8 @@ void tell_event(struct tell *t, const struct event *event)
 {
 	size_t length = strlen(event->name);
 
-	if (event->decision != EGRESS_ALLOWED && length < TOLD_TEXT_MAX) {
+	if (event->decision != EGRESS_ALLOWED && event->decision != EGRESS_PUBLISHED &&
+		length < TOLD_TEXT_MAX) {
 		if (is_told(t, event))
 			return;
 		if (t->told_count < TOLD_MAX) {

@@ -40,6 +40,8 @@ enum egress_kind {
 	EGRESS_DONE, /* the answer to END: the last record */
 	/* S -> E; behind the others, whose numbers stay */
 	EGRESS_UNRULE, /* `rule`: the number of one that came by RULE is taken back; what only it allowed is reset */
+	EGRESS_POOL, /* descriptors: sockets of the session's network that are not connected */
+	EGRESS_PUBLISH, /* descriptors: listening sockets of the host's loopback, for `port` of the session */
 };
 
 enum egress_decision {
@@ -50,6 +52,7 @@ enum egress_decision {
 	EGRESS_DENIED_TLS,     /* no ClientHello, or for another name */
 	EGRESS_DENIED_LIMIT,   /* too many connections, or bytes */
 	EGRESS_FAILED,         /* allowed, but not resolved or not connected; number = errno */
+	EGRESS_PUBLISHED,      /* a connection from the host to a server inside that ended */
 };
 
 struct egress_record {

@@ -36,12 +36,27 @@ static void report_live(struct report *r, const struct egress *g, struct arena *
 	r->network_live_count = live ? g->live_count : 0;
 }
 
+static void report_published(struct report *r, const struct egress *g, struct arena *arena)
+{
+	struct report_published *list = arena_array(arena, g->published_count, sizeof(*list));
+
+	for (size_t i = 0; list && i < g->published_count; i++)
+		list[i] = (struct report_published){ .port = g->published[i].port,
+			.host_port = g->published[i].host_port,
+			.times = g->published[i].times,
+			.bytes_in = g->published[i].bytes_in,
+			.bytes_out = g->published[i].bytes_out };
+	r->published = list;
+	r->published_count = list ? g->published_count : 0;
+}
+
 void network_report(struct report *r, const struct egress *g, const struct policy *policy,
 	struct arena *arena)
 {
 	struct report_network_name *names;
 
-	if (!g->begun)
+	report_published(r, g, arena);
+	if (!g->begun || policy->net != NET_ALLOW)
 		return;
 	r->network_known = true;
 	r->network_rules = policy->net_rule_count;

@@ -228,6 +228,22 @@ static void put_places(struct json *j, const struct report *r)
 	}
 }
 
+void report_put_published(struct json *j, const struct report *r)
+{
+	json_key(j, "published");
+	json_array_begin(j);
+	for (size_t i = 0; i < r->published_count; i++) {
+		json_object_begin(j);
+		put_unsigned(j, "port", r->published[i].port);
+		put_unsigned(j, "host_port", r->published[i].host_port);
+		put_unsigned(j, "times", r->published[i].times);
+		put_unsigned(j, "bytes_in", r->published[i].bytes_in);
+		put_unsigned(j, "bytes_out", r->published[i].bytes_out);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 void report_put_live(struct json *j, const struct report *r)
 {
 	json_array_begin(j);
@@ -423,6 +439,7 @@ static void put_report(struct json *j, const struct report *r)
 	put_policy(j, r);
 	put_places(j, r);
 	report_put_network(j, r);
+	report_put_published(j, r);
 	put_promoted(j, r);
 	put_covered(j, r);
 	put_quarantined(j, r);

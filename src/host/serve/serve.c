@@ -247,7 +247,7 @@ static int give_sockets(struct server *s, const struct channel_record *record, c
 
 	while (count < CHANNEL_FDS_MAX && fds[count] >= 0)
 		count++;
-	return egress_sockets(&s->launch->egress, fds, count, record->number != 0);
+	return egress_sockets(&s->launch->egress, fds, count, record->number);
 }
 
 /* Handles a record of init, or of the init of a tighter view. They send only READY, and init

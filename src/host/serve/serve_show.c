@@ -139,6 +139,7 @@ int server_show(const struct server *s, char *ret, size_t size)
 	json_init(&j, ret, size, NULL, NULL);
 	json_object_begin(&j);
 	session_show_paths(&j, s->plan);
+	session_show_published(&j, &s->launch->egress);
 	server_put_allowed(&j, s);
 	json_key(&j, "profile");
 	json_string(&j, s->plan->policy->profile.value);
@@ -272,11 +273,14 @@ static void put_ended(struct text *t, const struct ended_service *ended, int64_t
 		ended->name[0] ? " " : "", ended->command);
 }
 
-/* What was added since the start; what the policy says is in `session net`. */
+/* Ports, and what was added since the start; what the policy says is in `session net`. */
 static void put_allowed(struct text *t, const struct server *s)
 {
 	const struct egress *g = &s->launch->egress;
 
+	for (size_t i = 0; i < g->published_count; i++)
+		put_format(t, "\npublished    %u at 127.0.0.1:%u", g->published[i].port,
+			g->published[i].host_port);
 	for (size_t i = 0; i < g->live_count; i++)
 		if (!g->live[i].removed[0])
 			put_format(t, "\nallowed      %s (%s, %s)", g->live[i].text,
