@@ -105,6 +105,7 @@ static int read_paths(struct agent_session *d, struct error *e)
 	d->tool_results = json_string_value(json_object_get(d->started, "tool_results"));
 	const char *net = json_string_value(json_object_get(d->started, "net"));
 	d->no_network = net && !strcmp(net, "none");
+	d->some_network = net && !strcmp(net, "allow");
 	if (!d->id || !d->scratch || !d->workspace || !d->tool_results)
 		return complain(e, ERROR_OWN(EPROTO),
 			"the session was started, but did not report where it is");

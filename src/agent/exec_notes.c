@@ -43,12 +43,14 @@ void exec_notes_network(const struct agent_session *d, const struct buffer *cons
 	autobuffer struct buffer note = { 0 };
 	bool said = false;
 
-	for (unsigned i = 0; d->no_network && i < count && !said; i++)
+	for (unsigned i = 0; (d->no_network || d->some_network) && i < count && !said; i++)
 		said = says_network(outputs[i]);
 	if (!said)
 		return;
 	buffer_text(&note,
-		"this session has no network: do not retry a download or an installation");
+		d->no_network
+			? "this session has no network: do not retry a download or an installation"
+			: "this session reaches only what `status` lists as allowed: do not retry another host, say what you need");
 	add(notes, text, &note);
 }
 

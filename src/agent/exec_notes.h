@@ -8,7 +8,7 @@
 #include "agent/agent_session.h"
 
 /*
- * exec_notes_network - where a command failed in a session without a network, and one of its outputs
+ * exec_notes_network - where a command failed in a session without a network, or with one of allowed names, and one of its outputs
  * has the words of a network that fails: that trying again is in vain.
  * @outputs: what it wrote. @notes: an array, to which the note is added; so it is to @text, as a line.
  */

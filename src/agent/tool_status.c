@@ -4,6 +4,7 @@
  * Runs in: carrel-agent, outside.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/harmless.h"
 #include "agent/tools.h"
@@ -18,7 +19,8 @@ struct work {
 static json_t *describe(const struct work *w, const struct control_message *m)
 {
 	static const char *const passed[] = { "session", "workspace", "scratch", "tool_results",
-		"profile", "state", "age_ms", "lifetime_ms", "executions_total" };
+		"profile", "net", "allow", "allow_more", "state", "age_ms", "lifetime_ms",
+		"executions_total" };
 	char *text = NULL;
 	ssize_t size = control_read_text(m, &text);
 	json_t *said = size < 0 ? NULL : agent_session_json(text, (size_t)size);
@@ -43,6 +45,27 @@ static json_t *describe(const struct work *w, const struct control_message *m)
 	return NULL;
 }
 
+static void status_network(const json_t *value, struct buffer *b)
+{
+	const char *net = json_string_value(json_object_get(value, "net"));
+	json_int_t more = json_integer_value(json_object_get(value, "allow_more"));
+	size_t i;
+	json_t *each;
+
+	if (!net)
+		return;
+	if (strcmp(net, "allow") != 0) {
+		buffer_format(b, "network: %s\n", net);
+		return;
+	}
+	buffer_text(b, "network: these hosts and no others:");
+	json_array_foreach(json_object_get(value, "allow"), i, each)
+		buffer_format(b, " %s", json_string_value(each));
+	if (more > 0)
+		buffer_format(b, " and %lld more", (long long)more);
+	buffer_text(b, "\n");
+}
+
 static void status_text(const json_t *value, struct buffer *b)
 {
 	static const char *const lines[][2] = { { "workspace",
@@ -61,6 +84,7 @@ static void status_text(const json_t *value, struct buffer *b)
 		harmless_add(b, text, json_string_length(json_object_get(value, lines[i][0])));
 		buffer_text(b, "\n");
 	}
+	status_network(value, b);
 	buffer_format(b, "executions: %lld running, %lld in all\n",
 		json_integer_value(json_object_get(value, "executions_running")),
 		json_integer_value(json_object_get(value, "executions_total")));
@@ -123,6 +147,15 @@ static const struct field output[] = {
 		.flags = FIELD_REQUIRED,
 		.help = "Full copies of outputs that were cut" },
 	{ .name = "profile", .type = FIELD_TEXT },
+	{ .name = "net",
+		.type = FIELD_TEXT,
+		.help = "none: no network; allow: the hosts of `allow`; host: this machine's" },
+	{ .name = "allow",
+		.type = FIELD_TEXTS,
+		.help = "HOST:PORT,... that commands can reach now; only the user can change it" },
+	{ .name = "allow_more",
+		.type = FIELD_INTEGER,
+		.help = "Hosts beside those of `allow`" },
 	{ .name = "state", .type = FIELD_TEXT },
 	{ .name = "age_ms", .type = FIELD_INTEGER },
 	{ .name = "lifetime_ms", .type = FIELD_INTEGER },

@@ -352,6 +352,8 @@ static int apply_op(struct applier *a, const struct op *op)
 			: -EBADF;
 	case OP_NET_LISTEN:
 		return network_listen(a->box->plan, BOX_CHANNEL);
+	case OP_NET_PUBLISH:
+		return op->value == 0 ? network_pool(BOX_CHANNEL) : 0;
 	case OP_KEYRING:
 		return confine_keyring();
 	case OP_ENTER_USER_NS:

@@ -195,3 +195,33 @@ int network_listen(const struct plan *plan, int channel)
 	}
 	return r < 0 ? r : 0;
 }
+
+int network_pool(int channel)
+{
+	const struct channel_record record = { .kind = CHANNEL_SOCKETS,
+		.number = CHANNEL_SOCKETS_POOL };
+	static const int families[] = { AF_INET, AF_INET6 };
+	int r = 0;
+
+	for (size_t f = 0; f < 2 && r >= 0; f++)
+		for (unsigned next = 0; next < CHANNEL_POOL && r >= 0;) {
+			int fds[CHANNEL_FDS_MAX];
+			unsigned count = 0;
+
+			while (count < CHANNEL_FDS_MAX && next++ < CHANNEL_POOL && r >= 0) {
+				r = socket(families[f],
+					SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+				if (r >= 0)
+					fds[count++] = r;
+				else
+					r = -errno;
+			}
+			if (r == -EAFNOSUPPORT && families[f] == AF_INET6)
+				return 0;
+			if (r >= 0)
+				r = channel_send(channel, &record, fds, count);
+			for (unsigned i = 0; i < count; i++)
+				(void)close(fds[i]);
+		}
+	return r < 0 ? r : 0;
+}

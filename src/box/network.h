@@ -17,6 +17,12 @@ __attribute__((warn_unused_result)) int network_address(void);
 __attribute__((warn_unused_result)) int network_local(const struct net_local *block);
 
 /*
+ * network_pool - make the sockets that servers inside are connected to with, CHANNEL_POOL of each family that there is, and send
+ * them to the supervisor in the same way: whoever has one connects in this network namespace. 0 or -errno.
+ */
+__attribute__((warn_unused_result)) int network_pool(int channel);
+
+/*
  * network_listen - make the sockets of the resolver and a listener for each port of @plan, and send them to the
  * supervisor over @channel (CHANNEL_SOCKETS); none stays open here. 0 or -errno.
  */

@@ -254,6 +254,7 @@ static int handle_message(struct execution *x, bool *ret_over)
 	case CONTROL_END:
 	case CONTROL_LOG:
 	case CONTROL_MOVED:
+	case CONTROL_ALLOW:
 	case CONTROL_TEXT:
 	case CONTROL_OPENED:
 		break;

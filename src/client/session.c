@@ -20,6 +20,7 @@
 #include "client/find.h"
 #include "client/options.h"
 #include "client/quarantine_shelf.h"
+#include "client/session_allow.h"
 #include "client/session_logs.h"
 #include "host/serve/session_start.h"
 
@@ -38,10 +39,11 @@ static const char usage[] = "usage: carrel session start [SETTINGS] [--json] [--
 			    "       carrel session list [--json]\n"
 			    "       carrel session show [-s ID] [--json]\n"
 			    "       carrel session net [-s ID] [--json]\n"
+			    "       carrel session allow [-s ID] [--remove] HOST...\n"
 			    "       carrel session logs [-s ID] NAME [--follow]\n"
 			    "       carrel session end [-s ID] [--json]\n";
 
-static const char *const words[] = { "start", "list", "show", "net", "logs", "end" };
+static const char *const words[] = { "start", "list", "show", "net", "allow", "logs", "end" };
 enum { WORD_COUNT = sizeof(words) / sizeof(words[0]) };
 
 static int write_stdout(const void *data, size_t size)
@@ -216,7 +218,7 @@ static int wrong_word(const char *word, struct error *e)
 
 	if (nearest)
 		error_hint(e, "did you mean `carrel session %s`?", nearest);
-	error_hint(e, "carrel session start|list|show|net|logs|end");
+	error_hint(e, "carrel session start|list|show|net|allow|logs|end");
 	return r;
 }
 
@@ -300,6 +302,8 @@ int session_command(int argc, const char *const *argv, int first,
 
 	if (word && !strcmp(word, "start"))
 		return session_start_command(argc, argv, first + 1, environment, closed);
+	if (word && !strcmp(word, "allow"))
+		return session_allow_command(argc, argv, first + 1, environment);
 	if (word && (!strcmp(word, "--help") || !strcmp(word, "-h")))
 		return write_stdout(usage, sizeof(usage) - 1) < 0 ? STATUS_CARREL : 0;
 	int r = is_word(word) ? read_words(argc, argv, first + 1, options, &rest, &e)

@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "egress/connection.h"
 #include "egress/egress.h"
+#include "egress/publish.h"
 #include "egress/relay.h"
 #include "egress/server.h"
 
@@ -77,6 +79,22 @@ static int take_sockets(struct egress *eg, const struct received *got)
 	return 0;
 }
 
+static int take_published(struct egress *eg, const struct received *got)
+{
+	for (size_t i = 0; i < got->count; i++) {
+		int fd = got->fds[i], flags = fcntl(fd, F_GETFL);
+
+		if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+			return -errno;
+		int r = got->record.kind == EGRESS_POOL
+			? publish_pool(eg, fd)
+			: publish_listen(eg, fd, (uint16_t)got->record.port);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int take_rule(struct egress *eg, const struct egress_record *record)
 {
 	struct error e = { 0 };
@@ -87,7 +105,21 @@ static int take_rule(struct egress *eg, const struct egress_record *record)
 		memcpy(text, e.what, sizeof(e.what));
 	else
 		text[0] = '\0';
+	if (r >= 0)
+		tell_rule(&eg->tell, eg->rules.count - 1, true, record->text);
 	return tell_record(&eg->tell, EGRESS_REFUSED, -r, text, PATIENCE_MS);
+}
+
+static int take_unrule(struct egress *eg, const struct egress_record *record)
+{
+	int r = rules_remove(&eg->rules, record->rule);
+
+	if (r >= 0) {
+		tell_rule(&eg->tell, (size_t)record->rule, false, record->text);
+		connection_cut(eg, record->rule);
+	}
+	return tell_record(
+		&eg->tell, EGRESS_REFUSED, -r, r < 0 ? "no such rule" : "", PATIENCE_MS);
 }
 
 static int take_end(struct egress *eg)
@@ -100,13 +132,19 @@ static int take_end(struct egress *eg)
 
 static int take_record(struct egress *eg, const struct received *got)
 {
-	if (got->count > 0 && got->record.kind != EGRESS_SOCKETS)
+	if (got->count > 0 && got->record.kind != EGRESS_SOCKETS &&
+		got->record.kind != EGRESS_POOL && got->record.kind != EGRESS_PUBLISH)
 		return -EPROTO;
 	switch (got->record.kind) {
 	case EGRESS_SOCKETS:
 		return take_sockets(eg, got);
+	case EGRESS_POOL:
+	case EGRESS_PUBLISH:
+		return take_published(eg, got);
 	case EGRESS_RULE:
 		return take_rule(eg, &got->record);
+	case EGRESS_UNRULE:
+		return take_unrule(eg, &got->record);
 	case EGRESS_END:
 		return take_end(eg);
 	default:

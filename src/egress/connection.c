@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "egress/egress.h"
+#include "egress/publish.h"
 
 enum {
 	TLS_PORT = 443,
@@ -52,10 +53,10 @@ void connection_tell(struct connection *c, int errnum)
 	struct event event;
 
 	fill_event(c, &event, local, server);
-	event.decision = EGRESS_ALLOWED;
+	event.decision = c->published ? EGRESS_PUBLISHED : EGRESS_ALLOWED;
 	event.errnum = errnum;
-	event.bytes_in = c->flows[OUTER].bytes;
-	event.bytes_out = c->flows[INNER].bytes;
+	event.bytes_in = c->flows[c->published ? INNER : OUTER].bytes;
+	event.bytes_out = c->flows[c->published ? OUTER : INNER].bytes;
 	event.duration_us = (uint64_t)(clock_now_ns() - c->began_ns) / 1000;
 	tell_event(&c->egress->tell, &event);
 }
@@ -73,6 +74,11 @@ static void drop(struct connection *c, bool reset)
 		const struct linger linger = { .l_onoff = 1 };
 		struct watch *watch = &c->sides[s].watch;
 
+		if (c->published && s == OUTER) {
+			publish_give_back(eg, watch, c->port, reset);
+			flow_drop(&c->flows[s]);
+			continue;
+		}
 		if (reset && watch->fd >= 0)
 			(void)setsockopt(
 				watch->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
@@ -84,7 +90,7 @@ static void drop(struct connection *c, bool reset)
 	*(c->prev ? &c->prev->next : &eg->connections) = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
-	eg->connection_count--;
+	eg->connection_count -= !c->published;
 	loop_free(&eg->loop, &c->doomed);
 }
 
@@ -403,6 +409,62 @@ static void late(struct timer *timer)
 		refuse(c, EGRESS_FAILED, ETIMEDOUT, "connect", NULL);
 }
 
+void connection_cut(struct egress *eg, int rule)
+{
+	for (struct connection *next, *c = eg->connections; c; c = next) {
+		next = c->next;
+		if (c->rule != rule)
+			continue;
+		if (c->name ? netrules_name(eg->rules.set, c->name->text, c->port, &c->rule)
+			    : netrules_address(eg->rules.set, c->local.family, c->local.address,
+				      c->port, &c->rule))
+			continue;
+		c->rule = rule;
+		if (c->relaying)
+			end_relaying(c, -ECONNABORTED);
+		else
+			refuse(c, EGRESS_DENIED_PORT, 0, "the rule was taken back", NULL);
+	}
+}
+
+/* What every connection has; it is in the list. */
+static void fill(struct connection *c, struct egress *eg, int inner, int outer, uint16_t port)
+{
+	*c = (struct connection){ .next = eg->connections,
+		.egress = eg,
+		.sides = { { .watch = { .fd = inner, .ready = side_ready }, .connection = c },
+			{ .watch = { .fd = outer, .ready = side_ready }, .connection = c } },
+		.timer.fire = late,
+		.waiter.done = resolved,
+		.port = port,
+		.rule = -1,
+		.began_ns = clock_now_ns() };
+	if (eg->connections)
+		eg->connections->prev = c;
+	eg->connections = c;
+}
+
+void connection_join(struct egress *eg, int host, int inside, uint16_t port)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+	const int yes = 1;
+
+	if (!c) {
+		struct watch watch = { .fd = inside };
+
+		connection_reset(host);
+		publish_give_back(eg, &watch, port, true);
+		return;
+	}
+	fill(c, eg, host, inside, port);
+	c->local = (struct target){ .family = 4, .address = { 127, 0, 0, 1 } };
+	c->published = c->relaying = true;
+	/* About delay alone. */
+	(void)setsockopt(host, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	(void)setsockopt(inside, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	relay_ready(c, BOTH_FLOWS);
+}
+
 void connection_begin(struct egress *eg, int fd, const struct target *local, uint16_t port,
 	struct name *name, int rule)
 {
@@ -413,20 +475,10 @@ void connection_begin(struct egress *eg, int fd, const struct target *local, uin
 		connection_reset(fd);
 		return;
 	}
-	*c = (struct connection){ .next = eg->connections,
-		.egress = eg,
-		.sides = { { .watch = { .fd = fd, .ready = side_ready }, .connection = c },
-			{ .watch = { .fd = -1, .ready = side_ready }, .connection = c } },
-		.timer.fire = late,
-		.waiter.done = resolved,
-		.name = name,
-		.local = *local,
-		.port = port,
-		.rule = rule,
-		.began_ns = clock_now_ns() };
-	if (eg->connections)
-		eg->connections->prev = c;
-	eg->connections = c;
+	fill(c, eg, fd, -1, port);
+	c->name = name;
+	c->local = *local;
+	c->rule = rule;
 	eg->connection_count++;
 	(void)setsockopt(
 		fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)); /* about delay alone */

@@ -33,6 +33,7 @@ struct connection {
 	uint16_t port;
 	int rule;
 	bool relaying;
+	bool published; /* from the host to a server inside: INNER is the host's program, OUTER the session's */
 	int64_t began_ns;
 };
 
@@ -43,8 +44,17 @@ struct connection {
 void connection_begin(struct egress *eg, int fd, const struct target *local, uint16_t port,
 	struct name *name, int rule);
 
+/*
+ * connection_join - relay between @host, which has connected to a published port, and @inside, connected to port @port of the session
+ * by a socket of the pool (publish.h), which gets it back. Both are taken.
+ */
+void connection_join(struct egress *eg, int host, int inside, uint16_t port);
+
 /* connection_tell - that it has ended, with its bytes. @errnum: 0, or what ended it. */
 void connection_tell(struct connection *c, int errnum);
+
+/* connection_cut - reset those that rule number @rule allowed and no other one does: it was taken back. */
+void connection_cut(struct egress *eg, int rule);
 
 /* connection_reset - close @fd so that the program sees a reset, not an end. */
 void connection_reset(int fd);

@@ -9,6 +9,7 @@
 #include "egress/loop.h"
 #include "egress/rules.h"
 #include "egress/tell.h"
+#include "plan/policy.h"
 
 enum {
 	NAMES_MAX = 16384,  /* names that have an address; 131,070 are in the block */
@@ -18,6 +19,7 @@ enum {
 	DNS_CONNECTIONS_MAX = 32,
 	CONNECTIONS_DEFAULT = 1024,
 	LISTENERS_MAX = NETRULE_LISTEN_MAX * 2 + 8,
+	PUBLISH_POOL_MAX = 64, /* connections to servers inside, by one family */
 	BUFFER_SIZE = 1 << 17, /* bytes that are read at once */
 };
 
@@ -51,6 +53,24 @@ struct egress {
 	} listeners[LISTENERS_MAX];
 	size_t listener_count;
 	struct timer pause; /* listeners are not looked at meanwhile */
+	struct publish {
+		struct published {
+			struct egress *egress;
+			uint16_t port; /* inside */
+			struct published_listener {
+				struct watch watch; /* the first member */
+				struct published *of;
+			} listeners[2]; /* of the host, both families */
+			size_t listener_count;
+			/* Sockets of the session, of IPv4 and of IPv6: its own, so that no port takes them from another. */
+			int free[2][PUBLISH_POOL_MAX];
+			size_t free_count[2];
+			size_t trying; /* connections that may need one of IPv6 */
+			bool paused, has_six;
+		} ports[PUBLISH_MAX];
+		size_t port_count;
+		size_t next[2]; /* whose the next one of the pool is */
+	} publish;
 	struct connection *connections;
 	size_t connection_count, connection_max;
 	uint64_t bytes;  /* of all connections, both ways */

@@ -23,7 +23,8 @@
 #include "egress/egress.h"
 
 enum {
-	DESCRIPTORS_SPARE = 64 + LOOKUPS_MAX + DNS_CONNECTIONS_MAX + LISTENERS_MAX,
+	DESCRIPTORS_SPARE = 64 + LOOKUPS_MAX + DNS_CONNECTIONS_MAX + LISTENERS_MAX +
+		2 * PUBLISH_MAX + 4 * PUBLISH_POOL_MAX,
 	DESCRIPTORS_EACH = 3, /* two sockets, and a second address that is tried */
 };
 

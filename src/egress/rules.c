@@ -162,6 +162,7 @@ static int read_lines(struct rules *r, char *text, struct error *e)
 			return failed;
 		text = end + 1;
 	}
+	r->start_count = r->count;
 	return netrules_make(&r->set, &r->arena, r->list, r->count) < 0 ? full(e) : 0;
 }
 
@@ -179,6 +180,13 @@ int rules_add(struct rules *rules, const char *line, struct error *e)
 	if (r > 0 && netrules_add(rules->set, rule) < 0)
 		return full(e);
 	return r < 0 ? r : keep_source(rules, source, e);
+}
+
+int rules_remove(struct rules *rules, int32_t number)
+{
+	return number < 0 || (size_t)number < rules->start_count
+		? -ENOENT
+		: netrules_remove(rules->set, (size_t)number);
 }
 
 /* --- the host's files --------------------------------------------------------------------------- */

@@ -25,6 +25,7 @@ struct rules {
 	struct netrule *list; /* those of the start */
 	const char **sources; /* of each rule by its number, those added later included */
 	size_t count;         /* of all */
+	size_t start_count;   /* of those of the start */
 	uint64_t connections; /* at one time, at most; 0: not said */
 	uint64_t bytes;       /* of all connections together; 0: no limit */
 	bool any_name;        /* tls-name no */
@@ -41,6 +42,9 @@ MUST_CHECK int rules_read(struct rules *ret, int fd, struct error *e);
 
 /* rules_add - a line "allow RULE<TAB>SOURCE" or "deny ...", behind all others. 0, or -errno with @e. */
 MUST_CHECK int rules_add(struct rules *rules, const char *line, struct error *e);
+
+/* rules_remove - take back a rule that rules_add() has added. 0, or -ENOENT: no such one. */
+MUST_CHECK int rules_remove(struct rules *rules, int32_t number);
 
 /*
  * rules_hosts - the addresses of @name in the text of hosts(5) @hosts, @most of each family: network order.

@@ -125,7 +125,7 @@ static void put_event(
 	}
 	if (count > 1)
 		put_number(j, "count", count);
-	if (event->decision == EGRESS_ALLOWED) {
+	if (event->decision == EGRESS_ALLOWED || event->decision == EGRESS_PUBLISHED) {
 		put_number(j, "bytes_in", event->bytes_in);
 		put_number(j, "bytes_out", event->bytes_out);
 		put_number(j, "duration_us", event->duration_us);
@@ -136,19 +136,44 @@ static void put_event(
 }
 
 /* A reader that does not read is no reason to wait: its lines are counted. */
-static void write_line(struct tell *t, const struct event *event, unsigned count)
+static void write_out(struct tell *t, struct json *j, const char *line)
 {
 	struct pollfd ready = { .fd = t->log, .events = POLLOUT };
+
+	if (json_finish(j) == 0 && poll(&ready, 1, 0) == 1 && ready.revents & POLLOUT &&
+		write(t->log, line, j->out.used) == (ssize_t)j->out.used)
+		t->lost_log = 0;
+	else if (t->lost_log < UINT32_MAX)
+		t->lost_log++;
+}
+
+static void write_line(struct tell *t, const struct event *event, unsigned count)
+{
 	char line[LINE_MAX_BYTES];
 	struct json j;
 
 	json_init(&j, line, sizeof(line), NULL, NULL);
 	put_event(&j, t, event, count);
-	if (json_finish(&j) == 0 && poll(&ready, 1, 0) == 1 && ready.revents & POLLOUT &&
-		write(t->log, line, j.out.used) == (ssize_t)j.out.used)
-		t->lost_log = 0;
-	else if (t->lost_log < UINT32_MAX)
-		t->lost_log++;
+	write_out(t, &j, line);
+}
+
+void tell_rule(struct tell *t, size_t number, bool added, const char *line)
+{
+	char out[LINE_MAX_BYTES], text[NETRULE_TEXT_MAX];
+	struct json j;
+
+	if (t->log < 0)
+		return;
+	(void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(line, "\t"), line);
+	json_init(&j, out, sizeof(out), NULL, NULL);
+	json_object_begin(&j);
+	put_time(&j);
+	put_text(&j, "decision", added ? "rule-added" : "rule-removed");
+	put_text(&j, "name", text);
+	put_number(&j, "rule", number);
+	put_text(&j, "source", strchr(line, '\t') ? strchr(line, '\t') + 1 : NULL);
+	json_object_end(&j);
+	write_out(t, &j, out);
 }
 
 /* --- putting together --------------------------------------------------------------------------- */
@@ -201,7 +226,8 @@ void tell_event(struct tell *t, const struct event *event)
 {
 	size_t length = strlen(event->name);
 
-	if (event->decision != EGRESS_ALLOWED && length < TOLD_TEXT_MAX) {
+	if (event->decision != EGRESS_ALLOWED && event->decision != EGRESS_PUBLISHED &&
+		length < TOLD_TEXT_MAX) {
 		if (is_told(t, event))
 			return;
 		if (t->told_count < TOLD_MAX) {

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "egress/loop.h"
@@ -51,6 +52,12 @@ void tell_init(struct tell *t, struct loop *loop, int channel, int log);
 
 /* tell_event - one decision. Its texts are copied. */
 void tell_event(struct tell *t, const struct event *event);
+
+/*
+ * tell_rule - to the log: rule number @number was added, or taken back; @line: as it came ("allow RULE<TAB>SOURCE"). To the
+ * supervisor it is no news.
+ */
+void tell_rule(struct tell *t, size_t number, bool added, const char *line);
 
 /* tell_rest - what was put together and not told yet. */
 void tell_rest(struct tell *t);

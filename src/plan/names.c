@@ -23,6 +23,7 @@ static const char *const op_names[OP_KIND_COUNT] = {
 	[OP_NET_ADDRESS] = "net-address",
 	[OP_NET_LOCAL] = "net-local",
 	[OP_NET_LISTEN] = "net-listen",
+	[OP_NET_PUBLISH] = "net-publish",
 	[OP_KEYRING] = "keyring",
 	[OP_ENTER_USER_NS] = "enter-user-ns",
 	[OP_NO_NESTED] = "no-nested",

@@ -64,6 +64,9 @@ MUST_CHECK int netrules_make(
 /* netrules_add - one more (borrowed); its number is what netrules_make() counted and those added before. 0 or -ENOMEM. */
 MUST_CHECK int netrules_add(struct netrules *set, const struct netrule *rule);
 
+/* netrules_remove - no longer ask that one; the numbers of the others stay. 0, or -ENOENT: there is no such rule (any more). */
+MUST_CHECK int netrules_remove(struct netrules *set, size_t number);
+
 /*
  * netrules_name - whether @name (lower case, no dot at its end) may be reached at @port; port 0: at any port.
  * netrules_address - whether this address may, by an address rule or `localhost`. @family: 4 or 6. A

@@ -14,7 +14,7 @@
 enum { SLOTS_MIN = 16, NONE = -1 };
 
 struct entry {
-	const struct netrule *rule;
+	const struct netrule *rule; /* NULL: taken back */
 	uint32_t hash;
 	int next; /* of the same slot, in policy order; NONE at the end */
 };
@@ -62,7 +62,8 @@ static uint32_t hash_key(const struct key *k)
 
 static bool is_for(const struct netrule *rule, const struct key *k)
 {
-	if (rule->kind != k->kind || rule->family != k->family || rule->bits != k->bits)
+	if (!rule || rule->kind != k->kind || rule->family != k->family ||
+		rule->bits != k->bits)
 		return false;
 	return k->name ? !strcmp(rule->name, k->name)
 		       : memcmp(rule->address, k->address, sizeof(k->address)) == 0;
@@ -145,6 +146,14 @@ int netrules_add(struct netrules *set, const struct netrule *rule)
 		set->bits_four |= UINT64_C(1) << rule->bits;
 	else if (rule->kind == NETRULE_BLOCK)
 		set->bits_six[rule->bits / 64] |= UINT64_C(1) << rule->bits % 64;
+	return 0;
+}
+
+int netrules_remove(struct netrules *set, size_t number)
+{
+	if (number >= set->count || !set->entries[number].rule)
+		return -ENOENT;
+	set->entries[number].rule = NULL;
 	return 0;
 }
 
@@ -233,7 +242,7 @@ static bool any_port(const struct netrules *set, const char *name, const struct 
 		n = set->entries[n].next) {
 		const struct netrule *rule = set->entries[n].rule;
 
-		if (rule->deny || set->entries[n].hash != hash || !is_for(rule, k))
+		if (set->entries[n].hash != hash || !is_for(rule, k) || rule->deny)
 			continue;
 		for (unsigned i = 0; i < rule->port_count; i++) {
 			struct verdict v = { NONE, NONE };

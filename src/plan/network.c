@@ -14,6 +14,9 @@
 /* The first address of the session's own block, which is no name's: RFC 2544. */
 #define OWN_ADDRESS "198.18.0.1/15"
 
+/* Where an `allow` line names no port. */
+static const uint16_t live_ports[] = { 80, 443 };
+
 /* Keeps the ports sorted. False: there is no room for another one. */
 static bool add_port(struct plan *p, uint16_t port)
 {
@@ -101,7 +104,61 @@ static int refuse(const struct plan *plan, struct error *e)
 	return r;
 }
 
-int plan_network(struct plan *plan, struct error *e)
+static int fail_publish(
+	const struct publish_rule *rule, int errnum, struct error *e, const char *why)
+{
+	char on[512];
+
+	policy_format_source(&rule->source, "publish", on, sizeof(on));
+	return error_set(e, errnum == ENOTSUP ? ERROR_UNAVAILABLE : ERROR_POLICY, "plan",
+		ERROR_OWN(errnum), on, "port %u cannot be published: %s", rule->port, why);
+}
+
+/* What is wrong with it beside the others and beside the rest of the policy. */
+static int check_publish(const struct plan *plan, size_t index, struct error *e)
+{
+	const struct policy *p = plan->policy;
+	const struct publish_rule *rule = &p->publishes[index];
+
+	if (index == PUBLISH_MAX)
+		return fail_publish(rule, E2BIG, e, "that is one more than a session can have");
+	if (p->net == NET_HOST)
+		return fail_publish(
+			rule, EINVAL, e, "with `net host` it is the host's already");
+	if (!plan->clone_flags)
+		return fail_publish(
+			rule, ENOTSUP, e, "this machine refuses a network namespace");
+	for (size_t i = 0; i < index; i++)
+		if (rule->host_port && p->publishes[i].host_port == rule->host_port)
+			return fail_publish(
+				rule, EINVAL, e, "another one has that port of the host");
+	for (size_t i = 0; i < plan->net_port_count; i++)
+		if (plan->net_ports[i] == rule->port)
+			return fail_publish(rule, EINVAL, e,
+				"an `allow` line names it, so no server inside can have it");
+	return 0;
+}
+
+static int add_publishes(struct plan *plan, struct error *e)
+{
+	const struct policy *p = plan->policy;
+	int r = 0;
+
+	for (size_t i = 0; i < p->publish_count && r >= 0; i++) {
+		r = check_publish(plan, i, e);
+		if (r >= 0)
+			r = emit_to(plan,
+				(struct op){ .kind = OP_NET_PUBLISH,
+					.path = p->publishes[i].text,
+					.value = i,
+					.why = "a server inside, for the host's loopback",
+					.source = &p->publishes[i].source },
+				e);
+	}
+	return r;
+}
+
+static int add_names(struct plan *plan, struct error *e)
 {
 	const struct policy *policy = plan->policy;
 
@@ -109,6 +166,11 @@ int plan_network(struct plan *plan, struct error *e)
 		return 0;
 	if (!plan->clone_flags)
 		return refuse(plan, e);
+	/* What is added while the session lives finds the listeners that are made here, and no others. */
+	if (policy->net_live.on)
+		for (size_t i = 0; i < sizeof(live_ports) / sizeof(live_ports[0]); i++)
+			if (!add_port(plan, live_ports[i]))
+				return emit_no_memory(e);
 	int r = emit_to(plan,
 		(struct op){ .kind = OP_NET_ADDRESS,
 			.path = OWN_ADDRESS,
@@ -130,4 +192,11 @@ int plan_network(struct plan *plan, struct error *e)
 				       .why = "connections and queries, for carrel-egress",
 				       .source = &policy->net_source },
 			       e);
+}
+
+int plan_network(struct plan *plan, struct error *e)
+{
+	int r = add_names(plan, e);
+
+	return r < 0 ? r : add_publishes(plan, e);
 }

@@ -10,6 +10,6 @@
 /*
  * plan_network - append them; they come behind the mounts, while init has its rights. Returns 0 or -errno with @e:
  * ERROR_UNAVAILABLE where there is no network namespace, ERROR_POLICY where the policy names more than NETRULE_LISTEN_MAX
- * ports, ERROR_LIMIT.
+ * ports, or publishes what it cannot, ERROR_LIMIT.
  */
 MUST_CHECK int plan_network(struct plan *plan, struct error *e);

@@ -203,6 +203,7 @@ enum op_kind {
 	OP_NET_ADDRESS, /* the session's own block of addresses, `path`, on the loopback */
 	OP_NET_LOCAL,   /* the block net_locals[value], `path`, is local */
 	OP_NET_LISTEN, /* a listener for each of net_ports, and the resolver's; the supervisor gets them */
+	OP_NET_PUBLISH, /* publishes[value]; with the first of them the sockets that connect to servers inside */
 	/* the process */
 	OP_KEYRING,       /* a new session keyring */
 	OP_ENTER_USER_NS, /* privileged: setns to the prepared user namespace */

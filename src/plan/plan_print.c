@@ -235,6 +235,7 @@ static void put_what(struct printer *o, const struct op *op)
 		return;
 	case OP_NET_ADDRESS:
 	case OP_NET_LOCAL:
+	case OP_NET_PUBLISH:
 		printer_string(o, "path", "", op->path);
 		return;
 	case OP_NET_LISTEN:

@@ -123,6 +123,16 @@ struct net_rule {
 	struct source source;
 };
 
+enum { PUBLISH_MAX = 16 }; /* ports of one session */
+
+/* One `publish` line. */
+struct publish_rule {
+	const char *text; /* "PORT:HOSTPORT" */
+	uint16_t port;
+	uint16_t host_port; /* 0: the kernel chooses */
+	struct source source;
+};
+
 /* In the place of a workspace's path: the work tree of git that holds the cwd. */
 #define WORKSPACE_GIT "git"
 
@@ -187,6 +197,9 @@ struct policy {
 	struct number_value net_bytes;
 	struct text_value net_log;      /* a path or "fd:N" */
 	struct text_value net_resolver; /* ADDRESS:PORT; NULL: the host's */
+	struct publish_rule *publishes;
+	size_t publish_count;
+	struct flag_value net_live; /* `carrel session allow` may add names */
 
 	struct text_value syscalls; /* name of a shipped filter; default "default" */
 	struct syscall_rule *syscall_rules;

@@ -18,7 +18,8 @@
 
 struct policy_line {
 	const char *text; /* template, word or variable name; NULL for tmpfs and flags */
-	const char *dest; /* template: destination of bind and tmpfs, value of env */
+	const char *
+		dest; /* template: destination of bind and tmpfs, value of env; all of publish */
 	const struct netrule *net; /* allow and deny: what `text` says */
 	uint64_t number; /* size, duration (ms), count, index of an enumeration's word, flag */
 	struct source source;
@@ -152,11 +153,13 @@ MUST_CHECK int policy_find_preset(struct policy_place *at, const struct setting 
 MUST_CHECK int policy_check_daemon(const struct policy_place *at, const char **word);
 
 /*
- * policy_read_host - the @word of `allow` or `deny` (the setting @s), policy_read_resolver - of `net-resolver`: as the
- * line says it. 0 or -errno with the error.
+ * policy_read_host - the @word of `allow` or `deny` (the setting @s), policy_read_resolver - of `net-resolver`, policy_read_publish - of
+ * `publish`: as the line says it. 0 or -errno with the error.
  */
 MUST_CHECK int policy_read_host(const struct policy_place *at, const struct setting *s,
 	const char *word, struct policy_line *l);
+MUST_CHECK int policy_read_publish(
+	const struct policy_place *at, const char *word, struct policy_line *l);
 MUST_CHECK int policy_read_resolver(
 	const struct policy_place *at, const char *word, struct policy_line *l);
 

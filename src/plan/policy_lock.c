@@ -255,6 +255,20 @@ static int judge_hosts(const struct policy_judge *j, const struct setting *s)
 	return 0;
 }
 
+static int judge_publishes(const struct policy_judge *j)
+{
+	for (size_t i = 0; i < j->p->publish_count; i++) {
+		const struct publish_rule *rule = &j->p->publishes[i];
+		bool known = !policy_is_later(j, &rule->source);
+
+		for (size_t k = 0; k < j->locked->publish_count && !known; k++)
+			known = !strcmp(rule->text, j->locked->publishes[k].text);
+		if (!known)
+			return policy_fail_locked(j, &rule->source, "publish");
+	}
+	return 0;
+}
+
 /* The filter's name, and what else chooses what passes it. */
 static int judge_filter(const struct policy_judge *j, const struct setting *s)
 {
@@ -304,6 +318,8 @@ static int judge_list(const struct policy_judge *j, const struct setting *s)
 	case SETTING_ALLOW:
 	case SETTING_DENY:
 		return judge_hosts(j, s);
+	case SETTING_PUBLISH:
+		return judge_publishes(j);
 	case SETTING_REQUIRE:
 		return 0; /* a requirement is never taken back */
 	default:

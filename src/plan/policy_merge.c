@@ -76,6 +76,21 @@ static int apply_host(struct policy *p, const struct policy_line *l)
 	return 0;
 }
 
+static int apply_publish(struct policy *p, const struct policy_line *l)
+{
+	struct publish_rule *grown =
+		arena_push(p->arena, p->publishes, p->publish_count, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	p->publishes = grown;
+	grown[p->publish_count++] = (struct publish_rule){ .text = l->dest,
+		.port = (uint16_t)(l->number >> 16),
+		.host_port = (uint16_t)l->number,
+		.source = l->source };
+	return 0;
+}
+
 static int apply_word(
 	struct policy *p, struct word_rule **rules, size_t *count, const struct policy_line *l)
 {
@@ -149,6 +164,8 @@ static int apply_line(struct policy *p, const struct policy_line *l)
 		return apply_syscall(p, l);
 	case KIND_HOST:
 		return apply_host(p, l);
+	case KIND_PUBLISH:
+		return apply_publish(p, l);
 	case KIND_SCRATCH_ENV:
 		return apply_word(p, &p->scratch_envs, &p->scratch_env_count, l);
 	case KIND_PROMOTE:

@@ -10,7 +10,7 @@
 #include "plan/embedded.h"
 #include "plan/policy_line.h"
 
-enum { PORT_DNS = 53, SETS_MAX = 64 };
+enum { PORT_DNS = 53, PORT_LEAST = 1024, SETS_MAX = 64 };
 #define SET_END ".hosts"
 
 /* --- sets ------------------------------------------------------------------------------------- */
@@ -131,6 +131,43 @@ int policy_read_resolver(const struct policy_place *at, const char *word, struct
 	if (rule.port_count != 1)
 		return policy_fail(at, "'%.60s' has more than one port: ADDRESS[:PORT]", word);
 	return keep_rule(at, &rule, l);
+}
+
+/* PORT or HOSTPORT: no right to one below 1024 is left inside, and none is used outside. */
+static int read_port(const struct policy_place *at, const char *text, bool any, uint64_t *ret)
+{
+	if (any && !strcmp(text, "0")) {
+		*ret = 0;
+		return 0;
+	}
+	if (strspn(text, "0123456789") != strlen(text) || text_parse_count(text, ret) < 0 ||
+		*ret > UINT16_MAX)
+		return policy_fail(at, "'%.60s' is not a port: PORT[:HOSTPORT]", text);
+	if (*ret < PORT_LEAST)
+		return policy_fail(at,
+			"port %.60s is privileged: only %d and above can be published", text,
+			PORT_LEAST);
+	return 0;
+}
+
+int policy_read_publish(const struct policy_place *at, const char *word, struct policy_line *l)
+{
+	const char *colon = strchr(word, ':');
+	const char *inside =
+		arena_copy(at->p->arena, word, colon ? (size_t)(colon - word) : strlen(word));
+	uint64_t port, host_port;
+
+	if (!inside)
+		return policy_full(at->e);
+	int r = read_port(at, inside, false, &port);
+	if (r >= 0)
+		r = read_port(at, colon ? colon + 1 : inside, colon != NULL, &host_port);
+	if (r < 0)
+		return r;
+	l->text = arena_format(at->p->arena, "%u", (unsigned)port);
+	l->dest = arena_format(at->p->arena, "%u:%u", (unsigned)port, (unsigned)host_port);
+	l->number = port << 16 | host_port;
+	return l->text && l->dest ? 0 : policy_full(at->e);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */

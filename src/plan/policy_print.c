@@ -215,6 +215,9 @@ static void put_argument(
 	case KIND_RESOLVER:
 		writer_text(&o->out, l->text);
 		return;
+	case KIND_PUBLISH:
+		writer_text(&o->out, l->dest);
+		return;
 	case KIND_SYSCALL:
 		put_words(o, l->text);
 		return;

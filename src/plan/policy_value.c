@@ -411,6 +411,8 @@ static int read_plain(const struct policy_place *at, const struct setting *s, co
 		return read_preset(at, word, l);
 	case KIND_HOST:
 		return policy_read_host(at, s, word, l);
+	case KIND_PUBLISH:
+		return policy_read_publish(at, word, l);
 	case KIND_RESOLVER:
 		return policy_read_resolver(at, word, l);
 	default:

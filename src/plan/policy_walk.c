@@ -168,6 +168,12 @@ static void walk_setting(const struct walk *w, const struct setting *s)
 	case SETTING_ALLOW:
 		walk_hosts(w);
 		return;
+	case SETTING_PUBLISH:
+		for (size_t i = 0; i < p->publish_count; i++)
+			visit_line(w, SETTING_PUBLISH,
+				&(struct policy_line){ .dest = p->publishes[i].text,
+					.source = p->publishes[i].source });
+		return;
 	case SETTING_TLS_NAME: /* on where nobody says anything, and of no use without names */
 		if (p->net == NET_ALLOW || p->tls_name.source.layer != LAYER_DEFAULT)
 			walk_scalar(w, s);

@@ -249,6 +249,15 @@ const struct setting settings_table[SETTING_COUNT] = {
 	AT(net_resolver), .placeholder = "ADDRESS[:PORT]",
 	.help = "who is asked for names, instead of the host's resolver",
 },
+[SETTING_NET_LIVE] = {
+	SETTING(NET_LIVE, "net-live", NETWORK, FLAG, LAST, OFF), AT(net_live),
+	.help = "let carrel session allow add names to the live session",
+},
+[SETTING_PUBLISH] = {
+	SETTING(PUBLISH, "publish", NETWORK, PUBLISH, LIST, NO_MORE),
+	.placeholder = "PORT[:HOSTPORT]",
+	.help = "a server inside that the host reaches on its loopback; 0: any",
+},
 [SETTING_UNIX_SOCKET] = {
 	SETTING(UNIX_SOCKET, "unix-socket", NETWORK, PATH_RULE, LIST, NO_MORE),
 	.placeholder = "PATH",

@@ -66,6 +66,8 @@ enum setting_id {
 	SETTING_NET_BYTES,
 	SETTING_NET_LOG,
 	SETTING_NET_RESOLVER,
+	SETTING_NET_LIVE,
+	SETTING_PUBLISH,
 	SETTING_UNIX_SOCKET,
 	/* system calls */
 	SETTING_SYSCALLS,
@@ -131,6 +133,7 @@ enum setting_kind {
 	KIND_REPORT,   /* a path or fd:N */
 	KIND_HOST,     /* HOST[:PORT[,PORT...]] or @SET: plan/netrule.h */
 	KIND_RESOLVER, /* ADDRESS[:PORT] */
+	KIND_PUBLISH,  /* PORT[:HOSTPORT] */
 };
 
 /* What a second line of the same setting means. */

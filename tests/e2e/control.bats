@@ -27,7 +27,7 @@ alive() {
 
 	run --separate-stderr /usr/bin/python3 "$CARREL_SOURCE/tests/lib/control_client.py" layout
 	assert_status 0
-	(($(wc -l <<<"$output") == 23))
+	(($(wc -l <<<"$output") == 24))
 	while read -r name number; do
 		case $name in
 		CONTROL_VERSION | CONTROL_BODY_MAX | CONTROL_FDS_MAX)

@@ -263,6 +263,27 @@ with_system() {
 	assert_refused "a policy of uid 65534 is not obeyed: $USER_POLICY"
 }
 
+@test "a lock of the machine holds against what is added to a live session" {
+	XDG_RUNTIME_DIR=$T/run
+	export XDG_RUNTIME_DIR
+	mkdir -m 0700 "$XDG_RUNTIME_DIR"
+	adds() {
+		with_system "$1" bash -c 'id=$("$CARREL" session start --json --net allow --net-live 3>&- 4>&- | jq -r .session)
+			"$CARREL" session allow -s "$id" example.org
+			said=$?
+			"$CARREL" session end -s "$id"
+			exit "$said"'
+	}
+	adds $'net none' # the control arm
+	assert_status 0
+	adds $'lock allow'
+	assert_status 125
+	assert_matches "$stderr" 'carrel: the system policy locks `allow`: example.org'
+	adds $'lock net-live'
+	assert_status 125
+	assert_matches "$stderr" "'net-live' loosens 'net-live', which the system policy locks"
+}
+
 @test "a lock: later layers may tighten, not loosen, and are told file and line" {
 	with_system $'net none\nlock net' "$CARREL" run --net host -- touch "$WS/ran"
 	assert_status 125

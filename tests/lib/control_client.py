@@ -35,7 +35,7 @@ REQUEST = struct.Struct("=IIIIQQQQQQQQ")
 BODY_MAX, FDS_MAX, BODY_FD, TEXT_MAX = 65536, 4, 4294967295, 1 << 20
 KINDS = {
     1: "EXEC", 2: "START", 3: "SIGNAL", 4: "CONTINUE", 5: "CLOSE", 6: "SHOW", 7: "STOP", 8: "OPEN",
-    9: "CLASSIFY", 10: "END", 11: "LOG", 12: "MOVED", 64: "ACCEPTED", 65: "TERMINAL", 66: "STOPPED", 67: "ENDED", 68: "TEXT",
+    9: "CLASSIFY", 10: "END", 11: "LOG", 12: "MOVED", 13: "ALLOW", 64: "ACCEPTED", 65: "TERMINAL", 66: "STOPPED", 67: "ENDED", 68: "TEXT",
     69: "OPENED", 70: "DONE", 71: "ERROR",
 }
 KIND = {name: number for number, name in KINDS.items()}

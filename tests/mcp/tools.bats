@@ -5,7 +5,7 @@ load ../lib/live
 
 python() {
 	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$CARREL_SOURCE/tests/mcp run --separate-stderr \
-		/usr/bin/python3 -c 'import sys, textwrap
+		/usr/bin/python3 -c 'import subprocess, sys, textwrap
 from raw import *
 exec(compile(textwrap.dedent(sys.stdin.read()), "script", "exec"))'
 	assert_status 0
@@ -261,6 +261,22 @@ END
 		read = c.good("read", {"path": "/sys/devices/system/cpu/online"})
 		same((read["cut"], read["end"]), (False, len(read["text"])))
 		same(c.close(), ([], 0))
+END
+}
+
+@test "with some hosts allowed a result and status say so, and status what was added since" {
+	python <<'END'
+		c = Client("--allow", "example.org", "--net-live", "--net-resolver", "127.0.0.1:9")
+		c.start()
+		result = c.call("exec", {"command": "echo 'npm error code ENOTFOUND' >&2; exit 1"})
+		contains(result["structuredContent"]["notes"][0], "this session reaches only what `status` lists as allowed")
+		same(c.good("status")["allow"], ["example.org:80,443"])
+		session = c.good("status")["session"]
+		subprocess.run([os.environ["CARREL"], "session", "allow", "-s", session, "other.org:443"], check=True)
+		status = c.good("status")
+		same((status["net"], status["allow"], status["allow_more"]), ("allow", ["other.org:443", "example.org:80,443"], 0))
+		result = c.call("status", {})
+		contains(result["content"][0]["text"], "network: these hosts and no others: other.org:443 example.org:80,443\n")
 END
 }
 

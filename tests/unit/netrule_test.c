@@ -518,6 +518,13 @@ static void test_many(void **state)
 		expect_name(set, more.name, 443, true, MANY + i);
 	}
 	expect_name(set, "n0.x0.example", 443, true, 0);
+	/* One that is taken back is asked no more, at its port or at any; the others keep their numbers. */
+	assert_int_equal(netrules_remove(set, MANY + 7), 0);
+	assert_int_equal(netrules_remove(set, MANY + 7), -ENOENT);
+	assert_int_equal(netrules_remove(set, MANY + 100), -ENOENT);
+	expect_name(set, "added7.example", 443, false, -1);
+	expect_name(set, "added7.example", 0, false, -1);
+	expect_name(set, "added8.example", 443, true, MANY + 8);
 }
 
 /* Where the arena is full it is said. */

@@ -49,9 +49,9 @@ static const char *const names[] = { "workspace", "workspace-mode", "read", "wri
 	"env", "unsetenv", "tty", "die-with-parent", "nested", "timeout", "grace", "memory",
 	"pids", "cpus", "cpu-time", "file-size", "open-files", "output-budget", "output-max",
 	"lifetime", "idle-timeout", "net", "allow", "deny", "tls-name", "net-connections",
-	"net-bytes", "net-log", "net-resolver", "unix-socket", "syscalls", "syscall", "profile",
-	"include", "policy", "with", "lock", "require", "degraded", "merge-output", "report",
-	"explain", "learn", "quiet", "verbose" };
+	"net-bytes", "net-log", "net-resolver", "net-live", "publish", "unix-socket",
+	"syscalls", "syscall", "profile", "include", "policy", "with", "lock", "require",
+	"degraded", "merge-output", "report", "explain", "learn", "quiet", "verbose" };
 
 static void test_table(void **state)
 {
@@ -74,8 +74,8 @@ static void test_table(void **state)
 
 static void test_unknown(void **state)
 {
-	static const char *const later[] = { "output", "egress-proxy", "publish", "", "read ",
-		"Read", "work", "workspacee" };
+	static const char *const later[] = { "output", "egress-proxy", "publish-port", "",
+		"read ", "Read", "work", "workspacee" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)

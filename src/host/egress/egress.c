@@ -22,6 +22,8 @@
 #include "base/parent.h"
 #include "box/channel.h"
 #include "box/sys.h"
+#include "host/egress/live.h"
+#include "host/egress/publish.h"
 #include "host/egress/rules.h"
 #include "host/process/libexec.h"
 
@@ -162,11 +164,22 @@ static int send_record(
 	return channel_send_parts(g->channel, parts, fds, count, MSG_DONTWAIT);
 }
 
-int egress_sockets(struct egress *g, const int *fds, unsigned count, bool resolver)
+int egress_send(struct egress *g, const struct egress_record *record)
 {
-	const struct egress_record record = {
-		.magic = EGRESS_MAGIC, .kind = EGRESS_SOCKETS, .number = resolver
-	};
+	return g->channel < 0 ? -EPIPE : send_record(g, record, NULL, 0);
+}
+
+int egress_send_fds(
+	struct egress *g, const struct egress_record *record, const int *fds, unsigned count)
+{
+	return g->channel < 0 ? -EPIPE : send_record(g, record, fds, count);
+}
+
+int egress_sockets(struct egress *g, const int *fds, unsigned count, int what)
+{
+	const struct egress_record record = { .magic = EGRESS_MAGIC,
+		.kind = what == CHANNEL_SOCKETS_POOL ? EGRESS_POOL : EGRESS_SOCKETS,
+		.number = what == 1 };
 	int r = g->channel < 0 ? 0 : send_record(g, &record, fds, count);
 
 	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
@@ -199,7 +212,7 @@ static struct egress_name *find_name(struct egress *g, const struct egress_recor
 }
 
 /* No sum wraps: a counter that is full stays so. */
-static void add(uint64_t *sum, uint64_t more)
+void egress_add(uint64_t *sum, uint64_t more)
 {
 	*sum = *sum > UINT64_MAX - more ? UINT64_MAX : *sum + more;
 }
@@ -207,20 +220,24 @@ static void add(uint64_t *sum, uint64_t more)
 static void take_event(struct egress *g, struct egress_record *record)
 {
 	record->text[EGRESS_TEXT_MAX - 1] = '\0';
-	struct egress_name *n = find_name(g, record);
-
-	add(&g->untold, record->lost);
-	/* What is refused again within a second comes as one event. */
-	uint64_t times = record->count ? record->count : 1;
-	add(&g->refusals, egress_is_refusal(record->decision) ? times : 0);
-	if (!n) {
-		add(&g->untold, times);
+	if (record->decision == EGRESS_PUBLISHED) {
+		publish_event(g, record);
 		return;
 	}
-	add(&n->times, times);
-	add(&n->bytes_in, record->bytes_in);
-	add(&n->bytes_out, record->bytes_out);
-	add(&n->duration_us, record->duration_us);
+	struct egress_name *n = find_name(g, record);
+
+	egress_add(&g->untold, record->lost);
+	/* What is refused again within a second comes as one event. */
+	uint64_t times = record->count ? record->count : 1;
+	egress_add(&g->refusals, egress_is_refusal(record->decision) ? times : 0);
+	if (!n) {
+		egress_add(&g->untold, times);
+		return;
+	}
+	egress_add(&n->times, times);
+	egress_add(&n->bytes_in, record->bytes_in);
+	egress_add(&n->bytes_out, record->bytes_out);
+	egress_add(&n->duration_us, record->duration_us);
 	n->rule = record->rule;
 	n->errnum = record->decision == EGRESS_FAILED ? record->number : 0;
 }
@@ -246,14 +263,18 @@ static int read_one(struct egress *g)
 		take_event(g, &record);
 		return 1;
 	case EGRESS_REFUSED:
+		if (!g->asked)
+			break; /* an answer to nothing */
+		egress_live_answered(g, record.number < 0 ? EPROTO : record.number);
 		return 1;
 	case EGRESS_DONE:
 		fd_close(&g->channel);
 		return -1;
 	default:
-		lose(g);
-		return -1;
+		break;
 	}
+	lose(g);
+	return -1;
 }
 
 void egress_read(struct egress *g)

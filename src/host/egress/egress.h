@@ -34,10 +34,19 @@ struct egress_name {
 	uint64_t times, bytes_in, bytes_out, duration_us;
 };
 
+struct egress_live; /* live.h */
+
+/* A port of a server inside, and where the host reaches it. */
+struct egress_published {
+	uint16_t port, host_port;
+	bool chosen;                         /* by the kernel */
+	uint64_t times, bytes_in, bytes_out; /* of connections that ended */
+};
+
 struct egress {
 	int channel;     /* -1: there is none, or none any more */
 	int pidfd;       /* -1: none */
-	bool begun;      /* egress_begin() was called: the policy says `net allow` */
+	bool begun;      /* egress_begin() was called */
 	bool ready;      /* it is confined, and has read its rules */
 	bool lost;       /* it ended before it was told to */
 	bool unresolved; /* the machine has no resolver that it knows of */
@@ -45,12 +54,19 @@ struct egress {
 	uint64_t refusals;
 	struct egress_name *names; /* EGRESS_NAMES_MAX of them, mapped; NULL: none */
 	size_t name_count;
+	struct egress_published published[PUBLISH_MAX];
+	size_t published_count;
+	/* live.h: rules that were added since; what carrel-egress was asked last, and its answer. */
+	struct egress_live *live; /* EGRESS_LIVE_MAX of them, mapped; NULL: none */
+	size_t live_count;
+	bool asked, answered;
+	int asked_number, answer;
 };
 
 #define EGRESS_NONE ((struct egress){ .channel = -1, .pidfd = -1 })
 
 /*
- * egress_begin - start carrel-egress with the rules of @policy, whose `net` is NET_ALLOW. @log: where its lines of JSON
+ * egress_begin - start carrel-egress with the rules of @policy, whose `net` is NET_ALLOW, or which publishes ports. @log: where its lines of JSON
  * go (netlog_open()), borrowed; -1: nowhere. It ends when the calling process does. Nothing waits for it here.
  * 0 or -errno with @e (ERROR_UNAVAILABLE, ERROR_LIMIT); @ret is to be given to egress_end() in any case.
  */
@@ -58,10 +74,20 @@ MUST_CHECK int egress_begin(
 	struct egress *ret, const struct policy *policy, int log, struct error *e);
 
 /*
- * egress_sockets - give it sockets of init's. @resolver: the first two are the resolver's. They are borrowed.
+ * egress_sockets - give it sockets of init's. @what: the `number` of CHANNEL_SOCKETS (box/channel.h). They are borrowed.
  * 0, also where it has just ended (that is read from the channel); or -errno.
  */
-MUST_CHECK int egress_sockets(struct egress *g, const int *fds, unsigned count, bool resolver);
+MUST_CHECK int egress_sockets(struct egress *g, const int *fds, unsigned count, int what);
+
+/* egress_send - one record without descriptors. 0, -EPIPE where it has ended, -EAGAIN where it does not read, or another -errno. */
+MUST_CHECK int egress_send(struct egress *g, const struct egress_record *record);
+
+/* egress_send_fds - the same with descriptors, which are borrowed. */
+MUST_CHECK int egress_send_fds(
+	struct egress *g, const struct egress_record *record, const int *fds, unsigned count);
+
+/* egress_add - a sum that does not wrap. */
+void egress_add(uint64_t *sum, uint64_t more);
 
 /* egress_read - read what it has said, EGRESS_AT_ONCE records at most; where it is dead g->lost is set. */
 void egress_read(struct egress *g);

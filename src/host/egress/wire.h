@@ -35,9 +35,13 @@ enum egress_kind {
 	EGRESS_END,  /* send what was not sent yet, then end */
 	/* E -> S */
 	EGRESS_READY, /* E is confined, and has read its rules. number = 1: no resolver is known */
-	EGRESS_EVENT,   /* something was decided, or ended */
-	EGRESS_REFUSED, /* the answer to RULE: `text` says why; number 0: it was added */
-	EGRESS_DONE,    /* the answer to END: the last record */
+	EGRESS_EVENT, /* something was decided, or ended */
+	EGRESS_REFUSED, /* the answer to RULE and UNRULE: `text` says why, number is an errno; number 0: it was done */
+	EGRESS_DONE, /* the answer to END: the last record */
+	/* S -> E; behind the others, whose numbers stay */
+	EGRESS_UNRULE, /* `rule`: the number of one that came by RULE is taken back; what only it allowed is reset */
+	EGRESS_POOL, /* descriptors: sockets of the session's network that are not connected */
+	EGRESS_PUBLISH, /* descriptors: listening sockets of the host's loopback, for `port` of the session */
 };
 
 enum egress_decision {
@@ -48,6 +52,7 @@ enum egress_decision {
 	EGRESS_DENIED_TLS,     /* no ClientHello, or for another name */
 	EGRESS_DENIED_LIMIT,   /* too many connections, or bytes */
 	EGRESS_FAILED,         /* allowed, but not resolved or not connected; number = errno */
+	EGRESS_PUBLISHED,      /* a connection from the host to a server inside that ended */
 };
 
 /* egress_decision_name - "allowed", "denied-name" and the like; "unknown" for what is none of them. */
@@ -61,10 +66,11 @@ static inline const char *egress_decision_name(uint32_t decision)
 		[EGRESS_DENIED_TLS] = "denied-tls",
 		[EGRESS_DENIED_LIMIT] = "denied-limit",
 		[EGRESS_FAILED] = "failed",
+		[EGRESS_PUBLISHED] = "published",
 	};
 
-	return decision >= EGRESS_ALLOWED && decision <= EGRESS_FAILED ? names[decision]
-								       : "unknown";
+	return decision >= EGRESS_ALLOWED && decision <= EGRESS_PUBLISHED ? names[decision]
+									  : "unknown";
 }
 
 struct egress_record {

@@ -24,6 +24,7 @@
 #include "box/channel.h"
 #include "box/sys.h"
 #include "host/egress/netlog.h"
+#include "host/egress/publish.h"
 #include "host/explain/explain.h"
 #include "host/machine/container.h"
 #include "host/machine/explain.h"
@@ -291,7 +292,7 @@ int launch_egress(struct launch *l, const struct policy *policy, const struct fa
 	autofd int log = -1;
 	int r = 0;
 
-	if (policy->net != NET_ALLOW)
+	if (policy->net != NET_ALLOW && policy->publish_count == 0)
 		return 0;
 	if (policy->net_log.value) {
 		r = arena_init(&arena, LOG_ARENA_SIZE);
@@ -303,7 +304,9 @@ int launch_egress(struct launch *l, const struct policy *policy, const struct fa
 		arena_free(&arena);
 		log = r;
 	}
-	return r < 0 ? r : egress_begin(&l->egress, policy, log, e);
+	if (r >= 0)
+		r = egress_begin(&l->egress, policy, log, e);
+	return r < 0 ? r : publish_begin(&l->egress, policy, e);
 }
 
 /* A channel for each tighter view that a live session can be asked for. */

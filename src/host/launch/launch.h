@@ -68,7 +68,7 @@ MUST_CHECK int launch_init(struct launch *l, const struct plan *plan, bool want_
 MUST_CHECK int launch_session(struct launch *l, struct error *e);
 
 /*
- * launch_egress - start carrel-egress where the policy says `net allow`; @facts: as far as they are known. @ret: of what it
+ * launch_egress - start carrel-egress where the policy says `net allow` or publishes ports; @facts: as far as they are known. @ret: of what it
  * holds, `egress` is filled in. 0 or -errno with @e.
  */
 MUST_CHECK int launch_egress(struct launch *l, const struct policy *policy,

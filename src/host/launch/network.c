@@ -5,14 +5,49 @@
  */
 #include "host/launch/network.h"
 
+#include "host/egress/live.h"
+
 /* What carrel-egress says is text and numbers: a rule's number may be any. */
-static const char *rule_text(const struct policy *policy, int32_t number, struct arena *arena)
+static const char *rule_text(const struct egress *g, const struct policy *policy,
+	int32_t number, struct arena *arena)
 {
-	if (number < 0 || (size_t)number >= policy->net_rule_count)
+	size_t n = (size_t)number, own = policy->net_rule_count;
+
+	if (number < 0 || n >= own + g->live_count)
 		return NULL;
-	const struct net_rule *rule = &policy->net_rules[number];
+	if (n >= own)
+		return arena_format(arena, "allow %s", g->live[n - own].text);
+	const struct net_rule *rule = &policy->net_rules[n];
 
 	return arena_format(arena, "%s %s", rule->rule->deny ? "deny" : "allow", rule->text);
+}
+
+static void report_live(struct report *r, const struct egress *g, struct arena *arena)
+{
+	struct report_network_live *live = arena_array(arena, g->live_count, sizeof(*live));
+
+	for (size_t i = 0; live && i < g->live_count; i++)
+		live[i] = (struct report_network_live){ .rule = g->live[i].text,
+			.uid = g->live[i].uid,
+			.pid = g->live[i].pid,
+			.added = g->live[i].added,
+			.removed = g->live[i].removed[0] ? g->live[i].removed : NULL };
+	r->network_live = live;
+	r->network_live_count = live ? g->live_count : 0;
+}
+
+static void report_published(struct report *r, const struct egress *g, struct arena *arena)
+{
+	struct report_published *list = arena_array(arena, g->published_count, sizeof(*list));
+
+	for (size_t i = 0; list && i < g->published_count; i++)
+		list[i] = (struct report_published){ .port = g->published[i].port,
+			.host_port = g->published[i].host_port,
+			.times = g->published[i].times,
+			.bytes_in = g->published[i].bytes_in,
+			.bytes_out = g->published[i].bytes_out };
+	r->published = list;
+	r->published_count = list ? g->published_count : 0;
 }
 
 void network_report(struct report *r, const struct egress *g, const struct policy *policy,
@@ -20,12 +55,14 @@ void network_report(struct report *r, const struct egress *g, const struct polic
 {
 	struct report_network_name *names;
 
-	if (!g->begun)
+	report_published(r, g, arena);
+	if (!g->begun || policy->net != NET_ALLOW)
 		return;
 	r->network_known = true;
 	r->network_rules = policy->net_rule_count;
 	r->network_lost = g->lost;
 	r->network_untold = g->untold;
+	report_live(r, g, arena);
 	names = arena_array(arena, g->name_count, sizeof(*names));
 	if (!names) {
 		r->network_untold += g->name_count;
@@ -37,7 +74,7 @@ void network_report(struct report *r, const struct egress *g, const struct polic
 		names[i] = (struct report_network_name){ .name = n->text,
 			.port = n->port,
 			.decision = egress_decision_name(n->decision),
-			.rule = rule_text(policy, n->rule, arena),
+			.rule = rule_text(g, policy, n->rule, arena),
 			.times = n->times,
 			.bytes_in = n->bytes_in,
 			.bytes_out = n->bytes_out,

@@ -11,7 +11,7 @@
 #include "plan/policy.h"
 
 /*
- * network_report - fill in the network of @r: nothing where @g was never begun. @arena: owns the list; without room in
+ * network_report - fill in the network of @r: what it published, and what was reached where the policy says `net allow`. @arena: owns the list; without room in
  * it the names count as untold. Borrows @g and @policy.
  */
 void network_report(struct report *r, const struct egress *g, const struct policy *policy,

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "host/egress/publish.h"
 #include "host/launch/notes.h"
 #include "host/launch/supervisor.h"
 #include "host/machine/explain.h"
@@ -96,6 +97,7 @@ static int go_on(struct supervisor *v)
 		if (r < 0)
 			return r;
 	}
+	publish_tell(g, v->plan->policy);
 	return start_command(v, take_fd(&v->master));
 }
 
@@ -163,7 +165,7 @@ static int give_sockets(
 
 	while (count < CHANNEL_FDS_MAX && fds[count] >= 0)
 		count++;
-	return egress_sockets(&v->launch->egress, fds, count, record->number != 0);
+	return egress_sockets(&v->launch->egress, fds, count, record->number);
 }
 
 static int handle_record(struct supervisor *v, const struct channel_record *record, int *fd)

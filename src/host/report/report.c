@@ -228,6 +228,39 @@ static void put_places(struct json *j, const struct report *r)
 	}
 }
 
+void report_put_published(struct json *j, const struct report *r)
+{
+	json_key(j, "published");
+	json_array_begin(j);
+	for (size_t i = 0; i < r->published_count; i++) {
+		json_object_begin(j);
+		put_unsigned(j, "port", r->published[i].port);
+		put_unsigned(j, "host_port", r->published[i].host_port);
+		put_unsigned(j, "times", r->published[i].times);
+		put_unsigned(j, "bytes_in", r->published[i].bytes_in);
+		put_unsigned(j, "bytes_out", r->published[i].bytes_out);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+void report_put_live(struct json *j, const struct report *r)
+{
+	json_array_begin(j);
+	for (size_t i = 0; i < r->network_live_count; i++) {
+		const struct report_network_live *n = &r->network_live[i];
+
+		json_object_begin(j);
+		put_string(j, "rule", n->rule);
+		put_unsigned(j, "uid", n->uid);
+		put_unsigned(j, "pid", (uint64_t)n->pid);
+		put_string(j, "added", n->added);
+		put_string(j, "removed", n->removed);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 void report_put_network(struct json *j, const struct report *r)
 {
 	if (put_absent(j, "network", !r->network_known))
@@ -235,6 +268,8 @@ void report_put_network(struct json *j, const struct report *r)
 	put_unsigned(j, "rules", r->network_rules);
 	put_bool(j, "lost", r->network_lost);
 	put_unsigned(j, "untold", r->network_untold);
+	json_key(j, "live");
+	report_put_live(j, r);
 	json_key(j, "names");
 	json_array_begin(j);
 	for (size_t i = 0; i < r->network_name_count; i++) {
@@ -404,6 +439,7 @@ static void put_report(struct json *j, const struct report *r)
 	put_policy(j, r);
 	put_places(j, r);
 	report_put_network(j, r);
+	report_put_published(j, r);
 	put_promoted(j, r);
 	put_covered(j, r);
 	put_quarantined(j, r);

@@ -104,6 +104,20 @@ struct report_network_name {
 	int errnum; /* why it failed, of the last time */
 };
 
+/* A rule that was added while the session lived: `carrel session allow`. */
+struct report_network_live {
+	const char *rule;            /* HOST:PORT,... */
+	uid_t uid;                   /* who asked */
+	pid_t pid;                   /* as seen from outside */
+	const char *added, *removed; /* times, UTC; removed NULL: it holds to the end */
+};
+
+/* A port of a server inside that the host reaches on its loopback: `publish`. */
+struct report_published {
+	uint16_t port, host_port;
+	uint64_t times, bytes_in, bytes_out; /* of connections that ended */
+};
+
 /* One of stdout and stderr, where it has a budget or a bound. */
 struct report_output {
 	bool relayed;         /* the rest is filled in */
@@ -180,6 +194,10 @@ struct report {
 	uint64_t network_untold; /* decisions that are not in the list */
 	const struct report_network_name *network_names;
 	size_t network_name_count;
+	const struct report_published *published;
+	size_t published_count;
+	const struct report_network_live *network_live;
+	size_t network_live_count;
 
 	const struct report_promotion *promoted;
 	size_t promoted_count;
@@ -217,6 +235,12 @@ struct report {
  * exit_status 125.
  */
 void report_init(struct report *ret, const char *const *command);
+
+/* report_put_published - the member `published` of a JSON object: a list. */
+void report_put_published(struct json *j, const struct report *r);
+
+/* report_put_live - a list: what was added to the network of a live session. */
+void report_put_live(struct json *j, const struct report *r);
 
 /* report_put_network - the member `network` of a JSON object: an object, or null where it is not known. */
 void report_put_network(struct json *j, const struct report *r);

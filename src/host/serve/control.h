@@ -40,6 +40,7 @@ enum control_kind {
 	CONTROL_LOG,   /* body: the name or number of a service; answered by DONE: its number */
 	CONTROL_MOVED, /* what was taken away from protected paths so far, after one more look;
 			* answered by TEXT: JSON */
+	CONTROL_ALLOW, /* body: rules of `allow`, each with its NUL; answered by DONE; flag 1: they are taken back */
 	/* supervisor -> client */
 	CONTROL_ACCEPTED = 64, /* execution: its number from here on */
 	CONTROL_TERMINAL,      /* descriptor: the master of the execution's terminal */

@@ -25,3 +25,13 @@ bool peer_is_own(int fd)
 		return false;
 	return pids.value[strspn(pids.value, "0123456789")] == '\0';
 }
+
+void peer_who(int fd, pid_t *ret_pid, uid_t *ret_uid)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+
+	*ret_pid = known ? peer.pid : 0;
+	*ret_uid = known ? peer.uid : geteuid();
+}

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /*
  * peer_is_own - whether the process that connected is one of the caller's own, and no tool in a session.
@@ -17,3 +18,6 @@
  * See: unix(7) SO_PEERCRED, proc(5) NSpid.
  */
 bool peer_is_own(int fd);
+
+/* peer_who - the process that connected, as seen from here, and its user; 0 and the caller's where that is not known. */
+void peer_who(int fd, pid_t *ret_pid, uid_t *ret_uid);

@@ -237,6 +237,7 @@ static int handle_egress(struct server *s)
 	}
 	if (g->lost && !told)
 		notes_egress_lost(s->plan->policy);
+	server_allow_go_on(s);
 	return g->ready ? may_serve(s) : 0;
 }
 
@@ -246,7 +247,7 @@ static int give_sockets(struct server *s, const struct channel_record *record, c
 
 	while (count < CHANNEL_FDS_MAX && fds[count] >= 0)
 		count++;
-	return egress_sockets(&s->launch->egress, fds, count, record->number != 0);
+	return egress_sockets(&s->launch->egress, fds, count, record->number);
 }
 
 /* Handles a record of init, or of the init of a tighter view. They send only READY, and init
@@ -473,6 +474,7 @@ int serve(const struct plan *plan, struct launch *l, struct signals *signals,
 	leave_clients(s);
 	fd_close(&s->timer);
 	fd_close(&s->epoll);
+	free(s->change.texts);
 	free(s);
 	return r;
 }

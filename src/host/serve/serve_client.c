@@ -116,6 +116,7 @@ void server_drop_client(struct server *s, unsigned index)
 	if (c->fd < 0)
 		return;
 	fd_close(&c->fd);
+	server_allow_forget(s, index);
 	*c = (struct server_client){ .fd = -1 };
 	s->client_count--;
 	s->idle_since_ns = clock_now_ns();

@@ -32,14 +32,28 @@ static void put_name(struct writer *o, const struct report_network_name *n)
 	writer_char(o, '\n');
 }
 
+static void put_live(struct writer *o, const struct report_network_live *n)
+{
+	writer_format(o, "%-14s allow %s  (%s, process %d of user %u",
+		n->removed ? "removed" : "added", n->rule, n->added, (int)n->pid,
+		(unsigned)n->uid);
+	if (n->removed)
+		writer_format(o, "; removed %s", n->removed);
+	writer_text(o, ")\n");
+}
+
 static void put_text(struct writer *o, const struct report *r, const char *net)
 {
 	writer_format(o, "net            %s", net);
 	if (r->network_known)
 		writer_format(o, ", %" PRIu64 " lines", r->network_rules);
+	if (r->network_live_count)
+		writer_format(o, ", %" PRIu64 " added", (uint64_t)r->network_live_count);
 	if (r->network_lost)
 		writer_text(o, "; carrel-egress has ended: nothing is reached any more");
 	writer_char(o, '\n');
+	for (size_t i = 0; i < r->network_live_count; i++)
+		put_live(o, &r->network_live[i]);
 	for (size_t i = 0; i < r->network_name_count; i++)
 		put_name(o, &r->network_names[i]);
 	if (r->network_untold)
@@ -71,6 +85,7 @@ static void look(struct server *s)
 	egress_read(g);
 	if (g->lost)
 		notes_egress_lost(s->plan->policy);
+	server_allow_go_on(s);
 }
 
 int server_show_network(struct server *s, bool json, char *ret, size_t size)

@@ -262,6 +262,7 @@ static const struct {
 	{ CONTROL_OPEN, false, true, false, server_open_file },
 	{ CONTROL_CLASSIFY, false, true, false, server_open_file },
 	{ CONTROL_END, true, false, false, do_end },
+	{ CONTROL_ALLOW, false, true, false, server_allow },
 };
 
 int server_handle(struct server *s, unsigned client, struct control_message *m, struct error *e)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -138,6 +139,8 @@ int server_show(const struct server *s, char *ret, size_t size)
 	json_init(&j, ret, size, NULL, NULL);
 	json_object_begin(&j);
 	session_show_paths(&j, s->plan);
+	session_show_published(&j, &s->launch->egress);
+	server_put_allowed(&j, s);
 	json_key(&j, "profile");
 	json_string(&j, s->plan->policy->profile.value);
 	json_key(&j, "pid");
@@ -270,6 +273,20 @@ static void put_ended(struct text *t, const struct ended_service *ended, int64_t
 		ended->name[0] ? " " : "", ended->command);
 }
 
+/* Ports, and what was added since the start; what the policy says is in `session net`. */
+static void put_allowed(struct text *t, const struct server *s)
+{
+	const struct egress *g = &s->launch->egress;
+
+	for (size_t i = 0; i < g->published_count; i++)
+		put_format(t, "\npublished    %u at 127.0.0.1:%u", g->published[i].port,
+			g->published[i].host_port);
+	for (size_t i = 0; i < g->live_count; i++)
+		if (!g->live[i].removed[0])
+			put_format(t, "\nallowed      %s (%s, %s)", g->live[i].text,
+				g->live[i].source, g->live[i].added);
+}
+
 int server_show_text(const struct server *s, bool line, char *ret, size_t size)
 {
 	const struct facts *f = s->plan->facts;
@@ -293,6 +310,7 @@ int server_show_text(const struct server *s, bool line, char *ret, size_t size)
 	put_visible(&t, f->workspace);
 	put_format(&t, "\nscratch      ");
 	put_visible(&t, f->scratch_dir);
+	put_allowed(&t, s);
 	put_format(&t, "\nsupervisor   pid %d, %llu executions so far\n", (int)getpid(),
 		(unsigned long long)s->out->executions);
 	for (unsigned i = 0; i < s->slot_count; i++)
@@ -318,14 +336,42 @@ static int put_policy(void *context, const void *data, size_t size)
 	return 0;
 }
 
+/* The rules of the policy and those that were added: @ret is the caller's to free. */
+static int with_live(const struct server *s, struct policy *policy, struct net_rule **ret)
+{
+	static const struct netrule allow = { .kind = NETRULE_NAME };
+	const struct egress *g = &s->launch->egress;
+	size_t own = policy->net_rule_count;
+	struct net_rule *rules = calloc(own + g->live_count, sizeof(*rules));
+
+	if (!rules)
+		return -ENOMEM;
+	if (own > 0)
+		memcpy(rules, policy->net_rules, own * sizeof(*rules));
+	for (size_t i = 0; i < g->live_count; i++)
+		if (!g->live[i].removed[0])
+			rules[policy->net_rule_count++] = (struct net_rule){
+				.text = g->live[i].text,
+				.rule = &allow, /* of it only that it is no `deny` is asked for here */
+				.source = { .layer = LAYER_COMMAND, .file = g->live[i].source }
+			};
+	policy->net_rules = rules;
+	*ret = rules;
+	return 0;
+}
+
 int server_show_policy(const struct server *s, char *ret, size_t size)
 {
 	struct policy policy = *s->plan->policy; /* its lists are the plan's */
 	struct text t = { .at = ret, .room = size };
+	struct net_rule *rules = NULL;
 
 	/* Where no line names the workspace, it is what was the working directory. */
 	if (!policy.workspace.value)
 		policy.workspace.value = s->plan->facts->workspace;
-	int r = policy_print(&policy, true, put_policy, &t);
+	int r = s->launch->egress.live_count ? with_live(s, &policy, &rules) : 0;
+	if (r >= 0)
+		r = policy_print(&policy, true, put_policy, &t);
+	free(rules);
 	return r < 0 ? r : (int)(t.at - ret);
 }

@@ -5,7 +5,9 @@
  */
 #pragma once
 
+#include "base/json.h"
 #include "box/channel.h"
+#include "host/egress/live.h"
 #include "host/serve/control.h"
 #include "host/serve/serve.h"
 
@@ -86,6 +88,17 @@ struct server_client {
 	uint64_t stop_tag;
 };
 
+/* What `session allow` has asked for and carrel-egress has not answered yet: one request at a time. */
+struct live_change {
+	char (*texts)[NETRULE_TEXT_MAX]; /* of the rules; NULL: nothing is asked for */
+	size_t count, next;
+	bool remove;
+	int client; /* -1: it is gone */
+	uint64_t tag;
+	uid_t uid;
+	pid_t pid;
+};
+
 enum server_phase {
 	SERVER_STARTING,
 	SERVER_SERVING,
@@ -119,8 +132,9 @@ struct server {
 	struct slot slots[SERVER_SLOTS];
 	struct ended_service ended[SERVER_ENDED]; /* the oldest is replaced */
 	unsigned ended_next, logs_due;            /* logs that wait for their due_ns */
-	struct control_message in;                /* what is being looked at */
-	char path[4096];                          /* the body of a monitor's answer */
+	struct live_change change;
+	struct control_message in; /* what is being looked at */
+	char path[4096];           /* the body of a monitor's answer */
 };
 
 /* epoll data: what, and which. */
@@ -193,6 +207,16 @@ MUST_CHECK int server_show_policy(const struct server *s, char *ret, size_t size
 
 /* serve_network.c: what it reached and was refused so far, as JSON or for people. Returns the length or -errno. */
 MUST_CHECK int server_show_network(struct server *s, bool json, char *ret, size_t size);
+
+/* serve_allow.c: rules that are added to the network and taken back. */
+MUST_CHECK int server_allow(
+	struct server *s, unsigned client, struct control_message *m, struct error *e);
+/* carrel-egress may have answered, or ended. */
+void server_allow_go_on(struct server *s);
+/* The client of that index is gone: it gets no answer. */
+void server_allow_forget(struct server *s, unsigned client);
+/* As a member of a JSON object: what commands may reach now, `allow` lines and added rules, the first of them. */
+void server_put_allowed(struct json *j, const struct server *s);
 
 /* serve_log.c: the logs of services, and how those ended. */
 /* Puts what @slot writes, of the streams in @m, into a log. */

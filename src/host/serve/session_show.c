@@ -34,3 +34,18 @@ void session_show_paths(struct json *j, const struct plan *plan)
 	json_key(j, "net");
 	json_string(j, settings_table[SETTING_NET].words[plan->policy->net]);
 }
+
+void session_show_published(struct json *j, const struct egress *g)
+{
+	json_key(j, "published");
+	json_array_begin(j);
+	for (size_t i = 0; i < g->published_count; i++) {
+		json_object_begin(j);
+		json_key(j, "port");
+		json_unsigned(j, g->published[i].port);
+		json_key(j, "host_port");
+		json_unsigned(j, g->published[i].host_port);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}

@@ -6,7 +6,11 @@
 #pragma once
 
 #include "base/json.h"
+#include "host/egress/egress.h"
 #include "plan/plan.h"
 
 /* session_show_paths - session, session_dir, scratch, tool_results, workspace, and net. */
 void session_show_paths(struct json *j, const struct plan *plan);
+
+/* session_show_published - published: a list of ports inside and ports of the host. */
+void session_show_published(struct json *j, const struct egress *g);
