@@ -29,8 +29,8 @@ static int emit(struct plan *p, struct op op, struct error *e)
 	return 0;
 }
 
-/* Keeps the ports sorted. False: there is no room for another one. */
-static bool add_port(struct plan *p, uint16_t port)
+/* Keeps the ports sorted. False: there are @most others already. */
+static bool add_port(struct plan *p, uint16_t port, size_t most)
 {
 	size_t at = 0;
 
@@ -38,7 +38,7 @@ static bool add_port(struct plan *p, uint16_t port)
 		at++;
 	if (at < p->net_port_count && p->net_ports[at] == port)
 		return true;
-	if (p->net_port_count == NETRULE_LISTEN_MAX)
+	if (p->net_port_count >= most)
 		return false;
 	memmove(&p->net_ports[at + 1], &p->net_ports[at],
 		(p->net_port_count - at) * sizeof(p->net_ports[0]));
@@ -52,7 +52,7 @@ static int add_ports(struct plan *p, const struct net_rule *r, struct error *e)
 	for (unsigned i = 0; i < r->rule->port_count; i++) {
 		char on[512];
 
-		if (add_port(p, r->rule->ports[i]))
+		if (add_port(p, r->rule->ports[i], NETRULE_LISTEN_MAX))
 			continue;
 		policy_format_source(&r->source, "allow", on, sizeof(on));
 		return error_set(e, ERROR_POLICY, "plan", ERROR_OWN(E2BIG), on,
@@ -139,6 +139,8 @@ int plan_network(struct plan *plan, struct error *e)
 		if (r >= 0 && rule->rule->kind == NETRULE_BLOCK && !is_loopback(rule->rule))
 			r = add_block(plan, rule, e);
 	}
+	/* There is room for one more. */
+	(void)add_port(plan, PLAN_PROXY_PORT, NETRULE_LISTEN_MAX + 1);
 	return r < 0 ? r
 		     : emit(plan,
 			       (struct op){ .kind = OP_NET_LISTEN,
