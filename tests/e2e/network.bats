@@ -212,7 +212,7 @@ reach() {
 @test "what the plan and the policy say of it" {
 	carrel plan --allow 'example.org:8443' --allow 192.0.2.0/24:9000 --deny a.example.org -- true
 	assert_matches "$output" 'net-local +192\.0\.2\.0/24'
-	assert_matches "$output" 'net-listen +127\.0\.0\.1:53 \*:8443 \*:9000'
+	assert_matches "$output" 'net-listen +127\.0\.0\.1:53 \*:3128 \*:8443 \*:9000'
 	carrel why --allow example.org example.org
 	assert_matches "$output" 'allow example.org:80,443'
 	carrel why --allow example.org other.org

@@ -95,12 +95,12 @@ def response(file, head=False):
 
 def ask(t, text):
     """One request, over a connection of its own; None: no response at all."""
-    with t.inner.connect(PROXY) as c:
-        try:
+    try:
+        with t.inner.connect(PROXY) as c:
             c.sendall(text)
             return response(c.makefile("rb"))
-        except ConnectionError:
-            return None
+    except ConnectionError:
+        return None
 
 
 def get(url, *fields, body=b""):
