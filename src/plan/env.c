@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/glob.h"
 #include "plan/path.h"
@@ -134,18 +133,18 @@ static int look_at_caller(struct env_list *l, const char *const *environment)
 static const char *own_proxy(const struct plan *plan, const struct env_entry *entry)
 {
 	static const char *const proxies[] = { "http_proxy", "https_proxy", "ftp_proxy",
-		"all_proxy", "npm_config_proxy", "npm_config_https_proxy" };
-	static const char *const exceptions[] = { "no_proxy", "npm_config_noproxy" };
+		"all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY",
+		"npm_config_proxy", "npm_config_https_proxy" };
+	static const char *const exceptions[] = { "no_proxy", "NO_PROXY",
+		"npm_config_noproxy" };
 
 	if (plan->policy->net != NET_ALLOW)
 		return NULL;
 	for (size_t i = 0; i < sizeof(proxies) / sizeof(*proxies); i++)
-		if (strlen(proxies[i]) == entry->length &&
-			!strncasecmp(proxies[i], entry->text, entry->length))
+		if (is_named(entry, proxies[i], strlen(proxies[i])))
 			return PLAN_PROXY_URL;
 	for (size_t i = 0; i < sizeof(exceptions) / sizeof(*exceptions); i++)
-		if (strlen(exceptions[i]) == entry->length &&
-			!strncasecmp(exceptions[i], entry->text, entry->length))
+		if (is_named(entry, exceptions[i], strlen(exceptions[i])))
 			return "localhost,127.0.0.1,::1";
 	return NULL;
 }
