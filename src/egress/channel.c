@@ -14,6 +14,7 @@
 
 #include "egress/connection.h"
 #include "egress/egress.h"
+#include "egress/proxy.h"
 #include "egress/publish.h"
 #include "egress/relay.h"
 #include "egress/server.h"
@@ -117,6 +118,7 @@ static int take_unrule(struct egress *eg, const struct egress_record *record)
 	if (r >= 0) {
 		tell_rule(&eg->tell, (size_t)record->rule, false, record->text);
 		connection_cut(eg, record->rule);
+		proxy_cut(eg, record->rule);
 	}
 	return tell_record(
 		&eg->tell, EGRESS_REFUSED, -r, r < 0 ? "no such rule" : "", PATIENCE_MS);

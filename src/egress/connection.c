@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "egress/egress.h"
 #include "egress/publish.h"
+#include "egress/proxy.h"
 
 enum {
-	TLS_PORT = 443,
 	BOTH_FLOWS = 1 << INNER | 1 << OUTER,
 	ROUNDS_MAX = 4, /* of reading one side, before others have their turn */
 };
@@ -66,10 +66,7 @@ static void drop(struct connection *c, bool reset)
 	struct egress *eg = c->egress;
 
 	timer_clear(&c->timer);
-	names_cancel(&c->waiter);
-	if (c->dial)
-		dial_cancel(c->dial);
-	c->dial = NULL;
+	reach_cancel(&c->reach);
 	for (int s = 0; s < SIDES; s++) {
 		const struct linger linger = { .l_onoff = 1 };
 		struct watch *watch = &c->sides[s].watch;
@@ -94,6 +91,24 @@ static void drop(struct connection *c, bool reset)
 	loop_free(&eg->loop, &c->doomed);
 }
 
+/* A client that asked the proxy, and has no answer yet, gets one. */
+static void answer_refusal(struct connection *c, const struct event *event)
+{
+	struct watch *watch = &c->sides[INNER].watch;
+	const struct proxy_refusal refusal = { .kind = c->asked,
+		.decision = event->decision,
+		.name = event->name,
+		.port = event->port,
+		.rule = event->rule,
+		.errnum = event->errnum };
+	int fd = watch->fd;
+
+	if (fd < 0 || loop_watch(&c->egress->loop, watch, 0) < 0)
+		return;
+	watch->fd = -1;
+	proxy_refuse(c->egress, fd, &refusal);
+}
+
 /* It was not let through, or came to nothing. */
 static void refuse(struct connection *c, enum egress_decision decision, int errnum,
 	const char *why, const char *server_name)
@@ -107,6 +122,8 @@ static void refuse(struct connection *c, enum egress_decision decision, int errn
 	event.why = why;
 	event.server_name = server_name;
 	tell_event(&c->egress->tell, &event);
+	if (c->asked != PROXY_NONE)
+		answer_refusal(c, &event);
 	drop(c, true);
 }
 
@@ -244,98 +261,30 @@ static void relay_ready(struct connection *c, unsigned flows)
 
 /* --- connecting ----------------------------------------------------------------------------------- */
 
-static void dialled(void *context, int fd, const struct target *target, int error)
+/* A client that asked the proxy is told that it may begin. False: @c is gone. */
+static bool greet(struct connection *c)
 {
-	struct connection *c = context;
-	const int yes = 1;
+	int r = c->asked == PROXY_NONE ? 0 : proxy_grant(c->sides[INNER].watch.fd, c->asked);
 
-	c->dial = NULL;
-	if (fd < 0) {
-		refuse(c, EGRESS_FAILED, -error, "connect", NULL);
+	c->asked = PROXY_NONE;
+	if (r < 0)
+		refuse(c, EGRESS_FAILED, -r, "answer", NULL);
+	return r == 0;
+}
+
+static void reached(struct reach *r, const struct reached *what)
+{
+	struct connection *c = CONTAINER(r, struct connection, reach);
+
+	c->server = r->server;
+	if (what->fd < 0) {
+		refuse(c, what->decision, what->errnum, what->why, NULL);
 		return;
 	}
-	c->sides[OUTER].watch.fd = fd;
-	c->server = *target;
+	c->sides[OUTER].watch.fd = what->fd;
 	c->relaying = true;
-	/* Neither changes what arrives: one is about delay, the other about servers that vanish. */
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
-	relay_ready(c, BOTH_FLOWS);
-}
-
-/* Whether the connection may be to this address: by an address rule, or because it is everybody's. */
-static bool may_reach(const struct connection *c, const struct target *target)
-{
-	int rule;
-
-	if (netrules_address(
-		    c->egress->rules.set, target->family, target->address, c->port, &rule))
-		return true;
-	return rule < 0 && netrules_is_public(target->family, target->address);
-}
-
-static void add_target(
-	struct connection *c, struct dial *d, unsigned family, const void *address)
-{
-	struct target *target = &d->targets[d->count];
-
-	*target = (struct target){ .family = (uint8_t)family };
-	memcpy(target->address, address, family == 4 ? 4 : 16);
-	d->count += may_reach(c, target);
-}
-
-static struct dial *make_dial(struct connection *c)
-{
-	struct dial *d = calloc(1, sizeof(*d));
-
-	if (!d) {
-		refuse(c, EGRESS_FAILED, ENOMEM, "connect", NULL);
-		return NULL;
-	}
-	d->port = c->port;
-	d->done = dialled;
-	d->context = c;
-	return d;
-}
-
-static void start_dial(struct connection *c, struct dial *d)
-{
-	c->dial = d;
-	dial_start(&c->egress->loop, d);
-}
-
-/* The families in turns, IPv6 first. */
-static void resolved(struct waiter *waiter, struct name *name, int error)
-{
-	struct connection *c = CONTAINER(waiter, struct connection, waiter);
-	struct dial *d;
-
-	if (error < 0) {
-		refuse(c, EGRESS_FAILED, -error, "resolve", NULL);
-		return;
-	}
-	d = make_dial(c);
-	if (!d)
-		return;
-	for (size_t i = 0; i < DNS_ADDRESSES_MAX; i++) {
-		if (i < name->six_count)
-			add_target(c, d, 6, name->six[i]);
-		if (i < name->four_count)
-			add_target(c, d, 4, name->four[i]);
-	}
-	if (d->count == 0) {
-		char first[TARGET_TEXT_MAX];
-		struct target target = { .family = name->four_count ? 4 : 6 };
-
-		memcpy(target.address, name->four_count ? name->four[0] : name->six[0],
-			name->four_count ? 4 : 16);
-		target_text(&target, first);
-		free(d);
-		c->server = target;
-		refuse(c, EGRESS_DENIED_ADDRESS, 0, "no address that is everybody's", NULL);
-		return;
-	}
-	start_dial(c, d);
+	if (greet(c))
+		relay_ready(c, BOTH_FLOWS);
 }
 
 /* All that the program has to show is shown. */
@@ -346,16 +295,12 @@ static void connect_out(struct connection *c)
 		return;
 	}
 	timer_set(&c->egress->loop, &c->timer, TIMER_CONNECT);
-	if (c->name) {
-		names_resolve(c->egress, c->name, &c->waiter);
-		return;
-	}
-	struct dial *d = make_dial(c);
-	if (!d)
-		return;
-	d->targets[0] = c->local;
-	d->count = 1;
-	start_dial(c, d);
+	c->reach = (struct reach){ .egress = c->egress,
+		.name = c->name,
+		.server = c->local,
+		.port = c->port,
+		.done = reached };
+	reach_start(&c->reach);
 }
 
 /* Before anything is connected: the ClientHello. */
@@ -435,7 +380,6 @@ static void fill(struct connection *c, struct egress *eg, int inner, int outer, 
 		.sides = { { .watch = { .fd = inner, .ready = side_ready }, .connection = c },
 			{ .watch = { .fd = outer, .ready = side_ready }, .connection = c } },
 		.timer.fire = late,
-		.waiter.done = resolved,
 		.port = port,
 		.rule = -1,
 		.began_ns = clock_now_ns() };
@@ -465,8 +409,26 @@ void connection_join(struct egress *eg, int host, int inside, uint16_t port)
 	relay_ready(c, BOTH_FLOWS);
 }
 
-void connection_begin(struct egress *eg, int fd, const struct target *local, uint16_t port,
-	struct name *name, int rule)
+/* Before anything is connected: what the program has sent so far is looked at. */
+static void expect_hello(struct connection *c)
+{
+	struct egress *eg = c->egress;
+	int fd = c->sides[INNER].watch.fd;
+	const int yes = 1;
+
+	/* Bytes outside of the order would be seen by one reader and not by another. */
+	c->hello = calloc(1, sizeof(*c->hello));
+	timer_set(&eg->loop, &c->timer, TIMER_HELLO);
+	if (!c->hello || setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &yes, sizeof(yes)) < 0 ||
+		loop_watch(&eg->loop, &c->sides[INNER].watch, EPOLLIN) < 0) {
+		refuse(c, EGRESS_FAILED, ENOMEM, "hello", NULL);
+		return;
+	}
+	if (greet(c) && c->flows[INNER].end > 0 && check_hello(c) == 0)
+		connect_out(c);
+}
+
+void connection_begin(struct egress *eg, int fd, const struct opening *o)
 {
 	struct connection *c = calloc(1, sizeof(*c));
 	const int yes = 1;
@@ -475,21 +437,26 @@ void connection_begin(struct egress *eg, int fd, const struct target *local, uin
 		connection_reset(fd);
 		return;
 	}
-	fill(c, eg, fd, -1, port);
-	c->name = name;
-	c->local = *local;
-	c->rule = rule;
+	fill(c, eg, fd, -1, o->port);
+	c->name = o->name;
+	c->local = o->local;
+	c->rule = o->rule;
+	c->asked = o->asked;
 	eg->connection_count++;
 	(void)setsockopt(
 		fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)); /* about delay alone */
-	if (!name || port != TLS_PORT || eg->rules.any_name) {
-		connect_out(c);
+	bool checked = o->name && o->port == EGRESS_TLS_PORT && !eg->rules.any_name;
+	struct flow *f = &c->flows[INNER];
+	if (o->early_size > 0 && flow_hold(f, o->early, o->early_size) < 0) {
+		refuse(c, EGRESS_FAILED, ENOMEM, "connect", NULL);
 		return;
 	}
-	/* Bytes outside of the order would be seen by one reader and not by another. */
-	c->hello = calloc(1, sizeof(*c->hello));
-	timer_set(&eg->loop, &c->timer, TIMER_HELLO);
-	if (!c->hello || setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &yes, sizeof(yes)) < 0 ||
-		loop_watch(&eg->loop, &c->sides[INNER].watch, EPOLLIN) < 0)
-		refuse(c, EGRESS_FAILED, ENOMEM, "hello", NULL);
+	f->bytes += o->early_size;
+	eg->bytes += o->early_size;
+	if (checked) {
+		expect_hello(c);
+		return;
+	}
+	f->cleared = f->end;
+	connect_out(c);
 }

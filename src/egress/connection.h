@@ -8,11 +8,10 @@
 #include "egress/dial.h"
 #include "egress/flow.h"
 #include "egress/hello.h"
-#include "egress/names.h"
+#include "egress/proxy.h"
+#include "egress/reach.h"
 
 struct egress;
-
-enum { INNER, OUTER, SIDES }; /* the session's program, the server; also the flows from them */
 
 struct connection {
 	struct doomed doomed;
@@ -24,25 +23,32 @@ struct connection {
 	} sides[SIDES];
 	struct flow flows[SIDES]; /* flows[INNER]: what the program sends */
 	struct timer timer;
-	struct waiter waiter;
-	struct dial *dial;
+	struct reach reach;
 	struct hello *hello;  /* as long as the program's first bytes are looked at */
 	struct name *name;    /* NULL: an address rule allows it */
 	struct target local;  /* what the program has connected to */
 	struct target server; /* family 0: not connected */
 	uint16_t port;
 	int rule;
+	enum proxy_kind asked; /* a proxy that has not answered yet */
 	bool relaying;
 	bool published; /* from the host to a server inside: INNER is the host's program, OUTER the session's */
 	int64_t began_ns;
 };
 
-/*
- * connection_begin - @fd: accepted, taken; @local, @port: what it is connected to. @name: whose address this is, or NULL. @rule:
- * the one that allows it.
- */
-void connection_begin(struct egress *eg, int fd, const struct target *local, uint16_t port,
-	struct name *name, int rule);
+/* How one begins. */
+struct opening {
+	struct target local; /* what the program has connected to */
+	uint16_t port;
+	struct name *name; /* whose address that is, or NULL */
+	int rule;          /* the one that allows it */
+	enum proxy_kind asked;
+	const uint8_t *early; /* what it has sent already */
+	size_t early_size;
+};
+
+/* connection_begin - @fd: accepted, taken. @opening: borrowed. */
+void connection_begin(struct egress *eg, int fd, const struct opening *opening);
 
 /*
  * connection_join - relay between @host, which has connected to a published port, and @inside, connected to port @port of the session

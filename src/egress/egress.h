@@ -20,11 +20,14 @@ enum {
 	CONNECTIONS_DEFAULT = 1024,
 	LISTENERS_MAX = NETRULE_LISTEN_MAX * 2 + 8,
 	PUBLISH_POOL_MAX = 64, /* connections to servers inside, by one family */
-	BUFFER_SIZE = 1 << 17, /* bytes that are read at once */
+	EGRESS_TLS_PORT = 443,
+	EGRESS_PROXY_PORT = 3128, /* as PLAN_PROXY_PORT */
+	BUFFER_SIZE = 1 << 17,    /* bytes that are read at once */
 };
 
 struct name;
 struct connection;
+struct proxy;
 
 struct names {
 	struct name **slots; /* a hash table of slot_count, a power of two */
@@ -72,9 +75,10 @@ struct egress {
 		size_t next[2]; /* whose the next one of the pool is */
 	} publish;
 	struct connection *connections;
-	size_t connection_count, connection_max;
-	uint64_t bytes;  /* of all connections, both ways */
-	uint8_t *buffer; /* BUFFER_SIZE, for the moment of one call */
+	struct proxy *proxies; /* connections to the proxy that are no tunnel */
+	size_t connection_count, connection_max; /* of both */
+	uint64_t bytes;                          /* of all connections, both ways */
+	uint8_t *buffer;                         /* BUFFER_SIZE, for the moment of one call */
 };
 
 #define CONTAINER(pointer, type, member) \

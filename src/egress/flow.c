@@ -40,6 +40,14 @@ void flow_drop(struct flow *f)
 	f->start = f->cleared = f->end = f->room = 0;
 }
 
+void flow_take(struct flow *f, size_t size)
+{
+	f->start += size;
+	f->cleared = f->start;
+	if (f->start == f->end)
+		flow_drop(f);
+}
+
 /* So much of it that @fd takes: >= 0, or -errno. */
 static ssize_t send_some(int fd, const uint8_t *data, size_t size)
 {

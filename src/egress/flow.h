@@ -15,6 +15,8 @@
 
 #include "base/error.h"
 
+enum { INNER, OUTER, SIDES }; /* the session's program, the server; also the flows from them */
+
 struct flow {
 	uint8_t *data;                    /* NULL: nothing is held */
 	size_t start, cleared, end, room; /* [start, cleared) may go, [cleared, end) not yet */
@@ -34,6 +36,9 @@ MUST_CHECK int flow_send(struct flow *f, int fd);
  * or -errno as flow_send().
  */
 MUST_CHECK int flow_pass(struct flow *f, int fd, const uint8_t *data, size_t size);
+
+/* flow_take - @size bytes at the front were used otherwise; the rest are not cleared. */
+void flow_take(struct flow *f, size_t size);
 
 /* flow_drop - free what is held. */
 void flow_drop(struct flow *f);

@@ -13,6 +13,7 @@
 
 #include "egress/connection.h"
 #include "egress/egress.h"
+#include "egress/proxy.h"
 #include "egress/server.h"
 
 enum { ACCEPTS_MAX = 64 }; /* before others have their turn */
@@ -66,6 +67,16 @@ static bool is_used_up(const struct egress *eg)
 		(eg->rules.bytes && eg->bytes >= eg->rules.bytes);
 }
 
+/* The session's proxy, but where an address rule gives this address and port to the host's. */
+static bool is_proxy(const struct target *local, uint16_t port)
+{
+	static const uint8_t four[4] = { 127, 0, 0, 1 }, six[16] = { [15] = 1 };
+
+	return port == EGRESS_PROXY_PORT &&
+		!memcmp(local->address, local->family == 4 ? four : six,
+			local->family == 4 ? sizeof(four) : sizeof(six));
+}
+
 /* One connection: its own address says which name it is for. */
 static void take(struct egress *eg, int fd)
 {
@@ -84,12 +95,17 @@ static void take(struct egress *eg, int fd)
 	bool allowed = name
 		? netrules_name(eg->rules.set, name->text, port, &rule)
 		: netrules_address(eg->rules.set, local.family, local.address, port, &rule);
-	if (!allowed)
+	const struct opening opening = {
+		.local = local, .port = port, .name = name, .rule = rule
+	};
+	if (!allowed && is_proxy(&local, port) && !is_used_up(eg))
+		proxy_begin(eg, fd);
+	else if (!allowed && !is_proxy(&local, port))
 		refuse(eg, fd, EGRESS_DENIED_PORT, shown, port, rule);
 	else if (is_used_up(eg))
 		refuse(eg, fd, EGRESS_DENIED_LIMIT, shown, port, rule);
 	else
-		connection_begin(eg, fd, &local, port, name, rule);
+		connection_begin(eg, fd, &opening);
 }
 
 static void watch_listeners(struct egress *eg, uint32_t events)
@@ -154,4 +170,5 @@ void relay_end(struct egress *eg)
 	for (struct connection *c = eg->connections; c; c = c->next)
 		if (c->relaying)
 			connection_tell(c, 0);
+	proxy_end(eg);
 }

@@ -126,15 +126,43 @@ static int look_at_caller(struct env_list *l, const char *const *environment)
 	return 0;
 }
 
-static int take_from_caller(struct env_list *l, const struct env_glob *glob)
+/*
+ * What a variable that names the caller's proxy is in a session with `net allow`, where that proxy is out of reach: the session's
+ * own. NULL: it is another variable.
+ */
+static const char *own_proxy(const struct plan *plan, const struct env_entry *entry)
+{
+	static const char *const proxies[] = { "http_proxy", "https_proxy", "ftp_proxy",
+		"all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY",
+		"npm_config_proxy", "npm_config_https_proxy" };
+	static const char *const exceptions[] = { "no_proxy", "NO_PROXY",
+		"npm_config_noproxy" };
+
+	if (plan->policy->net != NET_ALLOW)
+		return NULL;
+	for (size_t i = 0; i < sizeof(proxies) / sizeof(*proxies); i++)
+		if (is_named(entry, proxies[i], strlen(proxies[i])))
+			return PLAN_PROXY_URL;
+	for (size_t i = 0; i < sizeof(exceptions) / sizeof(*exceptions); i++)
+		if (is_named(entry, exceptions[i], strlen(exceptions[i])))
+			return "localhost,127.0.0.1,::1";
+	return NULL;
+}
+
+static int take_from_caller(
+	struct env_list *l, const struct plan *plan, const struct env_glob *glob)
 {
 	for (size_t i = 0; i < l->caller_count; i++) {
 		const struct env_entry *entry = &l->caller[i];
 
 		if (!glob_matches(glob, entry))
 			continue;
+		const char *value = own_proxy(plan, entry);
 		/* A copy: init wipes the caller's own block before anything runs inside. */
-		const char *copy = arena_copy(l->arena, entry->text, strlen(entry->text));
+		const char *copy = value
+			? arena_format(
+				  l->arena, "%.*s=%s", (int)entry->length, entry->text, value)
+			: arena_copy(l->arena, entry->text, strlen(entry->text));
 		int r = copy ? list_put(l, copy, entry->length) : env_full(l, NULL);
 		if (r < 0)
 			return r;
@@ -156,7 +184,7 @@ static int apply_rules(struct env_list *l, const struct plan *plan)
 		else if (rule->value)
 			r = list_set(l, rule->name, rule->value);
 		else
-			r = take_from_caller(l, &glob);
+			r = take_from_caller(l, plan, &glob);
 	}
 	return r;
 }

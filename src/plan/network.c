@@ -17,8 +17,8 @@
 /* Where an `allow` line names no port. */
 static const uint16_t live_ports[] = { 80, 443 };
 
-/* Keeps the ports sorted. False: there is no room for another one. */
-static bool add_port(struct plan *p, uint16_t port)
+/* Keeps the ports sorted. False: there are @most others already. */
+static bool add_port(struct plan *p, uint16_t port, size_t most)
 {
 	size_t at = 0;
 
@@ -26,7 +26,7 @@ static bool add_port(struct plan *p, uint16_t port)
 		at++;
 	if (at < p->net_port_count && p->net_ports[at] == port)
 		return true;
-	if (p->net_port_count == NETRULE_LISTEN_MAX)
+	if (p->net_port_count >= most)
 		return false;
 	memmove(&p->net_ports[at + 1], &p->net_ports[at],
 		(p->net_port_count - at) * sizeof(p->net_ports[0]));
@@ -40,7 +40,7 @@ static int add_ports(struct plan *p, const struct net_rule *r, struct error *e)
 	for (unsigned i = 0; i < r->rule->port_count; i++) {
 		char on[512];
 
-		if (add_port(p, r->rule->ports[i]))
+		if (add_port(p, r->rule->ports[i], NETRULE_LISTEN_MAX))
 			continue;
 		policy_format_source(&r->source, "allow", on, sizeof(on));
 		return error_set(e, ERROR_POLICY, "plan", ERROR_OWN(E2BIG), on,
@@ -135,7 +135,9 @@ static int check_publish(const struct plan *plan, size_t index, struct error *e)
 	for (size_t i = 0; i < plan->net_port_count; i++)
 		if (plan->net_ports[i] == rule->port)
 			return fail_publish(rule, EINVAL, e,
-				"an `allow` line names it, so no server inside can have it");
+				rule->port == PLAN_PROXY_PORT
+					? "the session's own proxy has it, so no server inside can"
+					: "an `allow` line names it, so no server inside can have it");
 	return 0;
 }
 
@@ -169,7 +171,7 @@ static int add_names(struct plan *plan, struct error *e)
 	/* What is added while the session lives finds the listeners that are made here, and no others. */
 	if (policy->net_live.on)
 		for (size_t i = 0; i < sizeof(live_ports) / sizeof(live_ports[0]); i++)
-			if (!add_port(plan, live_ports[i]))
+			if (!add_port(plan, live_ports[i], NETRULE_LISTEN_MAX))
 				return emit_no_memory(e);
 	int r = emit_to(plan,
 		(struct op){ .kind = OP_NET_ADDRESS,
@@ -186,6 +188,8 @@ static int add_names(struct plan *plan, struct error *e)
 		if (r >= 0 && rule->rule->kind == NETRULE_BLOCK && !is_loopback(rule->rule))
 			r = add_block(plan, rule, e);
 	}
+	/* There is room for one more. */
+	(void)add_port(plan, PLAN_PROXY_PORT, NETRULE_LISTEN_MAX + 1);
 	return r < 0 ? r
 		     : emit_to(plan,
 			       (struct op){ .kind = OP_NET_LISTEN,

@@ -237,6 +237,10 @@ enum op_flag {
 		1 << 9, /* ATTACH: the supervisor gets a clone of the mount, as a descriptor */
 };
 
+/* The session's own proxy, with `net allow`: 127.0.0.1 inside, at this port. */
+#define PLAN_PROXY_PORT 3128
+#define PLAN_PROXY_URL "http://127.0.0.1:3128"
+
 /* A block of addresses that a policy allows: with `net allow` what connects to it finds a listener. */
 struct net_local {
 	uint8_t family; /* 4 or 6 */
@@ -331,7 +335,8 @@ struct plan {
 
 	const struct net_local *net_locals;
 	size_t net_local_count;
-	uint16_t net_ports[NETRULE_LISTEN_MAX]; /* ascending, each once */
+	uint16_t net_ports[NETRULE_LISTEN_MAX +
+		1]; /* ascending, each once; PLAN_PROXY_PORT is one */
 	size_t net_port_count;
 
 	const struct node *nodes; /* what is seen where: plan/tree.h */

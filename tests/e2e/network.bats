@@ -43,6 +43,23 @@ reach() {
 	grep -q '"version":"1.2.3"' node_modules/desk/package.json || fail 'not installed'
 }
 
+@test "the session's own proxy: by a preset, and in the place of the caller's" {
+	reach curl -sS --proxy socks5h://127.0.0.1:3128 "$SITE"
+	carrel run --with session-proxy "${ALLOWED[@]}" -- sh -c 'echo "$https_proxy $NO_PROXY"; curl -sSv "$0" 2>&1' "$SITE"
+	assert_status 0
+	assert_matches "$output" 'http://127.0.0.1:3128 localhost,127.0.0.1,::1'
+	assert_matches "$output" 'hello example.org'
+	assert_matches "$output" ' (127.0.0.1)? ?.*port 3128'
+	carrel run --with session-proxy "${ALLOWED[@]}" -- curl -sS "http://other.org:$WEB/"
+	assert_output "carrel: the policy does not allow other.org port $WEB; this option would: --allow other.org:$WEB"
+	export http_proxy=http://me:secret@proxy.example:8080 NO_PROXY=intern.example
+	carrel run "${ALLOWED[@]}" --env '*_proxy' --env NO_PROXY -- sh -c 'echo "$http_proxy $NO_PROXY"; curl -sS "$0"' "$SITE"
+	assert_output "http://127.0.0.1:3128 localhost,127.0.0.1,::1"$'\n'"hello example.org"
+	carrel run --net host --env http_proxy -- sh -c 'echo "$http_proxy"' # the control arm
+	assert_output "$http_proxy"
+	unset http_proxy NO_PROXY
+}
+
 @test "git clones over http" {
 	need git
 	git init -q "$T/origin"
@@ -195,7 +212,7 @@ reach() {
 @test "what the plan and the policy say of it" {
 	carrel plan --allow 'example.org:8443' --allow 192.0.2.0/24:9000 --deny a.example.org -- true
 	assert_matches "$output" 'net-local +192\.0\.2\.0/24'
-	assert_matches "$output" 'net-listen +127\.0\.0\.1:53 \*:8443 \*:9000'
+	assert_matches "$output" 'net-listen +127\.0\.0\.1:53 \*:3128 \*:8443 \*:9000'
 	carrel why --allow example.org example.org
 	assert_matches "$output" 'allow example.org:80,443'
 	carrel why --allow example.org other.org

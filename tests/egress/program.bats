@@ -110,3 +110,25 @@ drive() {
 @test "more names than it keeps" {
 	drive many_names
 }
+
+@test "the proxy: requests over one connection to several servers, each decided about" {
+	drive proxy_http
+}
+
+@test "the proxy: a request that can be read in two ways goes no further" {
+	drive proxy_smuggling
+}
+
+@test "the proxy: CONNECT, by the same rules, with the same look at the ClientHello" {
+	need openssl
+	drive proxy_connect
+}
+
+@test "the proxy: SOCKS 5" {
+	need openssl
+	drive proxy_socks
+}
+
+@test "the proxy: slow clients, so many connections, so many bytes" {
+	drive proxy_limits
+}

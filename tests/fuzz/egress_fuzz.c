@@ -5,7 +5,7 @@
  * Runs in: the tests. As a fuzzer (no main of its own with CARREL_LIBFUZZER): tests/fuzz/fuzz.bats.
  * Without the define it is a plain program that runs over the files it is given, once each.
  *
- * The first byte chooses: bits 0-1 which reader, the others where the bytes are cut.
+ * The first byte chooses: bits 0-1 which reader, the others where the bytes are cut, or which of the proxy's readers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 
 #include "egress/dns_message.h"
 #include "egress/hello.h"
+#include "egress/http_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -121,6 +122,110 @@ static void try_hello(const uint8_t *data, size_t size, size_t step)
 	free(work);
 }
 
+static void check_target(const struct proxy_target *t)
+{
+	char text[300];
+	struct proxy_target again;
+	size_t size = proxy_authority_format(t, 0, text);
+
+	if (proxy_authority_parse(&again, (const uint8_t *)text, size, 0) < 0 ||
+		strcmp(again.host, t->host) != 0 || again.port != t->port)
+		fail("a target that is read otherwise");
+}
+
+static void try_request(const uint8_t *data, size_t size)
+{
+	static uint8_t built[HTTP_BUILT_MAX];
+	struct http_head h;
+
+	if (http_request_parse(&h, data, size) < 0)
+		return;
+	if (h.size > size)
+		fail("a head that is longer than what there is");
+	check_target(&h.target);
+	size_t n = h.connect ? 0 : http_request_build(&h, data, built);
+	if (n > sizeof(built) || (n > 0 && memcmp(built + n - 4, "\r\n\r\n", 4) != 0))
+		fail("a request without an end");
+}
+
+/* What is passed on ends where it ended before. */
+static void try_response(const uint8_t *data, size_t size)
+{
+	static uint8_t built[HTTP_BUILT_MAX];
+	struct http_head h, again;
+
+	if (http_response_parse(&h, data, size, false) < 0)
+		return;
+	size_t n = http_response_build(&h, data, true, built);
+	if (n == 0)
+		return;
+	if (http_response_parse(&again, built, n, false) < 0 || again.size != n ||
+		again.status != h.status || again.framing != h.framing ||
+		again.length != h.length)
+		fail("a response that is read otherwise");
+}
+
+static size_t pass_body(
+	const uint8_t *data, size_t size, size_t step, bool strict, bool *ret_bad)
+{
+	const struct http_head h = { .framing = HTTP_CHUNKED };
+	struct http_body b;
+	size_t passed = 0;
+
+	*ret_bad = false;
+	http_body_begin(&b, &h, strict);
+	while (passed < size && !b.ended) {
+		size_t most = size - passed < step ? size - passed : step;
+		ssize_t n = http_body_pass(&b, data + passed, most);
+
+		if (n < 0) {
+			*ret_bad = true;
+			return 0;
+		}
+		if ((size_t)n > most || ((size_t)n < most && !b.ended))
+			fail("a part of a body");
+		passed += (size_t)n;
+	}
+	return passed;
+}
+
+static void try_socks(const uint8_t *data, size_t size)
+{
+	struct proxy_target t = { 0 };
+	uint8_t reply = 0;
+	ssize_t n = socks_methods_parse(data, size, &reply);
+
+	if (n > (ssize_t)size || socks_password_parse(data, size) > (ssize_t)size)
+		fail("a message that is longer than what there is");
+	n = socks_request_parse(&t, data, size, &reply);
+	if (n > (ssize_t)size)
+		fail("a request that is longer than what there is");
+	if (n > 0 && reply == SOCKS_GRANTED)
+		check_target(&t);
+}
+
+static void try_proxy(const uint8_t *data, size_t size, unsigned which)
+{
+	bool strict = which & 4, bad_whole, bad_pieces;
+
+	switch (which & 3) {
+	case 0:
+		try_request(data, size);
+		break;
+	case 1:
+		try_response(data, size);
+		break;
+	case 2:
+		if (pass_body(data, size, size + 1, strict, &bad_whole) !=
+				pass_body(data, size, 1 + (which >> 3), strict, &bad_pieces) ||
+			bad_whole != bad_pieces)
+			fail("a body in pieces is judged otherwise");
+		break;
+	default:
+		try_socks(data, size);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1)
@@ -137,6 +242,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 1:
 		try_reply(copy, size - 1);
+		break;
+	case 3:
+		try_proxy(copy, size - 1, data[0] >> 2);
 		break;
 	default:
 		try_hello(copy, size - 1, 1u + (data[0] >> 2));

@@ -50,6 +50,16 @@ SEEDS = {
     "finished": b"\x2a" + TLS + FINISHED,
     "early": b"\x12" + TLS + b"\x17\x03\x03\0\5early",
     "again": b"\x1e" + TLS + b"\x14\x03\x03\0\1\1" + TLS,
+    "get": b"\3GET http://Example.org:81/a?b HTTP/1.1\r\nHost: x\r\nConnection: X-A, close\r\nX-A: 1\r\nContent-Length: 3\r\n\r\nabc",
+    "post": b"\3POST http://[2001:db8::1] HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTE: x\r\n\r\n",
+    "connect": b"\3CONNECT example.org:443 HTTP/1.0\r\nProxy-Authorization: x\r\n\r\n",
+    "response": b"\7HTTP/1.1 200 OK\r\nContent-Length: 3\r\nKeep-Alive: 5\r\n\r\nabc",
+    "response-chunked": b"\7HTTP/1.1 404 No\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n",
+    "chunks": b"\x0b3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nX: y\r\n\r\n",
+    "chunks-strict": b"\x3b3\r\nabc\r\n0\r\n\r\n",
+    "socks": b"\x0f\5\1\0\3\x0bexample.org\1\xbb",
+    "socks-address": b"\x0f\5\1\0\1\x08\x08\x08\x08\1\xbb",
+    "socks-methods": b"\x0f\5\2\0\2",
 }
 for key, seed in SEEDS.items():
     with open(f"{sys.argv[1]}/{key}", "wb") as f:

@@ -86,7 +86,7 @@ fuzz() {
 }
 
 @test "no bytes break the readers of queries, of answers, and of a connection's first bytes" {
-	build egress src/egress/{dns_message,hello}.c
+	build egress src/egress/{dns_message,hello,http_body,http_message,proxy_message}.c
 	/usr/bin/python3 -B tests/fuzz/egress_seeds.py "$T/seeds"
 	fuzz 100000 -max_len=1024 "$T/corpus" "$T/seeds"
 }

@@ -1,0 +1,97 @@
+/*
+ * proxy.h - the session's proxy, for programs that insist on one: HTTP (CONNECT, and requests with the whole address) and
+ * SOCKS 5, at 127.0.0.1:3128 inside. What may be reached, and what is told of it, is the same as without a proxy.
+ *
+ * Runs in: carrel-egress.
+ */
+#pragma once
+
+#include "egress/flow.h"
+#include "egress/http_message.h"
+#include "egress/reach.h"
+
+enum proxy_kind { PROXY_NONE, PROXY_HTTP, PROXY_SOCKS };
+
+enum proxy_stage {
+	PROXY_FIRST, /* its first byte tells what it speaks */
+	PROXY_METHODS,
+	PROXY_PASSWORD,
+	PROXY_REQUEST, /* of SOCKS */
+	PROXY_HEAD,    /* of HTTP: a tunnel, or one of several requests */
+	PROXY_RESOLVE,
+	PROXY_REACH,
+	PROXY_EXCHANGE, /* a request and its response: forward.h */
+	PROXY_LINGER, /* it was answered for the last time: what it still sends is read, so that it can read the answer */
+};
+
+/* A client of the proxy, as long as it has no tunnel. */
+struct proxy {
+	struct doomed doomed;
+	struct proxy *prev, *next;
+	struct egress *egress;
+	struct proxy_side {
+		struct watch watch; /* the first member */
+		struct proxy *proxy;
+	} sides[SIDES];
+	struct flow in[SIDES];  /* read from that side, and not yet looked at */
+	struct flow out[SIDES]; /* for that side */
+	struct timer timer;
+	struct waiter waiter;
+	struct reach reach;
+	enum proxy_kind kind;
+	enum proxy_stage stage;
+	struct proxy_target wanted; /* by the request that is looked at, or answered */
+	struct name *name;          /* NULL: it is an address */
+	int rule;
+	size_t lingered;
+	/* HTTP without a tunnel: */
+	struct http_head request;
+	struct http_body bodies[SIDES]; /* of the request, of the response */
+	struct proxy_target server;     /* what sides[OUTER] is connected to */
+	int server_rule;
+	struct target server_address;
+	bool answered;     /* the response's head has come */
+	bool server_keeps; /* its connection can have another request */
+	bool used_before;  /* it had one already */
+	bool client_keeps, client_ended;
+	unsigned interim; /* responses that only said: wait */
+	uint64_t bytes[SIDES];
+	int64_t began_ns;
+};
+
+/* proxy_begin - @fd: accepted, taken. */
+void proxy_begin(struct egress *eg, int fd);
+
+/* proxy_cut - reset the clients whose request rule number @rule allowed and no other one does: it was taken back. */
+void proxy_cut(struct egress *eg, int rule);
+
+/* proxy_end - tell of every request that is still there. */
+void proxy_end(struct egress *eg);
+
+/* proxy_grant - tell a client that its tunnel begins. 0 or -errno. */
+MUST_CHECK int proxy_grant(int fd, enum proxy_kind kind);
+
+/* What became of a request that is not granted. */
+struct proxy_refusal {
+	enum proxy_kind kind;
+	enum egress_decision decision;
+	const char *name;
+	uint16_t port;
+	int rule, errnum;
+	const char *bad; /* it is no request: why; NULL: the rest says */
+};
+
+/* proxy_refuse - answer with that, and end; nothing is told of it here. @fd: taken. */
+void proxy_refuse(struct egress *eg, int fd, const struct proxy_refusal *refusal);
+
+/* --- for proxy.c and forward.c --- */
+
+/* proxy_deny - tell the supervisor of it, answer the client, and end. */
+void proxy_deny(struct proxy *p, enum egress_decision decision, int errnum, const char *why);
+
+/* proxy_next - the request is over, and the client's next one may come, or is there. */
+void proxy_next(struct proxy *p);
+
+/* proxy_linger - all is said: end, when the client has seen it. proxy_drop - end at once, @reset: by a reset. */
+void proxy_linger(struct proxy *p);
+void proxy_drop(struct proxy *p, bool reset);
