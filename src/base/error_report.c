@@ -17,7 +17,7 @@ int error_report(const struct error *e)
 	if (e->code == ERROR_NONE)
 		return STATUS_CARREL;
 	size_t length = error_format(e, text, sizeof(text));
-	/* Where stderr cannot be written, the status says it. */
+	/* If stderr cannot be written, the exit status alone reports the failure. */
 	(void)!fd_write_all(STDERR_FILENO, text, length);
 	return STATUS_CARREL;
 }

@@ -157,7 +157,7 @@ static int is_in_set(struct text *p, unsigned char c)
 	return found != negated;
 }
 
-/* What stands at @p for one byte, against @c; @p is moved behind it. Not for '*'. */
+/* Compare the part of the pattern at @p that stands for one byte with @c, and move @p behind it. Not for '*'. */
 static bool fits_byte(struct text *p, char c)
 {
 	if (*p->at == '?') {

@@ -16,13 +16,13 @@ static const struct node *find_seen(const struct builder *b, const char *path)
 	const struct tree *t = &b->tree;
 	size_t i = tree_find(t, path);
 
-	/* Where no node stands at the path, the one before it stands on all that the path lies in. */
+	/* If no node stands at the path, those that it lies in are the node before it and what that stands on. */
 	if (i == t->count || strcmp(t->nodes[i].path, path) != 0)
 		i = i ? i - 1 : NODE_NO_UP;
 	for (; i != NODE_NO_UP; i = t->nodes[i].up) {
 		const struct node *n = &t->nodes[i];
 
-		/* What protects the path itself is not what it lies in. */
+		/* A node that protects the path itself is not a directory that the path lies in. */
 		if (n->kind != NODE_LINK && n->kind != NODE_PROTECT && !n->redundant &&
 			path_below(n->path, path))
 			return n;

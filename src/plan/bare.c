@@ -250,7 +250,7 @@ static int allow_entries(
 			strcmp(split->path, "/") != 0 ? split->path : "", entry->name);
 		const struct node *there = path ? first_below(a, path) : NULL;
 
-		/* What has a rule of its own, and what is on the way to something closed. */
+		/* Skip an entry that has a rule of its own, and one on the way to something closed. */
 		if (path && there && !strcmp(there->path, path) &&
 			meaning(there) != MEANS_NOTHING)
 			continue;

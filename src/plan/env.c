@@ -280,7 +280,7 @@ const char *plan_find_env(const struct plan *plan, const char *name)
 	return NULL;
 }
 
-/* What apply_own() set, which stands over every line of the policy. */
+/* The variables that apply_own() set: they override every line of the policy. */
 static bool is_own(const struct plan *plan, const char *entry, size_t length)
 {
 	if (policy_own_variable(entry, length))

@@ -118,7 +118,7 @@ static bool has_host_bits(const struct netrule *rule)
 	return memcmp(network, rule->address, rule->family == 4 ? 4 : 16) != 0;
 }
 
-/* What an `allow` may not be for: nothing, or all. */
+/* An `allow` may be neither for nothing nor for all. */
 static int check_block(struct reading *r)
 {
 	static const uint8_t zero[16];
@@ -248,7 +248,7 @@ static int read_name(struct reading *r, char *host)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-/* What no part of a rule may have, whichever it is. */
+/* No part of a rule may have these characters. */
 static int check_bytes(const struct reading *r, const char *text)
 {
 	const char *p = text;

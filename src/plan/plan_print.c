@@ -183,7 +183,7 @@ static void put_ports(struct printer *o)
 	printer_end_array(o);
 }
 
-/* What an operation is about; kinds without a line here have nothing of their own. */
+/* Print the object of an operation. Kinds without a line here have none. */
 static void put_what(struct printer *o, const struct op *op)
 {
 	const struct facts *f = o->plan->facts;

@@ -157,7 +157,7 @@ static int build_locked(struct policy *p, const char *default_profile,
 	int result = add_profile(base, name, r, e);
 	if (result < 0)
 		return result;
-	/* Of p only the system's own lines: its profile is not the one. */
+	/* Only the system's own lines are taken from p: its profile is not the session's. */
 	system.lines = arena_array(p->arena, p->line_count, sizeof(*system.lines));
 	system.line_count = system.shipped_count = 0;
 	if (!system.lines)

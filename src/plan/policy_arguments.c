@@ -33,7 +33,7 @@ int policy_add_flag_word(struct policy_place *at, const struct setting *s, const
 /* Lines of the command line all have this very pointer as their source's file. */
 static const char command_line[] = POLICY_COMMAND_LINE;
 
-/* What a backslash on the command line can take the meaning from. */
+/* The characters that lose their meaning behind a backslash on the command line. */
 static const char *argument_special(const struct setting *s, const char *value)
 {
 	switch (s->kind) {

@@ -66,7 +66,7 @@ static int find_places(struct place *ret, size_t *ret_count, const struct policy
 	return 0;
 }
 
-/* What is behind the prefix, with its slash; the place itself is nothing that is hidden there. */
+/* The part behind the prefix, with its slash. The place itself does not count as hidden there. */
 static const char *behind(const char *template, const char *prefix)
 {
 	size_t length = strlen(prefix);

@@ -260,7 +260,7 @@ int policy_check_facts(const struct policy *p, const struct facts *facts, struct
 		for (size_t f = 0; f < facts->path_count; f++) {
 			const struct path_fact *held = &facts->paths[f];
 
-			/* What nobody wrote is no line that a lock is about. */
+			/* A lock is about lines that somebody wrote; carrel's own rules are none. */
 			if (held->rule->kind != kind ||
 				(kind == PATH_HIDE &&
 					held->rule->source.layer == LAYER_DEFAULT) ||

@@ -296,7 +296,7 @@ static int keep_out(const struct policy_place *at, struct out *o, const char **r
 	return 0;
 }
 
-/* What a relative path starts from, or an error that says why it cannot be relative. */
+/* The directory that a relative path starts from, or an error that says why it cannot be relative. */
 static int put_directory(const struct policy_place *at, bool glob, struct out *o)
 {
 	if (at->shipped)

@@ -277,7 +277,7 @@ int policy_check_variable(const char *name, const char *word, struct error *e)
 
 	if (!is_env_name(word, length, false))
 		return fail_env_name(&at, word);
-	/* What is carrel's own is short, or is told by its beginning. */
+	/* A name of carrel's own is short, or carrel knows it by its beginning. */
 	(void)snprintf(
 		variable, sizeof(variable), "%.*s", (int)(length < 63 ? length : 63), word);
 	return check_env_free(&at, variable);
@@ -378,7 +378,7 @@ static int read_report(const struct policy_place *at, const char *word, struct p
 	return policy_keep_text(at, word, l);
 }
 
-/* That there is one of that name is seen when it is read: include_preset(). */
+/* include_preset() finds out whether there is one of that name. */
 static int read_preset(const struct policy_place *at, const char *word, struct policy_line *l)
 {
 	return is_word(word) ? policy_keep_text(at, word, l)

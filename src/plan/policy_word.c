@@ -74,7 +74,7 @@ static int check_byte(const struct policy_place *place, char c)
 	return policy_fail(place, "a control character (0x%02x)", byte);
 }
 
-/* How many bytes from @p on mean themselves, and end no word. */
+/* Count the bytes from @p on that mean themselves and do not end the word. */
 static size_t plain_run(const char *p, const char *end)
 {
 	static const bool special[256] = {

@@ -131,7 +131,7 @@ static void emit_landlock(struct emitter *m, const struct tree *tree)
 {
 	int abi = m->plan->facts->landlock_abi;
 	uint64_t handled = handled_rights(abi);
-	/* Of a root of nothing but what is named only that can be read; its own directories can be listed. */
+	/* If the root shows only what is named, only that can be read; the root's own directories can be listed. */
 	uint64_t everywhere = tree_host_root(tree) ? reading : LANDLOCK_ACCESS_FS_READ_DIR;
 
 	if (m->plan->walls[WALL_LANDLOCK].state != WALL_ON)

@@ -50,7 +50,7 @@ static bool is_dev_link(const char *path)
 	return false;
 }
 
-/* What other nodes make of this place: a link, or a directory on the way to something. */
+/* Other nodes can make this place a link, or a directory on the way to something. */
 static void look_around(const struct plan *plan, const char *path, struct seen *ret)
 {
 	for (size_t i = 0; i < plan->node_count; i++) {

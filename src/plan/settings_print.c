@@ -13,7 +13,7 @@
 
 /* --- help ------------------------------------------------------------------------------------- */
 
-/* What can be asked for: of one execution the tightest of words that are ranked. */
+/* The words that can be asked for; for one execution only the tightest of words that are ranked. */
 static const char *placeholder_of(const struct setting *s, bool execution)
 {
 	const char *tightest = execution ? settings_tightest(s) : NULL;

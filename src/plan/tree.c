@@ -60,7 +60,7 @@ static struct node node_from_rule(const struct path_fact *f)
 	return n;
 }
 
-/* What is hidden or protected at its own path is so where a bind shows it at another one, too. */
+/* A path that is hidden or protected stays so where a bind shows it at another path. */
 static int add_derived(struct tree *t, const struct facts *facts, const struct path_fact *bind,
 	struct error *e)
 {
@@ -210,7 +210,7 @@ static bool is_host_writable(const struct node *n)
 	return n->writable && n->kind == NODE_BIND;
 }
 
-/* What of the host is seen at @path, which lies in @root; NULL: the arena is full. */
+/* The host's path that is seen at @path, which lies in @root; NULL: the arena is full. */
 static const char *seen_in(struct tree *t, const struct node *root, const char *path)
 {
 	if (!strcmp(root->path, root->source))

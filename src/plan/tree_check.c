@@ -42,7 +42,7 @@ static bool replaces(enum path_kind kind)
 	return kind == PATH_BIND_RO || kind == PATH_BIND_RW || kind == PATH_TMPFS;
 }
 
-/* Of a rule about the workspace itself and the line that chose the workspace the later one wins. */
+/* A rule about the workspace itself and the line that chose the workspace: the later one wins. */
 static int check_workspace(
 	const struct policy *policy, const struct path_fact *f, struct error *e)
 {

@@ -41,7 +41,7 @@ unsigned cgroup_needs(const struct cgroup_limits *limits)
 
 /* --- making ----------------------------------------------------------------------------------- */
 
-/* Where the group is, for the sweep that finds its session dead; before there is a group. */
+/* Note the group's place before the group exists, for the sweep that may find its session dead. */
 static int write_note(int note, const char *path)
 {
 	if (note < 0)
@@ -177,7 +177,8 @@ static int limit_memory(int dir, uint64_t bytes)
 	int r = cgroup_write_file(dir, "memory.max", text);
 	if (r < 0)
 		return r;
-	/* What would be swapped out is not gone: without this the bound is that of both. */
+	/* memory.max bounds memory alone: without this line the kernel would move to swap what exceeds it
+	 * (cgroup-v2.rst, memory.swap.max). */
 	r = cgroup_write_file(dir, "memory.swap.max", "0");
 	return r == -ENOENT ? 0 : r;
 }

@@ -148,7 +148,7 @@ int cgroup_enable(int dir, unsigned need)
 	return r;
 }
 
-/* What cgroup_enable() would come to, as far as can be said without it. */
+/* Predict the result of cgroup_enable() as far as that is possible without calling it. */
 static int would_enable(int dir, unsigned need)
 {
 	autofd int above = -1;
@@ -317,7 +317,7 @@ static int take_place(
 		r = vacate(dir, need);
 	if (r < 0)
 		return r;
-	/* What is wanted and not needed: good where it is there. */
+	/* A controller that is wanted but not needed is used where it can be enabled. */
 	for (unsigned i = 0; i < CONTROLLER_COUNT; i++)
 		if (want & controllers[i].bit)
 			(void)!enable_here(dir, controllers[i].bit);
@@ -325,7 +325,7 @@ static int take_place(
 	return 0;
 }
 
-/* What nobody has here is told first: no right would help. */
+/* Report first what nobody has on this machine: no right would help. */
 static void note_lack(
 	struct cgroup_place *p, int dir, const char *mount, unsigned need, int errnum)
 {

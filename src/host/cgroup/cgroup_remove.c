@@ -206,7 +206,7 @@ int cgroup_sweep(bool dry_run, void (*each)(void *context, const char *name), vo
 
 	if (cgroup_location_read(&location) < 0)
 		return 0; /* no groups here, so none of ours */
-	/* Where sessions of this caller would be; and our own group, in case it is another. */
+	/* Look where sessions of this caller would be, and in our own group, in case it is another. */
 	int r = snprintf(path, sizeof(path), "%s%s", location.mount, location.own);
 	bool fits = r > 0 && (size_t)r < sizeof(path);
 	if (cgroup_place_choose(&location, true, 0, 0, &place) >= 0) {

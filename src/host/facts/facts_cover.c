@@ -95,7 +95,7 @@ static int cover(struct facts *facts, size_t count, struct resolver *resolver,
 	if (strcmp(found.path, seen) != 0 || (!found.exists && rule->kind == PATH_HIDE))
 		return 0;
 	struct path_fact fact = facts_path(rule, &found);
-	/* What is absent is looked for where the host would have it. */
+	/* Look for an absent path where the host would make it. */
 	if (found.exists)
 		fact.path = place.path;
 	return facts_add(facts, resolver->arena, &fact);
@@ -140,7 +140,7 @@ struct seats {
 	const struct path_fact *bind;
 };
 
-/* What cannot be looked at is left to the launch, which does not follow links there either. */
+/* Leave to the launch what cannot be examined here: the launch does not follow links either. */
 static bool lacks(const char *seen, bool is_dir)
 {
 	struct stat st;

@@ -87,7 +87,7 @@ static int add(struct facts *facts, struct arena *a, const char *path, const cha
 	return facts_add(facts, a, &fact);
 }
 
-/* Where nothing can be written nothing need be protected, and what is shown there would stand behind it. */
+/* A place where nothing can be written needs no protection, and a mount for it would cover what is shown there. */
 static void uncover(struct facts *facts, const char *path)
 {
 	for (size_t i = 0; i < facts->path_count; i++)

@@ -276,7 +276,7 @@ static int find_absent(struct search *s, const struct path_fact *f)
 	size_t length = f->parent_exists;
 	const char *rest = f->path + length + (length > 1);
 
-	/* What is looked for where it can be made is found, wherever it was made. */
+	/* In something writable the path is looked for, and found by whatever place it was made. */
 	if (!length || is_writable(s, f->path))
 		return 0;
 	int r = find_places(s, f->path, length, false);
@@ -383,7 +383,7 @@ static int find_all(struct search *s)
 	for (size_t i = 0; i < facts->path_count && r >= 0; i++) {
 		const struct path_fact *f = &facts->paths[i];
 
-		/* What a bind shows elsewhere is not hidden where it is. */
+		/* A rule about the place where a bind shows something does not hold at its own path. */
 		if (strcmp(f->path, f->source) != 0)
 			continue;
 		if (f->rule->kind == PATH_HIDE && f->exists)

@@ -74,7 +74,7 @@ static int list(struct splitter *s, struct split_fact *split)
 	struct beneath_list names = { .fd = dir, .buffer = buffer, .size = sizeof(buffer) };
 	int r = 0;
 
-	/* What cannot be listed the command cannot list either. */
+	/* If carrel cannot list the directory, the command cannot either. */
 	while (dir >= 0 && r >= 0 && beneath_next(&names, &entry) > 0)
 		r = add_entry(s, split, &entries, dir, entry);
 	return r;

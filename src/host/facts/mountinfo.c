@@ -51,7 +51,7 @@ static bool is_octal(char c)
 	return c >= '0' && c <= '7';
 }
 
-/* What the kernel writes as \ooo, in place. Of a '\' it writes \134: none stands for itself. */
+/* Decode, in place, what the kernel writes as \ooo. It writes \134 for '\', so no backslash stands for itself. */
 static int unescape(char *field)
 {
 	char *from = strchr(field, '\\'), *to = from;
@@ -240,7 +240,7 @@ static int hash_points(struct mountinfo *t, struct arena *a)
 	return t->slots ? 0 : -ENOMEM;
 }
 
-/* What is mounted on @at, where @path leads after @length bytes; the later one of two. */
+/* Find the mount on @at, where @path leads after @length bytes; of two mounts the later one. */
 static const struct mount_entry *next_mount(const struct mountinfo *t,
 	const struct mount_entry *at, const char *path, size_t length)
 {
@@ -286,7 +286,7 @@ static bool has_id(const struct mountinfo *t, unsigned id)
 	return false;
 }
 
-/* What other mounts of "/" stand on: the one whose own parent is out of sight. */
+/* Find the mount that other mounts of "/" stand on: its own parent is out of sight. */
 static const struct mount_entry *find_root(const struct mountinfo *t)
 {
 	for (size_t i = 0; i < t->count; i++) {

@@ -159,7 +159,7 @@ static int walk_all(struct resolve_walk *w, bool follow_last)
 	}
 }
 
-/* How much of a path that does not exist is there; the path has no links up to that point. */
+/* The length of the part that exists of a path that does not; the path has no links up to that point. */
 static int find_prefix(struct resolve_walk *w, const char *path, size_t *ret_length)
 {
 	size_t length = strlen(path);

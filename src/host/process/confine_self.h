@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-/* What the coverer needs of root's where root itself made the session's mounts. */
+/* The capabilities that the coverer needs if root itself made the session's mounts. */
 enum {
 	CONFINE_COVERER = 1u << CAP_SYS_ADMIN | 1u << CAP_SYS_CHROOT | 1u << CAP_SYS_PTRACE |
 		1u << CAP_KILL | 1u << CAP_DAC_READ_SEARCH

@@ -32,7 +32,7 @@
 #define P_PIDFD 3 /* waitid(2), Linux 5.4 */
 #endif
 
-/* How long a killed child may take to be gone, ms: one that hangs in a file system is left to the kernel. */
+/* A killed child has this long to end, ms; one that hangs in a file system is left to the kernel. */
 enum { PATIENCE_MS = 500 };
 
 /* Descriptors in the child: a walk 32 directories deep, and some to spare. */

@@ -50,7 +50,7 @@ bool signals_stop_self(int signal, bool whole_job)
 	(void)kill(whole_job ? 0 : getpid(), signal);
 	(void)sigprocmask(SIG_UNBLOCK, &one, NULL); /* it takes effect here */
 	(void)sigprocmask(SIG_BLOCK, &one, NULL);
-	/* What continued us is blocked, so it is still there to be read. */
+	/* The SIGCONT that continued us is blocked, so it can still be read. */
 	return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
 }
 

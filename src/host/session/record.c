@@ -223,7 +223,7 @@ int record_remove(int records, const char *id, int record)
 
 	if (!is_full(r))
 		return r;
-	/* Where nothing but these is left the directory need not be read. What fails here, rmdir says. */
+	/* If only these are left, the directory need not be read. If one of them cannot be removed, rmdir fails. */
 	(void)unlinkat(record, "protected", 0);
 	(void)unlinkat(record, inode_place.link, 0);
 	(void)unlinkat(record, where_place.link, 0);

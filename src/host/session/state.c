@@ -53,7 +53,7 @@ static int make_directory(const char *path)
 	return r;
 }
 
-/* Where there is no runtime directory: in the state directory, which nobody else can make first. */
+/* Without a runtime directory sockets lie in the state directory, which nobody else can make first. */
 static int open_in_state(
 	struct state *s, const char *const *environment, bool make, struct error *e)
 {

@@ -52,7 +52,7 @@ int state_runtime_path(const char *const *environment, char ret[STATE_PATH_MAX])
 	return access(user, W_OK | X_OK) < 0 ? -ENOENT : join_path(ret, user, "/carrel");
 }
 
-/* What `sudo` leaves in HOME is another user's: root makes nothing there, and believes nothing. */
+/* `sudo` may leave another user's HOME: root makes nothing there, and believes nothing. */
 static bool is_own_directory(const char *path)
 {
 	struct stat st;

@@ -94,7 +94,7 @@ static void say_quarantined(void *context, const char *path)
 	print_removed(context, "from quarantine ", shown);
 }
 
-/* What has been in quarantine for long enough. None of it lies in a scratch base that was named. */
+/* Remove what has been in quarantine for long enough. None of it lies in a scratch base that was named. */
 static __attribute__((noinline)) void age_quarantine(struct gc *gc, int state)
 {
 	struct error e = { 0 };

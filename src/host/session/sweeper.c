@@ -47,7 +47,7 @@ void sweeper_show_notices(int place)
 	for (size_t shown = 0; fd >= 0 && shown < NOTICES_SHOWN;) {
 		ssize_t n = read(fd, text, sizeof(text));
 
-		/* Where nobody is there to read them, they are lost. */
+		/* If nobody reads them, they are lost. */
 		if (n <= 0 || fd_write_all(STDERR_FILENO, text, (size_t)n) < 0)
 			break;
 		shown += (size_t)n;
@@ -82,7 +82,7 @@ static void be_killable(void)
 	(void)alarm(SWEEPER_SECONDS);
 }
 
-/* Where a machine refuses one of these the sweep is no less right. */
+/* A machine may refuse any of these: the sweep does its work all the same. */
 static void be_modest(void)
 {
 	const struct sched_param none = { 0 };

@@ -181,7 +181,7 @@ static unsigned remove_opened(struct walk *w, int parent_fd, int fd, const char 
 	return workers;
 }
 
-/* What is no directory, or cannot be opened as one. */
+/* Remove an entry that is no directory, or that cannot be opened as one. */
 static void remove_single(struct walk *w, int parent_fd, const char *name, int error)
 {
 	if (error == -ENOTDIR || error == -ELOOP)

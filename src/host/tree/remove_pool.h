@@ -23,7 +23,7 @@ enum {
 	POOL_PATH = 480,
 };
 
-/* What one process has done so far. Written by it alone, kept current for the case it dies. */
+/* The work that one process has done so far. It alone writes this, and keeps it current in case it dies. */
 struct pool_tally {
 	uint64_t removed; /* entries: files, links, directories, ... */
 	uint64_t files;   /* regular files among them */
@@ -53,7 +53,7 @@ struct pool {
 	struct pool_job jobs[POOL_JOBS];
 };
 
-/* What a worker runs; @index is its tally's. Its process ends when this returns. */
+/* A worker runs this; @index is that of its tally. The worker's process ends when this returns. */
 typedef void pool_main(struct pool *pool, unsigned index, void *context);
 
 /*

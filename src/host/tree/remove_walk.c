@@ -409,7 +409,7 @@ static bool is_late(struct walk *w)
 	return w->late;
 }
 
-/* What is left is not counted: the caller is in a hurry. */
+/* The walk does not count what it leaves: the caller has no time. */
 static void give_up(struct walk *w)
 {
 	while (w->depth >= 0)

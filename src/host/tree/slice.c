@@ -97,7 +97,7 @@ static ssize_t read_at(int fd, char *ret_data, size_t size, uint64_t offset)
 	return (ssize_t)used;
 }
 
-/* Of a file that says 0 (those in /proc do) the size is what can be read; some there never end. */
+/* A file that reports size 0 (as those in /proc do) is as long as what can be read of it; some never end. */
 static int find_size(struct seeker *s)
 {
 	struct stat st;
@@ -122,7 +122,7 @@ static int find_size(struct seeker *s)
 
 /* --- seeking ---------------------------------------------------------------------------------- */
 
-/* Where the first @count lines of a block end; as many of *count as there are are taken off. */
+/* Find the end of the first *count lines of a block, and subtract the lines found from *count. */
 static size_t skip_lines(const char *data, size_t size, uint64_t *count)
 {
 	const char *at = data, *end = data + size;
@@ -178,7 +178,7 @@ static int seek_forward(struct seeker *s, uint64_t count, uint64_t *ret)
 	return 0;
 }
 
-/* Where the last @count lines of a block begin, where it has them: behind a newline. Else 0. */
+/* Find the beginning of the last @count lines of a block, behind a newline; 0 if it has fewer. */
 static size_t back_lines(const char *data, size_t size, uint64_t *count)
 {
 	for (;;) {
