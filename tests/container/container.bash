@@ -15,6 +15,14 @@ podman_() {
 		--cgroup-manager=cgroupfs --events-backend=none --runtime runc "$@"
 }
 
+# egress_program: the path of carrel-egress that belongs to the launcher.
+egress_program() {
+	local dir=${COMMON_CARREL%/*}
+
+	[[ -e $dir/carrel-egress ]] || dir=$dir/../libexec/carrel
+	printf '%s\n' "$dir/carrel-egress"
+}
+
 # make_tree DIR: what all images have.
 make_tree() {
 	local dir=$1
@@ -29,6 +37,8 @@ make_tree() {
 	chmod 0777 "$dir/home/u/open" "$dir/out" "$dir/srv/ws"
 	cp "$COMMON_CARREL" "$dir/usr/bin/carrel"
 	cp "$COMMON_HELPERS/intruder" "$dir/usr/bin/intruder"
+	mkdir -p "$dir/usr/libexec/carrel"
+	cp "$(egress_program)" "$dir/usr/libexec/carrel/carrel-egress"
 }
 
 # add_program DIR FILE: with the libraries that it asks for.
@@ -56,7 +66,7 @@ make_busybox() {
 	local name
 
 	cp "$(command -v busybox)" "$1/bin/busybox"
-	for name in cat env id ls mkdir sh sleep sort touch true; do
+	for name in cat env grep id ls mkdir nc sh sleep sort touch true; do
 		ln -s busybox "$1/bin/$name"
 	done
 }

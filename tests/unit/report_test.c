@@ -323,7 +323,7 @@ static void test_never_started(void **state)
 			"\"wall_us\":null", "\"max_rss_bytes\":null", "\"identity\":null",
 			"\"user-namespace\":{\"state\":\"off\",\"why\":\"not reached\"}",
 			"\"policy\":null,\"workspace\":null,\"scratch\":null,"
-			"\"network\":null,\"promoted\":[],\"covered_again\":[],\"breaches\":[],\"quarantined\":[]",
+			"\"network\":null,\"published\":[],\"promoted\":[],\"covered_again\":[],\"breaches\":[],\"quarantined\":[]",
 			"\"output\":null", "\"teardown\":null",
 			"\"error\":{\"code\":\"workspace\",\"stage\":\"facts\","
 			"\"operation\":null,"
