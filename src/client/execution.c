@@ -347,8 +347,10 @@ static int begin_execution(struct execution *x)
 		r = watch(x, x->signals.fd, EVENT_SIGNAL);
 	if (r >= 0)
 		r = request_send(x->session->fd, x->request, &x->stdio, x->e);
-	if (r >= 0)
+	if (r >= 0) {
 		stdio_child_started(&x->stdio);
+		passed_close(&x->request->passed);
+	}
 	return r;
 }
 

@@ -28,6 +28,7 @@
 #include "base/error.h"
 #include "base/writer.h"
 #include "plan/netrule.h"
+#include "plan/pass.h"
 
 /* Layers, weakest first; each over the last. The number orders them. */
 enum layer {
@@ -109,6 +110,13 @@ struct word_rule { /* require WALL, lock SETTING, scratch-env NAME */
 	struct source source;
 };
 
+/* One `pass-fd` line. */
+struct pass_rule {
+	struct pass_pair pair;
+	const char *word, *inside; /* N:M, and M alone */
+	struct source source;
+};
+
 /* One `promote` line, or one `promote-to` line: then `pattern` is NULL. */
 struct promote_rule {
 	const char *pattern; /* absolute glob, below the scratch */
@@ -161,6 +169,8 @@ struct policy {
 	size_t env_count;
 	enum tty_mode tty;
 	struct source tty_source;
+	struct pass_rule *passes; /* ascending by what they are inside, each once */
+	size_t pass_count;
 	struct flag_value die_with_parent;
 	struct flag_value nested;
 

@@ -74,6 +74,9 @@ static void put_rule(void *context, const struct setting *s, const struct policy
 		if (l->dest)
 			json_member(j, "value", l->dest);
 		break;
+	case KIND_PASS_FD:
+		json_member(j, "value", l->dest);
+		break;
 	case KIND_FLAG:
 		json_key(j, "value");
 		json_bool(j, l->number != 0);

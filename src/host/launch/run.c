@@ -37,6 +37,7 @@
 #include "host/session/manifest.h"
 #include "host/session/session.h"
 #include "host/session/sweeper.h"
+#include "host/stdio/passed.h"
 #include "host/stdio/stdio.h"
 #include "plan/settings.h"
 
@@ -48,6 +49,7 @@ struct run {
 	struct launch launch;
 	struct limits limits;
 	struct stdio stdio;
+	struct passed passed;
 	struct signals signals;
 	struct outcome outcome;
 	struct report report;
@@ -145,6 +147,19 @@ static int start_explain(struct run *run, const char *const *argv, int first)
 	return r;
 }
 
+/* Before anything of carrel's could have one of their numbers and not be close-on-exec. */
+static int pass_descriptors(struct run *run)
+{
+	const struct facts *facts = &run->p->facts;
+	int r = passed_of_policy(&run->passed, &run->p->policy, &run->error);
+
+	run->stdio.passed = &run->passed;
+	for (unsigned i = 0; facts->privileged && i < run->passed.count && r >= 0; i++)
+		passed_set_owner(
+			run->passed.fd[i].pair.from, facts->kernel_uid, facts->kernel_gid);
+	return r;
+}
+
 static int start(struct run *run, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
@@ -157,6 +172,8 @@ static int start(struct run *run, int argc, const char *const *argv, int first,
 	int r = stdio_prepare_output(&run->stdio, caller_fd, run->p->policy.tty, &output, e);
 
 	run->has_stdio = r >= 0;
+	if (r >= 0)
+		r = pass_descriptors(run);
 	if (r >= 0 && facts->privileged)
 		stdio_set_owner(&run->stdio, facts->kernel_uid, facts->kernel_gid);
 	caller_block(argc, argv, environment, &block, &block_size);

@@ -10,6 +10,7 @@
 #include "host/launch/notes.h"
 #include "host/launch/supervisor.h"
 #include "host/machine/explain.h"
+#include "host/stdio/passed.h"
 
 enum { CLOSE_MS = 700 }; /* after time-out and grace, for review, quarantine and removal */
 
@@ -37,7 +38,7 @@ static int64_t deadline(const struct supervisor *v)
 static int start_command(struct supervisor *v, int master)
 {
 	struct channel_record record = { .kind = CHANNEL_EXEC };
-	int fds[CHANNEL_STREAMS];
+	int fds[CHANNEL_STREAMS + PASS_MAX];
 	unsigned count = 0;
 	int r = 0;
 
@@ -58,6 +59,8 @@ static int start_command(struct supervisor *v, int master)
 		fds[count++] = v->stdio->child_fd[i];
 		record.streams |= 1u << i;
 	}
+	if (v->stdio->passed)
+		count += passed_fill(v->stdio->passed, fds + count);
 	r = v->plan->clone_flags ? watch_mounts(v) : 0;
 	if (r < 0)
 		return r;
@@ -68,6 +71,8 @@ static int start_command(struct supervisor *v, int master)
 	if (r < 0)
 		return r == -EPIPE ? 0 : r;
 	stdio_child_started(v->stdio);
+	if (v->stdio->passed)
+		passed_close(v->stdio->passed);
 	r = stdio_start(v->stdio, v->epoll, EVENT_STDIO);
 	if (r >= 0 && v->plan->policy->timeout_ms.set) {
 		v->out->deadline_ns = deadline(v);

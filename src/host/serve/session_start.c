@@ -167,6 +167,19 @@ static int open_parent(struct start *s)
 	return 0;
 }
 
+/* It goes to one command. */
+static int refuse_pass(const struct pass_rule *rule, struct error *e)
+{
+	char on[256];
+
+	policy_format_source(&rule->source, "pass-fd", on, sizeof(on));
+	int r = error_set(e, ERROR_USAGE, "options", 0, on,
+		"a live session is given no descriptors: each of its commands is");
+	error_hint(
+		e, "start it without, then: carrel exec --pass-fd %s -- COMMAND", rule->word);
+	return r;
+}
+
 static int options_to_plan(struct start *s, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
@@ -184,6 +197,8 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 			"`carrel session start` takes no command");
 		error_hint(e, "start the session, then: carrel exec -s ID -- COMMAND");
 	}
+	if (r >= 0 && !s->p->help && s->p->policy.pass_count)
+		r = refuse_pass(&s->p->policy.passes[0], e);
 	if (r >= 0 && !s->p->help && s->p->policy.report.value)
 		r = prepare_report(s->p, &s->report_file, e);
 	if (r >= 0 && !s->p->help && s->p->policy.learn.value)
