@@ -378,6 +378,15 @@ struct facts;
 MUST_CHECK int policy_check_facts(
 	const struct policy *p, const struct facts *facts, struct error *e);
 
+/*
+ * policy_is_daemon - whether @path has the usual name of the socket of a daemon that starts whatever it is told to, outside of
+ * every wall.
+ * policy_check_daemons - that such a socket is shown by no line but `unix-socket PATH:gives-root`, by whatever path a line leads
+ * to it. 0, or -EPERM with @e (ERROR_POLICY).
+ */
+bool policy_is_daemon(const char *path);
+MUST_CHECK int policy_check_daemons(const struct facts *facts, struct error *e);
+
 /* policy_number - the value in @p of a setting that is a number. */
 const struct number_value *policy_number(const struct policy *p, const struct setting *s);
 

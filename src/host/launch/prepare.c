@@ -235,6 +235,8 @@ static int make_plan(struct prepared *p, const char *const *cache_env, struct er
 	if (r >= 0)
 		r = policy_check_facts(&p->policy, &p->facts, e);
 	if (r >= 0)
+		r = policy_check_daemons(&p->facts, e);
+	if (r >= 0)
 		r = promote_guard_resolve(&p->facts, &p->arena, &p->policy, e);
 	if (r >= 0)
 		r = plan_build(&p->plan, &p->arena, &p->policy, &p->facts, p->argv,
