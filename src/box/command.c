@@ -5,8 +5,11 @@
  */
 #include "box/command.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 enum { PWD_SIZE = 4096 + 8 }; /* PATH_MAX, "PWD=", and still aligned for pointers */
 
@@ -18,6 +21,7 @@ void command_of_plan(struct command *ret, const struct plan *plan)
 		.envp = plan->envp,
 		.path_env = plan->path_env,
 		.cwd = plan->cwd,
+		.pass = &plan->pass,
 	};
 }
 
@@ -65,6 +69,22 @@ static const char *make_pwd(char *room, const char *cwd)
 	return room;
 }
 
+int command_map(int fd, const char **ret_data, size_t *ret_size)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size <= 0 || st.st_size > (off_t)REQUEST_SIZE_MAX)
+		return -EPROTO;
+	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return -errno;
+	*ret_data = data;
+	*ret_size = (size_t)st.st_size;
+	return 0;
+}
+
 void command_of_request(struct command *ret, void *room, const struct plan *plan,
 	const struct request_view *view)
 {
@@ -90,6 +110,7 @@ void command_of_request(struct command *ret, void *room, const struct plan *plan
 		.path_env = plan->path_env,
 		.cwd = view->cwd[0] ? view->cwd : plan->cwd,
 		.limits = view->head.limits,
+		.pass = &view->pass,
 	};
 	for (; *env; env++)
 		if (!strncmp(*env, "PATH=", 5))

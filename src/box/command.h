@@ -19,6 +19,7 @@ struct command {
 	const char *cwd;
 	const uint64_t
 		*limits; /* by enum execution_limit; 0: as the session has it. NULL: none */
+	const struct pass_numbers *pass; /* of descriptors beside the streams */
 };
 
 /* command_of_plan - the one command of a `run`. */
@@ -26,6 +27,10 @@ void command_of_plan(struct command *ret, const struct plan *plan);
 
 /* command_room - how many bytes the vectors and PWD of a request's command take at most. */
 size_t command_room(const struct plan *plan);
+
+/* command_map - a request in a sealed file: mapped, and not given back. 0 or -errno; -EPROTO: no size for one. */
+__attribute__((warn_unused_result)) int command_map(
+	int fd, const char **ret_data, size_t *ret_size);
 
 /*
  * command_of_request - the command of an execution: the session's environment with the request's

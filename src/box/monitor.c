@@ -15,7 +15,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -240,35 +239,25 @@ static int take_front(struct monitor *m, pid_t group)
 static int find_command(struct monitor *m, const struct channel_record *record, int body_fd)
 {
 	const struct plan *plan = m->box->plan;
-	struct request_view view;
+	struct request_view *view = &m->request;
 	const char *data = body_room(m);
 	size_t size = record->body;
+	int r = 0;
 
 	if (!record->body) {
 		command_of_plan(&m->command, plan);
 		m->start.umask = m->box->umask;
 		return 0;
 	}
-	if (record->body == CHANNEL_BODY_FD) {
-		struct stat st;
-
-		if (fstat(body_fd, &st) < 0)
-			return -errno;
-		size = st.st_size > 0 && st.st_size <= (off_t)REQUEST_SIZE_MAX
-			? (size_t)st.st_size
-			: 0;
-		data = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, body_fd, 0) : NULL;
-		if (!data)
-			return -EPROTO;
-		if (data == MAP_FAILED)
-			return -errno;
-	}
-	int r = request_read(data, size, &view);
+	if (record->body == CHANNEL_BODY_FD)
+		r = command_map(body_fd, &data, &size);
+	if (r >= 0)
+		r = request_read(data, size, view);
 	if (r < 0)
 		return r;
-	m->stays = (view.head.flags & REQUEST_DETACH) != 0;
-	m->start.umask = (mode_t)view.head.umask;
-	command_of_request(&m->command, words_room(m), plan, &view);
+	m->stays = (view->head.flags & REQUEST_DETACH) != 0;
+	m->start.umask = (mode_t)view->head.umask;
+	command_of_request(&m->command, words_room(m), plan, view);
 	return 0;
 }
 
@@ -283,20 +272,34 @@ static void send_started(void)
 		box_fail(STEP_LOOP, r);
 }
 
+/* The streams that were sent, what is passed beside them, and a request that is too long for its record. */
+static int take_descriptors(
+	struct monitor *m, const struct channel_record *record, const int fds[CHANNEL_FDS_MAX])
+{
+	unsigned sent = 0, next = 0, apart = record->body == CHANNEL_BODY_FD;
+
+	while (sent < CHANNEL_FDS_MAX && fds[sent] >= 0)
+		sent++;
+	int r = find_command(m, record, sent ? fds[sent - 1] : -1);
+	if (r < 0)
+		return r;
+	/* A stream that comes without a descriptor is the terminal. None of them is below 3: monitor_loop(). */
+	for (int f = 0; f < CHANNEL_STREAMS; f++)
+		m->start.stdio[f] = record->streams & (1u << f) ? fds[next++] : m->tty;
+	for (unsigned i = 0; i < m->command.pass->count; i++)
+		m->start.passed[i] = fds[next++];
+	return next + apart == sent ? 0 : -EPROTO;
+}
+
 static void start_payload(
 	struct monitor *m, const struct channel_record *record, int fds[CHANNEL_FDS_MAX])
 {
-	int next = 0;
-
 	if (m->payload > 0)
 		box_fail(STEP_LOOP, -EPROTO);
 	m->start = (struct payload){
 		.command = &m->command, .tty = m->tty, .in_front = record->flag != 0
 	};
-	/* A stream that comes without a descriptor is the terminal. None of them is below 3: monitor_loop(). */
-	for (int f = 0; f < CHANNEL_STREAMS; f++)
-		m->start.stdio[f] = record->streams & (1u << f) ? fds[next++] : m->tty;
-	int r = find_command(m, record, fds[next]);
+	int r = take_descriptors(m, record, fds);
 	if (r < 0)
 		box_fail(STEP_EXEC, r);
 	m->once = m->stays || record->number || record->body == CHANNEL_BODY_FD;

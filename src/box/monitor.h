@@ -23,7 +23,8 @@ struct monitor {
 	pid_t payload;
 	bool ended; /* the payload is reaped, `last` says how; a service's descendants go on */
 	struct channel_record last;
-	void *stack; /* for the payload, and behind it room for a body */
+	void *stack;                 /* for the payload, and behind it room for a body */
+	struct request_view request; /* what `command` was read from, where it is one */
 	struct command command;
 	struct payload start;
 };

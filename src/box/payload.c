@@ -27,12 +27,50 @@
 
 enum { EXEC_PATH_MAX = 3072 }; /* the stack is small */
 
-static int place_stdio(struct payload *p)
+/* What still has the number @number is moved out of the way; what was placed is not among @from. */
+static int make_free(int number, int *from, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (from[i] != number)
+			continue;
+		from[i] = fcntl(number, F_DUPFD_CLOEXEC, CHANNEL_STREAMS);
+		if (from[i] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Each at its number, in ascending order, and nothing between them. */
+static int place_passed(struct payload *p)
+{
+	const struct pass_numbers *pass = p->command->pass;
+	unsigned next = CHANNEL_STREAMS;
+	int r = 0;
+
+	for (unsigned i = 0; i < pass->count && r >= 0; i++) {
+		int number = pass->number[i];
+
+		r = make_free(number, p->passed + i + 1, pass->count - i - 1);
+		if (r >= 0 && p->passed[i] == number)
+			r = fcntl(number, F_SETFD, 0) < 0 ? -errno : 0;
+		else if (r >= 0)
+			r = dup3(p->passed[i], number, 0) < 0 ? -errno : 0;
+	}
+	for (unsigned i = 0; i < pass->count && r >= 0; i++) {
+		unsigned number = (unsigned)pass->number[i];
+
+		r = number > next ? sys_close_range(next, number - 1) : 0;
+		next = number + 1;
+	}
+	return r < 0 ? r : sys_close_range(next, UINT_MAX);
+}
+
+static int place_descriptors(struct payload *p)
 {
 	for (int i = 0; i < CHANNEL_STREAMS; i++)
 		if (dup3(p->stdio[i], i, 0) < 0)
 			return -errno;
-	return sys_close_range(3, UINT_MAX);
+	return place_passed(p);
 }
 
 /*
@@ -132,7 +170,7 @@ static int become_command(struct payload *p, int *ret_step)
 	int r = become_group(p);
 	if (r < 0)
 		return r;
-	r = place_stdio(p);
+	r = place_descriptors(p);
 	if (r < 0)
 		return r;
 	/* Init has reset the dispositions when it started. */

@@ -15,6 +15,7 @@
 struct payload {
 	const struct command *command;
 	int stdio[CHANNEL_STREAMS]; /* all above 2 */
+	int passed[PASS_MAX];       /* for the numbers of command->pass; all above 2 */
 	int tty;                    /* the terminal, for a process group in front; or -1 */
 	bool in_front;              /* the command's group is the terminal's foreground group */
 	mode_t umask;

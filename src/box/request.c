@@ -35,6 +35,25 @@ static bool variables_are_named(const struct request_view *v)
 	return true;
 }
 
+/* "3,9,10" and nothing else: ascending, from 3 to PASS_NUMBER_MAX. Returns whether it is that. */
+static bool read_numbers(const char *text, struct pass_numbers *ret)
+{
+	int last = 2;
+
+	for (ret->count = 0; ret->count < PASS_MAX; text++) {
+		int number = 0;
+
+		for (; *text >= '0' && *text <= '9' && number <= PASS_NUMBER_MAX; text++)
+			number = number * 10 + (*text - '0');
+		if (number <= last || number > PASS_NUMBER_MAX)
+			return false;
+		ret->number[ret->count++] = last = number;
+		if (*text != ',')
+			return *text == '\0';
+	}
+	return false;
+}
+
 int request_read(const void *data, size_t size, struct request_view *ret)
 {
 	struct request_view v;
@@ -51,7 +70,11 @@ int request_read(const void *data, size_t size, struct request_view *ret)
 	v.envp = skip_texts(v.argv, end, v.head.argc);
 	v.cwd = v.envp ? skip_texts(v.envp, end, v.head.envc) : NULL;
 	v.name = v.cwd ? skip_texts(v.cwd, end, 1) : NULL;
-	if (!v.name || skip_texts(v.name, end, 1) != end || !variables_are_named(&v))
+	bool pass = (v.head.flags & REQUEST_PASS) != 0;
+	if (!v.name || skip_texts(v.name, end, 1u + pass) != end || !variables_are_named(&v))
+		return -EPROTO;
+	v.pass.count = 0;
+	if (pass && !read_numbers(request_next(v.name), &v.pass))
 		return -EPROTO;
 	if (v.cwd[0] && v.cwd[0] != '/')
 		return -EPROTO;

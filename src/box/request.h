@@ -6,6 +6,7 @@
  *
  * A request is the struct below and then argc + envc + 2 texts, each with its NUL: the arguments, the
  * variables (NAME=VALUE), the working directory, the name of a service. The last two may be empty.
+ * With REQUEST_PASS a third follows these: the numbers that further descriptors have inside, as "3,9,10".
  * Nothing is in front of, between or behind them. Zero in a limit means: as the session has it.
  */
 #pragma once
@@ -13,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "plan/pass.h"
 #include "plan/settings.h"
 
 #define REQUEST_SIZE_MAX (4u << 20) /* bytes, texts included */
@@ -25,7 +27,8 @@ enum request_flag {
 	REQUEST_NET_NONE = 1 << 3,
 	REQUEST_LOG =
 		1 << 4, /* of a service: what it writes goes to a log of the supervisor's */
-	REQUEST_FLAGS_ALL = (1 << 5) - 1,
+	REQUEST_PASS = 1 << 5, /* descriptors beside the streams, behind them in the message */
+	REQUEST_FLAGS_ALL = (1 << 6) - 1,
 };
 
 struct request {
@@ -43,12 +46,13 @@ struct request_view {
 	const char *envp; /* head.envc texts */
 	const char *cwd;  /* empty: as the session has it */
 	const char *name; /* of a service; empty: none */
+	struct pass_numbers pass;
 };
 
 /*
  * request_read - judge @size bytes at @data, which nobody else may change meanwhile.
  * Returns 0, or -EPROTO: too short or long, unknown flags, no argument, a text missing or left over,
- * a variable without a name, a working directory that is not absolute.
+ * a variable without a name, a working directory that is not absolute, numbers out of order or range.
  */
 __attribute__((warn_unused_result)) int request_read(
 	const void *data, size_t size, struct request_view *ret);

@@ -67,8 +67,10 @@ struct exec {
 	struct report_file report;
 	struct error error;
 	char *cwd;
+	const char **passed; /* the words of --pass-fd */
 	struct execution running;
-	const char *env[]; /* NAME=VALUE; room for as many as there are arguments, and a NULL */
+	const char *env
+		[]; /* NAME=VALUE; room for as many as there are arguments, and a NULL; then `passed` */
 };
 
 static void init_options(struct exec *x)
@@ -91,7 +93,9 @@ static void init_options(struct exec *x)
 			continue;
 		*o = (struct client_option){ .name = s->name,
 			.placeholder = s->placeholder,
-			.values = i == SETTING_ENV ? x->env : NULL };
+			.values = i == SETTING_ENV     ? x->env
+				: i == SETTING_PASS_FD ? x->passed
+						       : NULL };
 		x->given[i] = o;
 		x->option_count++;
 	}
@@ -296,6 +300,10 @@ static int read_request(
 	r = read_env(x, environment);
 	if (r < 0)
 		return r;
+	r = passed_of_words(&x->request.passed, x->passed, x->given[SETTING_PASS_FD]->count,
+		x->given[SETTING_REPORT]->value, &x->error);
+	if (r < 0)
+		return r;
 	r = read_detach(x);
 	if (r < 0 || x->request.argv[0])
 		return r;
@@ -482,12 +490,13 @@ int exec_command(int argc, const char *const *argv, int first, const char *const
 	unsigned closed)
 {
 	/* One block, and not given back: the program ends with it. */
-	struct exec *x = calloc(1, sizeof(*x) + ((size_t)argc + 1) * sizeof(x->env[0]));
+	struct exec *x = calloc(1, sizeof(*x) + 2 * ((size_t)argc + 1) * sizeof(x->env[0]));
 
 	(void)closed;
 	if (!x)
 		return no_memory();
 	x->session = CLIENT_NO_SESSION;
+	x->passed = x->env + argc + 1;
 	init_options(x);
 	int status = exec_with(x, argc, argv, first, environment);
 	(void)error_report(&x->error);

@@ -101,6 +101,7 @@ int exec_report_write(const struct exec_report *x, struct error *e)
 			r->denials_missing = x->refused->missing;
 		}
 		put_streams(r, &x->execution->stdio);
+		r->passed = &x->execution->request->passed;
 		result = output_report(&x->execution->stdio, &arena, r);
 	}
 	if (result >= 0)

@@ -353,6 +353,7 @@ static int begin_execution(struct execution *x)
 	if (r < 0)
 		return r;
 	stdio_child_started(&x->stdio);
+	passed_close(&x->request->passed);
 	return 0;
 }
 

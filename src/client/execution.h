@@ -11,6 +11,7 @@
 #include "client/find.h"
 #include "host/launch/limits.h"
 #include "host/process/signals.h"
+#include "host/stdio/passed.h"
 #include "host/stdio/stdio.h"
 #include "host/stdio/tty.h"
 
@@ -22,6 +23,7 @@ struct execution_request {
 	const char *cwd, *name;  /* NULL: none */
 	enum tty_mode tty;
 	struct stdio_output output;
+	struct passed passed; /* descriptors beside the streams */
 };
 
 /* What became of it. */

@@ -6,6 +6,7 @@
 #include "client/request.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,25 +37,42 @@ static char *put_texts(char *at, const char *const *texts)
 	return at;
 }
 
+/* "3,9,10". */
+static void put_numbers(char *to, size_t size, const struct passed *passed)
+{
+	size_t used = 0;
+
+	to[0] = '\0';
+	for (unsigned i = 0; i < passed->count && used < size; i++)
+		used += (size_t)snprintf(
+			to + used, size - used, "%s%d", i ? "," : "", passed->fd[i].pair.to);
+}
+
 /* One block, freed by the caller. */
 static char *make_body(const struct execution_request *request, bool want_pty, size_t *ret_size)
 {
 	struct request head = request->head;
+	char pass[PASS_MAX * sizeof("1023,")];
+	put_numbers(pass, sizeof(pass), &request->passed);
 	size_t size = sizeof(head) + texts_size(request->argv, &head.argc) +
 		texts_size(request->envp, &head.envc) +
 		(request->cwd ? strlen(request->cwd) : 0) +
-		(request->name ? strlen(request->name) : 0) + 2;
+		(request->name ? strlen(request->name) : 0) + 2 + sizeof(pass);
 	char *body = malloc(size);
 
 	if (!body)
 		return NULL;
 	if (want_pty)
 		head.flags |= REQUEST_TTY;
+	if (pass[0])
+		head.flags |= REQUEST_PASS;
 	memcpy(body, &head, sizeof(head));
 	char *at = put_texts(body + sizeof(head), request->argv);
 	at = put_texts(at, request->envp);
 	at = put_text(at, request->cwd);
 	at = put_text(at, request->name);
+	if (pass[0])
+		at = put_text(at, pass);
 	*ret_size = (size_t)(at - body);
 	return body;
 }
@@ -91,6 +109,7 @@ int request_send(int fd, const struct execution_request *request, const struct s
 		fds[count++] = stdio->child_fd[i];
 		record.streams |= 1u << i;
 	}
+	count += passed_fill(&request->passed, fds + count);
 	if (r >= 0)
 		r = send_body(fd, &record, body, size, fds, count);
 	free(body);

@@ -328,7 +328,8 @@ struct plan {
 	const char *const *envp;
 	size_t env_count;
 	const char *cwd;
-	const char *path_env; /* PATH as the payload sees it, for looking the command up */
+	const char *path_env;     /* PATH as the payload sees it, for looking the command up */
+	struct pass_numbers pass; /* descriptors of the caller's, beside the streams */
 
 	const struct sock_filter *filter;
 	unsigned short filter_count;

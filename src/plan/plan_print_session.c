@@ -207,6 +207,25 @@ static void put_switches(struct printer *o)
 	}
 }
 
+/* Of the caller's; whether they are open and may be passed is seen when the command starts. */
+static void put_passes(struct printer *o)
+{
+	const struct policy *p = o->plan->policy;
+
+	printer_array(o, "pass_fds");
+	for (size_t i = 0; i < p->pass_count; i++) {
+		const struct pass_rule *rule = &p->passes[i];
+
+		put_field(o, "descriptor");
+		printer_object(o, NULL);
+		printer_number(o, "from", "the caller's ", (uint64_t)rule->pair.from);
+		printer_number(o, "to", ", inside ", (uint64_t)rule->pair.to);
+		printer_end_object(o);
+		end_field(o, &rule->source);
+	}
+	printer_end_array(o);
+}
+
 static void put_policy(struct printer *o)
 {
 	const struct policy *p = o->plan->policy;
@@ -214,6 +233,7 @@ static void put_policy(struct printer *o)
 	put_field(o, "terminal");
 	printer_string(o, "tty", "", plan_tty_modes[p->tty]);
 	end_field(o, &p->tty_source);
+	put_passes(o);
 	put_limits(o);
 	put_switches(o);
 	if (p->report.value)

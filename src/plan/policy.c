@@ -319,6 +319,8 @@ int policy_finish(struct policy *p, const char *default_profile,
 	if (result >= 0)
 		result = check_words(p, e);
 	if (result >= 0)
+		result = pass_check_count(p->pass_count, "pass-fd", e);
+	if (result >= 0)
 		result = policy_settle_net(p, e);
 	policy_drop_hosts(p);
 	if (result < 0 || p->lock_count == 0)

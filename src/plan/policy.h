@@ -28,6 +28,7 @@
 #include "base/error.h"
 #include "base/writer.h"
 #include "plan/netrule.h"
+#include "plan/pass.h"
 
 /* Layers, weakest first; each over the last. The number orders them. */
 enum layer {
@@ -109,6 +110,13 @@ struct word_rule { /* require WALL, lock SETTING, scratch-env NAME */
 	struct source source;
 };
 
+/* One `pass-fd` line. */
+struct pass_rule {
+	struct pass_pair pair;
+	const char *word, *inside; /* N:M, and M alone */
+	struct source source;
+};
+
 /* One `promote` line, or one `promote-to` line: then `pattern` is NULL. */
 struct promote_rule {
 	const char *pattern; /* absolute glob, below the scratch */
@@ -171,6 +179,8 @@ struct policy {
 	size_t env_count;
 	enum tty_mode tty;
 	struct source tty_source;
+	struct pass_rule *passes; /* ascending by what they are inside, each once */
+	size_t pass_count;
 	struct flag_value die_with_parent;
 	struct flag_value nested;
 
@@ -380,6 +390,15 @@ struct facts;
  */
 MUST_CHECK int policy_check_facts(
 	const struct policy *p, const struct facts *facts, struct error *e);
+
+/*
+ * policy_is_daemon - whether @path has the usual name of the socket of a daemon that starts whatever it is told to, outside of
+ * every wall.
+ * policy_check_daemons - that such a socket is shown by no line but `unix-socket PATH:gives-root`, by whatever path a line leads
+ * to it. 0, or -EPERM with @e (ERROR_POLICY).
+ */
+bool policy_is_daemon(const char *path);
+MUST_CHECK int policy_check_daemons(const struct facts *facts, struct error *e);
 
 /* policy_number - the value in @p of a setting that is a number. */
 const struct number_value *policy_number(const struct policy *p, const struct setting *s);

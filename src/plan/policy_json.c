@@ -75,6 +75,7 @@ static void put_rule(void *context, const struct setting *s, const struct policy
 			json_member(j, "value", l->dest);
 		break;
 	case KIND_PUBLISH:
+	case KIND_PASS_FD:
 		json_member(j, "value", l->dest);
 		break;
 	case KIND_FLAG:

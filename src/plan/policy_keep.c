@@ -162,7 +162,8 @@ static int check_pair(const struct policy_place *at, const struct policy_line *o
 {
 	int topic = policy_line_topic(l);
 
-	if (is_command_line(&l->source) && (topic == 0 || (is_value(old) && is_value(l))))
+	if (is_command_line(&l->source) &&
+		(topic == 0 || l->id == SETTING_PASS_FD || (is_value(old) && is_value(l))))
 		return 0;
 	if (topic == 0 && old->id == l->id)
 		return fail_both(at, old, l);

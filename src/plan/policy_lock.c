@@ -218,6 +218,22 @@ static int judge_promotes(const struct policy_judge *j, const char *name,
 	return 0;
 }
 
+static int judge_passes(const struct policy_judge *j)
+{
+	const struct policy *p = j->p, *locked = j->locked;
+
+	for (size_t i = 0; i < p->pass_count; i++) {
+		bool known = !policy_is_later(j, &p->passes[i].source);
+
+		for (size_t k = 0; k < locked->pass_count && !known; k++)
+			known = p->passes[i].pair.from == locked->passes[k].pair.from &&
+				p->passes[i].pair.to == locked->passes[k].pair.to;
+		if (!known)
+			return policy_fail_locked(j, &p->passes[i].source, "pass-fd");
+	}
+	return 0;
+}
+
 static int judge_syscalls(const struct policy_judge *j)
 {
 	for (size_t i = 0; i < j->p->syscall_rule_count; i++) {
@@ -303,6 +319,8 @@ static int judge_list(const struct policy_judge *j, const struct setting *s)
 		return judge_env(j, s);
 	case SETTING_SCRATCH_ENV:
 		return judge_scratch_env(j);
+	case SETTING_PASS_FD:
+		return judge_passes(j);
 	case SETTING_PROMOTE:
 		return judge_promotes(j, s->name, j->p->promotes, j->p->promote_count,
 			j->locked->promotes, j->locked->promote_count);

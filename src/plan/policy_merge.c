@@ -168,6 +168,8 @@ static int apply_line(struct policy *p, const struct policy_line *l)
 		return apply_publish(p, l);
 	case KIND_SCRATCH_ENV:
 		return apply_word(p, &p->scratch_envs, &p->scratch_env_count, l);
+	case KIND_PASS_FD:
+		return pass_apply(p, l);
 	case KIND_PROMOTE:
 		return apply_promote(p, &p->promotes, &p->promote_count, l);
 	case KIND_DIRS:

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/text.h"
 #include "plan/embedded.h"
+#include "plan/plan.h"
 #include "plan/policy_line.h"
 
 enum { PRESETS_MAX = 64 };
@@ -118,13 +120,48 @@ int policy_find_preset(struct policy_place *at, const struct setting *s, const c
 	return ret->shown ? 0 : policy_full(at->e);
 }
 
+static const char second[] = ":gives-root";
+
 /* By its usual name, for it is an accident that is to be prevented: the policy is believed. */
-int policy_check_daemon(const struct policy_place *at, const char **word)
+bool policy_is_daemon(const char *path)
 {
 	static const char *const daemons[] = { "docker.sock", "podman.sock", "containerd.sock",
 		"crio.sock", "buildkitd.sock", "libvirt-sock", "virtqemud-sock",
 		"cri-dockerd.sock" };
-	static const char second[] = ":gives-root";
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; i < sizeof(daemons) / sizeof(daemons[0]); i++)
+		if (!strcmp(slash ? slash + 1 : path, daemons[i]))
+			return true;
+	return false;
+}
+
+int policy_check_daemons(const struct facts *facts, struct error *e)
+{
+	for (size_t i = 0; i < facts->path_count; i++) {
+		const struct path_fact *f = &facts->paths[i];
+		const struct path_rule *rule = f->rule;
+		char on[512];
+
+		if (!f->exists || !S_ISSOCK(f->mode) || rule->kind == PATH_HIDE ||
+			rule->kind == PATH_PROTECT || !policy_is_daemon(f->source) ||
+			(rule->socket && policy_is_daemon(rule->path)))
+			continue;
+		policy_format_source(&rule->source,
+			rule->socket ? "unix-socket" : policy_path_setting(rule->kind), on,
+			sizeof(on));
+		int r = error_set(e, ERROR_POLICY, "policy", ERROR_OWN(EPERM), on,
+			"'%.200s' gives away more than a session is, and is not given so easily",
+			f->source);
+		error_hint(e, "where that is meant: %sunix-socket %s%s",
+			rule->source.layer == LAYER_COMMAND ? "--" : "", f->source, second);
+		return r;
+	}
+	return 0;
+}
+
+int policy_check_daemon(const struct policy_place *at, const char **word)
+{
 	size_t length = strlen(*word), tail = sizeof(second) - 1;
 	bool given = length > tail && !strcmp(*word + length - tail, second);
 	char *path = arena_copy(at->p->arena, *word, given ? length - tail : length);
@@ -133,11 +170,8 @@ int policy_check_daemon(const struct policy_place *at, const char **word)
 		return policy_full(at->e);
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
-	bool is_daemon = false;
-	for (size_t i = 0; i < sizeof(daemons) / sizeof(daemons[0]) && !is_daemon; i++)
-		is_daemon = !strcmp(name, daemons[i]);
 	*word = path;
-	if (is_daemon == given)
+	if (policy_is_daemon(path) == given)
 		return 0;
 	if (given)
 		return policy_fail(at, "'%.60s' takes no second word", name);

@@ -210,6 +210,9 @@ static void put_argument(
 	case KIND_CPUS:
 		put_number(o, s, l->number);
 		return;
+	case KIND_PASS_FD:
+		writer_text(&o->out, l->dest);
+		return;
 	case KIND_ENV_NAME:
 	case KIND_HOST: /* its bytes mean themselves, bare */
 	case KIND_RESOLVER:

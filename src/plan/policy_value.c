@@ -415,6 +415,8 @@ static int read_plain(const struct policy_place *at, const struct setting *s, co
 		return policy_read_publish(at, word, l);
 	case KIND_RESOLVER:
 		return policy_read_resolver(at, word, l);
+	case KIND_PASS_FD:
+		return pass_read_line(at, word, l);
 	default:
 		return policy_line_number(at, s, word, &l->number);
 	}

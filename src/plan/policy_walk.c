@@ -135,6 +135,17 @@ static void walk_list(
 				.text = rules[i].word, .source = rules[i].source });
 }
 
+static void walk_passes(const struct walk *w)
+{
+	for (size_t i = 0; i < w->p->pass_count; i++) {
+		const struct pass_rule *r = &w->p->passes[i];
+
+		visit_line(w, SETTING_PASS_FD,
+			&(struct policy_line){
+				.text = r->inside, .dest = r->word, .source = r->source });
+	}
+}
+
 static void walk_promotes(const struct walk *w, enum setting_id id,
 	const struct promote_rule *rules, size_t count)
 {
@@ -180,6 +191,9 @@ static void walk_setting(const struct walk *w, const struct setting *s)
 		return;
 	case SETTING_SCRATCH_ENV:
 		walk_list(w, SETTING_SCRATCH_ENV, p->scratch_envs, p->scratch_env_count);
+		return;
+	case SETTING_PASS_FD:
+		walk_passes(w);
 		return;
 	case SETTING_PROMOTE:
 		walk_promotes(w, SETTING_PROMOTE, p->promotes, p->promote_count);

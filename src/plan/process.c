@@ -243,12 +243,21 @@ static int check_walls(struct plan *plan, struct error *e)
 	return 0;
 }
 
+static void pass_descriptors(struct plan *plan)
+{
+	const struct policy *policy = plan->policy;
+
+	for (size_t i = 0; i < policy->pass_count && i < PASS_MAX; i++)
+		plan->pass.number[plan->pass.count++] = policy->passes[i].pair.to;
+}
+
 int plan_process(
 	struct plan *plan, const struct tree *tree, uint16_t proc_slot, struct error *e)
 {
 	struct emitter m = { .plan = plan, .e = e };
 
 	state_walls(plan);
+	pass_descriptors(plan);
 	int r = check_walls(plan, e);
 	if (r < 0)
 		return r;

@@ -137,6 +137,11 @@ const struct setting settings_table[SETTING_COUNT] = {
 	.placeholder = "auto|yes|no", .words = tty_words, PER_EXECUTION,
 	.help = "a terminal of its own; auto: when standard input is one",
 },
+[SETTING_PASS_FD] = {
+	SETTING(PASS_FD, "pass-fd", PROCESS, PASS_FD, LIST, NO_MORE),
+	.placeholder = "N[:M]", PER_EXECUTION,
+	.help = "the caller's descriptor N, as M: a pipe or connected socket",
+},
 [SETTING_DIE_WITH_PARENT] = {
 	SETTING(DIE_WITH_PARENT, "die-with-parent", PROCESS, FLAG, LAST, ON),
 	AT(die_with_parent),

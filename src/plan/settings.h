@@ -42,6 +42,7 @@ enum setting_id {
 	SETTING_ENV,
 	SETTING_UNSETENV,
 	SETTING_TTY,
+	SETTING_PASS_FD,
 	SETTING_DIE_WITH_PARENT,
 	SETTING_NESTED,
 	/* limits */
@@ -134,6 +135,7 @@ enum setting_kind {
 	KIND_HOST,     /* HOST[:PORT[,PORT...]] or @SET: plan/netrule.h */
 	KIND_RESOLVER, /* ADDRESS[:PORT] */
 	KIND_PUBLISH,  /* PORT[:HOSTPORT] */
+	KIND_PASS_FD,  /* N[:M]: a descriptor of the caller's, and its number inside */
 };
 
 /* What a second line of the same setting means. */

@@ -454,3 +454,38 @@ wrong() {
 	carrel run --policy - --explain -- true <<<'quiet'
 	assert_refused 'cannot be explained: it has to be a file: --policy -'
 }
+
+@test "--pass-fd: what is no number, not open, carrel's own, beyond a limit, too many" {
+	wrong() { # [FURTHER OPTION] REGEX VALUE
+		carrel run "${@:3}" --pass-fd "$2" -- touch "$WS/ran"
+		assert_refused "$1"
+		[[ ! -e $WS/ran ]]
+	}
+
+	local value n
+	local -a many=()
+
+	for value in x 3:x 3: :3 -3 +3 3:4:5 ' 3' 03x 4294967296 99999999999999999999; do
+		wrong 'is not a descriptor: N.:M.' "$value"
+	done
+	for value in 0 1 2 5:0 2:5; do
+		wrong 'only descriptors above 2 are passed' "$value"
+	done
+	wrong 'a number above 1023 inside' 5:1024
+	wrong 'a number above 1023 inside' 2147483647
+	wrong 'the descriptor is not open: pass-fd 250:9' 250:9
+	wrong 'carrel itself writes to this descriptor' 5 --report fd:5 5>/dev/null
+	wrong 'no descriptor above 19: pass-fd 5:20' 5:20 --open-files 20 5</dev/null
+	for n in {10..18}; do
+		many+=(--pass-fd "5:$n")
+	done
+	wrong 'more than 8 descriptors are passed' 5:19 "${many[@]}" 5</dev/null
+	# One that carrel opened is not the caller's.
+	for n in {5..9}; do
+		wrong 'the descriptor is not open' "$n" 
+	done
+	carrel session start --pass-fd 5 5</dev/null
+	assert_refused 'a live session is given no descriptors'
+	run --separate-stderr bash -c 'ulimit -n 64; exec "$CARREL" run --pass-fd 5:64 -- true 5</dev/null'
+	assert_refused 'no descriptor above 63'
+}

@@ -56,6 +56,8 @@ alive() {
 	assert_output 'ENDED signal 15 started 1 limit 0 errno 0'
 	control exec /no/such/thing
 	assert_matches "$output" '^ENDED exit [0-9]+ started 0 limit 0 errno 2$'
+	control passed sh -c 'cat <&9'
+	assert_output $'passed\nENDED exit 0 started 1 limit 0 errno 0'
 	end_session
 }
 
@@ -164,10 +166,11 @@ alive() {
 	refused_with request magic short kind answer-kind body-missing body-over body-unwanted descriptors \
 		descriptors-unwanted streams-lied streams-missing streams-many no-argument text-missing \
 		text-over clock relative-cwd variable own-variable own-directory flags name name-number terminal-service no-nul no-word log-no-word log-no-service \
-		open-relative open-flags
+		open-relative open-flags passed-none passed-missing passed-over passed-order passed-twice passed-stream passed-number passed-many passed-word
 	refused_with version version
 	refused_with execution execution start-nothing signal-number service log
-	refused_with descriptor directory regular listening pidfd path
+	refused_with descriptor directory regular listening pidfd path \
+		passed-directory passed-regular passed-pidfd passed-listening
 	alive
 	same_as_before() { (($(supervisor_descriptors) <= before)); } # one may have been ending then
 	wait_for same_as_before

@@ -261,3 +261,42 @@ refused() {
 	assert_output agent
 	end_agent
 }
+
+@test "a daemon's socket is given by no other line: not by write, read or bind of it, by a link to it, or of a directory that holds it" {
+	local line at=$T/place/docker.sock
+
+	mkdir "$T/place" "$T/links"
+	ln -s "$at" "$T/links/innocent"
+	ln -s "$T/place" "$T/links/dir"
+	agent_at "$at"
+	connect() { carrel run "${@:2}" -- /usr/bin/python3 -c "$ask" "$1"; }
+	# Without a session, and with the word, it answers.
+	apart /usr/bin/python3 -c "$ask" "$at"
+	assert_output agent
+	connect "$at" --unix-socket "$at:gives-root"
+	assert_output agent
+	# Its directory is shown, and it is not in it; another one made there meanwhile is the command's own.
+	for line in "write $T/place" "read $T/place" "write $T/links/dir" "workspace $T/place"; do
+		connect "$at" "--${line%% *}" "${line#* }"
+		((status != 0)) || fail "it is reached: $line"
+		[[ $output != agent ]]
+	done
+	for line in rw ro; do
+		connect "$WS/there/docker.sock" --bind "$T/place:$WS/there:$line"
+		((status != 0)) || fail "it is reached: bind $line"
+	done
+	# A line that names it shows it there as well.
+	connect "$at" --write "$T/place" --unix-socket "$at:gives-root"
+	assert_output agent
+	end_agent
+	[[ -S $at ]] || /usr/bin/python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$at"
+	for line in "write $at" "read $at" "bind $at:/srv/x:rw" "bind $at:/srv/x" "write $T/links/innocent" "write $T/links/dir/docker.sock" \
+		"unix-socket $T/links/innocent"; do
+		refused "'$at' gives away more than a session is, and is not given so easily: command line: --${line%% *}" "--${line%% *}" "${line#* }"
+		assert_matches "$stderr" "hint: where that is meant: --unix-socket $at:gives-root"
+	done
+	# What is called so and is no socket is a file.
+	echo text >"$T/place/podman.sock"
+	carrel run --read "$T/place/podman.sock" -- cat "$T/place/podman.sock"
+	assert_output text
+}

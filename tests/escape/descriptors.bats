@@ -150,3 +150,72 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$@"
 	sh -c 'readlink /proc/self/fd/2' >"$T/out" 2>>"$T/errors"
 	assert_matches "$(<"$T/out")" "$T"
 }
+
+# outside DESCRIPTOR-OPENING SCRIPT: with descriptor 5 so opened the script gets through to the host; inside it is not even started.
+no_way_by() {
+	local with=$1 script=$2
+
+	run bash -c "exec 5$with; $script"
+	[[ $output == *escaped* ]] || fail "control: $with"
+	rm -f "$T/made"
+	echo text >"$T/held"
+	apart bash -c "exec 5$with; \"\$CARREL\" run --pass-fd 5 -- sh -c '$script'"
+	assert_status 125
+	[[ -z $output && ! -e $T/made && $(<"$T/held") == text ]] || fail "a way out: $with"
+	assert_matches "$stderr" "^carrel: the descriptor is $3"
+	if [[ ${BEGUN-} ]]; then
+		apart bash -c "exec 5$with; \"\$CARREL\" exec --pass-fd 5 -- sh -c '$script'"
+		assert_status 125
+		[[ -z $output && ! -e $T/made ]] || fail "a way out of a live session: $with"
+	fi
+}
+
+@test "--pass-fd gives no directory, no file and no namespace of the host's" {
+	echo text >"$T/held"
+	mkdir "$T/host"
+	echo secret >"$T/host/secret"
+	BEGUN=$("$CARREL" session start | sed -n 's/^session //p')
+	export CARREL_SESSION=$BEGUN
+	no_way_by "<$T/host" 'grep -q secret /proc/self/fd/5/secret && echo escaped' 'a directory'
+	no_way_by "<$T/host" 'touch /proc/self/fd/5/../made && echo escaped' 'a directory'
+	no_way_by "<$T/held" 'echo evil >/proc/self/fd/5 && echo escaped' 'a regular file'
+	no_way_by ">>$T/held" 'echo evil >/proc/self/fd/5 && echo escaped' 'a regular file'
+	no_way_by '</proc/self/environ' 'head -c 1 <&5 >/dev/null && echo escaped' 'a file of /proc'
+	no_way_by '</proc/self/ns/net' 'test -e /proc/self/fd/5 && echo escaped' 'a namespace'
+	# What is passed is what was named: the directory is there in no other way.
+	apart bash -c "exec 5<$T/host 6</dev/null; \"\$CARREL\" run --pass-fd 6 -- ls /proc/self/fd"
+	assert_output $'0\n1\n2\n3\n6'
+	"$CARREL" session end >/dev/null
+	unset CARREL_SESSION BEGUN
+}
+
+@test "--pass-fd gives no socket that can be connected anew, no listener, no pidfd, no event queue" {
+	cat >"$T/pass.py" <<-'PYTHON'
+		import os, select, socket, subprocess, sys, tempfile
+		def bound(kind):
+		    s = socket.socket(socket.AF_UNIX, kind)
+		    s.bind(os.path.join(tempfile.mkdtemp(dir=sys.argv[2]), "s"))
+		    s.listen()
+		    return s
+		server = socket.create_server(("127.0.0.1", 0))
+		tcp = socket.create_connection(server.getsockname())
+		memfd = os.memfd_create("open", os.MFD_ALLOW_SEALING)
+		things = {"inet": tcp, "inet listener": server, "unix listener": bound(socket.SOCK_STREAM),
+		          "unconnected": socket.socket(socket.AF_UNIX), "datagram": socket.socketpair(type=socket.SOCK_DGRAM)[0],
+		          "netlink": socket.socket(socket.AF_NETLINK, socket.SOCK_RAW), "pidfd": os.pidfd_open(os.getpid()),
+		          "epoll": select.epoll(), "eventfd": os.eventfd(0), "path": os.open("/etc/passwd", os.O_PATH),
+		          "memfd": memfd, "kmsg": os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)}
+		for name, thing in things.items():
+		    fd = thing if isinstance(thing, int) else thing.fileno()
+		    r = subprocess.run([sys.argv[1], "run", "--pass-fd", f"{fd}:9", "--", "echo", "ran"], pass_fds=[fd],
+		                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+		    if r.returncode != 125 or r.stdout or "carrel: the descriptor is " not in r.stderr:
+		        print(name, r)
+		    ok = subprocess.run(["ls", f"/proc/self/fd/{fd}"], pass_fds=[fd], stdout=subprocess.DEVNULL)
+		    if ok.returncode:
+		        print("control:", name)
+		print("all refused")
+	PYTHON
+	run --separate-stderr python3 "$T/pass.py" "$CARREL" "$T"
+	assert_output 'all refused'
+}

@@ -10,6 +10,7 @@ connection ended before the answer. Verbs:
     pty COMMAND...          the same at a terminal
     given-up                at a terminal, killed before START
     signal N FLAG COMMAND... the same; the signal is sent when it has said "ready"
+    passed COMMAND...       the same; it has the end of a pipe with "passed" in it as descriptor 9
     detach NAME COMMAND...  a service
     many N COMMAND...       N services without a name
     show FLAG | stop NAME | end
@@ -32,7 +33,7 @@ import threading
 MAGIC, VERSION, SIZE = 0x6C727263, 1, 80
 RECORD = struct.Struct("=IHHQIiIIiIIIQQQQ")
 REQUEST = struct.Struct("=IIIIQQQQQQQQ")
-BODY_MAX, FDS_MAX, BODY_FD, TEXT_MAX = 65536, 4, 4294967295, 1 << 20
+BODY_MAX, FDS_MAX, BODY_FD, TEXT_MAX = 65536, 12, 4294967295, 1 << 20
 KINDS = {
     1: "EXEC", 2: "START", 3: "SIGNAL", 4: "CONTINUE", 5: "CLOSE", 6: "SHOW", 7: "STOP", 8: "OPEN",
     9: "CLASSIFY", 10: "END", 11: "LOG", 12: "MOVED", 13: "ALLOW", 64: "ACCEPTED", 65: "TERMINAL", 66: "STOPPED", 67: "ENDED", 68: "TEXT",
@@ -129,9 +130,10 @@ class Connection:
                 return answer
 
 
-def request(words, *, flags=0, env=(), cwd="", name="", timeout_ms=0):
-    head = REQUEST.pack(flags, len(words), len(env), 0o022, timeout_ms, *[0] * 7)
-    return head + b"".join(os.fsencode(text) + b"\0" for text in [*words, *env, cwd, name])
+def request(words, *, flags=0, env=(), cwd="", name="", timeout_ms=0, numbers=None):
+    texts = [*words, *env, cwd, name] + ([] if numbers is None else [numbers])
+    head = REQUEST.pack(flags | (32 if numbers is not None else 0), len(words), len(env), 0o022, timeout_ms, *[0] * 7)
+    return head + b"".join(os.fsencode(text) + b"\0" for text in texts)
 
 
 def sealed(body):
@@ -169,9 +171,9 @@ def copy(fd, wanted=None, seen=None):
             seen.set()
 
 
-def execute(c, words, number=0, flag=0):
+def execute(c, words, number=0, flag=0, numbers=None, fds=()):
     ours, theirs = os.pipe2(os.O_CLOEXEC)
-    send_exec(c, request(words), [null(), theirs, theirs], 7)
+    send_exec(c, request(words, numbers=numbers), [null(), theirs, theirs, *fds], 7)
     os.close(theirs)
     execution = c.until("ACCEPTED").execution
     ready = threading.Event()
@@ -236,6 +238,11 @@ def plain(body, **fields):
     return lambda c: c.send("EXEC", body, [null(), null(), null()], streams=7, **fields)
 
 
+def passed(numbers, *fds):
+    return lambda c: c.send("EXEC", request(["/bin/true"], numbers=numbers),
+                            [null(), null(), null(), *[make() for make in fds]], streams=7)
+
+
 BAD = {
     "version": lambda c: c.send("SHOW", version=2),
     "magic": lambda c: c.send("SHOW", magic=1),
@@ -245,7 +252,7 @@ BAD = {
     "body-missing": lambda c: c.send("SHOW", size=100),
     "body-over": lambda c: c.send("STOP", b"x" * (BODY_MAX + 1)),
     "body-unwanted": lambda c: c.send("SHOW", b"x"),
-    "descriptors": lambda c: c.send("SHOW", fds=[0] * 5),
+    "descriptors": lambda c: c.send("SHOW", fds=[0] * 13),
     "descriptors-unwanted": lambda c: c.send("SHOW", fds=[0]),
     "streams-lied": lambda c: c.send("EXEC", request(["/bin/true"]), [0], streams=7),
     "streams-missing": lambda c: c.send("EXEC", request(["/bin/true"]), [null()], streams=1),
@@ -270,6 +277,19 @@ BAD = {
     "listening": with_stream(listening),
     "pidfd": with_stream(lambda: os.pidfd_open(os.getpid())),
     "path": with_stream(lambda: os.open("/etc/passwd", os.O_PATH)),
+    "passed-none": passed(""),
+    "passed-missing": passed("3,9", null),
+    "passed-over": passed("3", null, null),
+    "passed-order": passed("9,3", null, null),
+    "passed-twice": passed("3,3", null, null),
+    "passed-stream": passed("2", null),
+    "passed-number": passed("1024", null),
+    "passed-many": passed("3,4,5,6,7,8,9,10,11", *[null] * 9),
+    "passed-word": passed("3,", null),
+    "passed-directory": passed("3", lambda: os.open("/", os.O_RDONLY)),
+    "passed-regular": passed("3", regular),
+    "passed-pidfd": passed("3,4", null, lambda: os.pidfd_open(os.getpid())),
+    "passed-listening": passed("3", listening),
     "execution": lambda c: c.send("SIGNAL", execution=1, number=9),
     "start-nothing": lambda c: c.send("START", execution=1),
     "signal-number": lambda c: c.send("SIGNAL", execution=1, number=99),
@@ -324,6 +344,11 @@ def main():
     try:
         if verb == "exec":
             execute(c, rest)
+        elif verb == "passed":
+            fd, end = os.pipe2(os.O_CLOEXEC)
+            os.write(end, b"passed\n")
+            os.close(end)
+            execute(c, rest, numbers="9", fds=[fd])
         elif verb == "long":
             execute(c, ["sh", "-c", "echo ${#1}", "sh", "x" * int(rest[0])] + ["y"] * 500)
         elif verb == "pty":

@@ -46,12 +46,13 @@ static int refuse_write(void *context, const void *data, size_t size)
 static const char *const names[] = { "workspace", "workspace-mode", "read", "write", "hide",
 	"protect", "bind", "tmpfs", "dev", "cache", "scratch-base", "scratch-size",
 	"scratch-env", "keep", "keep-for", "quarantine-for", "promote", "promote-to", "cwd",
-	"env", "unsetenv", "tty", "die-with-parent", "nested", "timeout", "grace", "memory",
-	"pids", "cpus", "cpu-time", "file-size", "open-files", "output-budget", "output-max",
-	"lifetime", "idle-timeout", "net", "allow", "deny", "tls-name", "net-connections",
-	"net-bytes", "net-log", "net-resolver", "net-live", "publish", "unix-socket",
-	"syscalls", "syscall", "profile", "include", "policy", "with", "lock", "require",
-	"degraded", "merge-output", "report", "explain", "learn", "quiet", "verbose" };
+	"env", "unsetenv", "tty", "pass-fd", "die-with-parent", "nested", "timeout", "grace",
+	"memory", "pids", "cpus", "cpu-time", "file-size", "open-files", "output-budget",
+	"output-max", "lifetime", "idle-timeout", "net", "allow", "deny", "tls-name",
+	"net-connections", "net-bytes", "net-log", "net-resolver", "net-live", "publish",
+	"unix-socket", "syscalls", "syscall", "profile", "include", "policy", "with", "lock",
+	"require", "degraded", "merge-output", "report", "explain", "learn", "quiet",
+	"verbose" };
 
 static void test_table(void **state)
 {

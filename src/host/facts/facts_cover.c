@@ -231,6 +231,7 @@ struct search {
 	const struct path_fact *shown[SHOWN_MAX];
 	size_t shown_count;
 	bool workspace_ro;
+	bool daemons_alone; /* Landlock refuses all others */
 	bool prepared; /* what follows, and @shown: not where the machine has no such socket */
 	struct place places[PLACES];
 };
@@ -285,15 +286,22 @@ static bool is_reached(const struct search *s, const char *path)
 {
 	const struct facts *facts = s->facts;
 	const struct place *place = find_place(s, path);
+	const char *below = path_below(facts->workspace, path);
 	/* Most sockets lie in such places, and there may be a thousand of them. */
-	if (place && !place->opened)
+	if (place && !place->opened && !below)
 		return false;
 	const struct path_fact *nearest = find_nearest(s, path);
-	const char *below = path_below(facts->workspace, path);
 	size_t length = nearest ? strlen(nearest->source) : 0;
+	bool daemon = policy_is_daemon(path);
+	bool in_workspace = below && strlen(facts->workspace) >= length;
 
+	if (s->daemons_alone && !daemon)
+		return false;
+	/* Wherever it is seen, writable or not. A line that names it itself had the second word: policy_check_daemons(). */
+	if (daemon && (in_workspace || (nearest && strcmp(nearest->source, path) != 0)))
+		return in_workspace || !place || length >= place->length;
 	/* In the workspace, and in what is made writable, a command makes sockets of its own. */
-	if (below && strlen(facts->workspace) >= length)
+	if (in_workspace)
 		return s->workspace_ro;
 	if (!nearest || !strcmp(nearest->source, path))
 		return false;
@@ -333,6 +341,19 @@ static void prepare_search(struct search *s)
 	find_places(s);
 }
 
+/* A bind shows it elsewhere. */
+static int seen_at(const struct search *s, struct path_fact *fact)
+{
+	const struct path_fact *bind = find_nearest(s, fact->source);
+	const char *rest =
+		bind && is_moved(bind) ? path_below(bind->source, fact->source) : NULL;
+
+	if (!rest || !*rest)
+		return 0;
+	fact->path = arena_join(s->res->arena, bind->path, '/', rest);
+	return fact->path ? 0 : -ENOMEM;
+}
+
 static int cover_socket(void *context, const char *path)
 {
 	struct search *s = context;
@@ -364,23 +385,38 @@ static int cover_socket(void *context, const char *path)
 		.path = found.path,
 		.source = { .layer = LAYER_DEFAULT, .file = "unix-socket" } };
 	struct path_fact fact = facts_path(rule, &found);
-	r = facts_add(s->facts, s->res->arena, &fact);
+	r = seen_at(s, &fact);
+	if (r >= 0)
+		r = facts_add(s->facts, s->res->arena, &fact);
 	s->facts->socket_count += r >= 0;
 	return r;
+}
+
+/* What is writable by a line is left alone by Landlock as well: a command makes sockets of its own there. */
+static bool shows_writable(const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->path_count; i++)
+		if (facts->paths[i].exists &&
+			(facts->paths[i].rule->kind == PATH_WRITE ||
+				facts->paths[i].rule->kind == PATH_BIND_RW))
+			return true;
+	return false;
 }
 
 int facts_sockets(struct facts *facts, struct resolver *resolver, const struct policy *policy)
 {
 	bool refused = facts->landlock_abi >= LANDLOCK_REFUSES && !policy->nested.on;
 
-	if (refused || facts->refused_namespaces)
+	if (facts->refused_namespaces || (refused && !shows_writable(facts)))
 		return 0;
 	struct search s = { .facts = facts,
 		.res = resolver,
-		.workspace_ro = policy->workspace_mode == WORKSPACE_RO };
+		.workspace_ro = policy->workspace_mode == WORKSPACE_RO,
+		.daemons_alone = refused };
 
-	facts->sockets_why =
-		"sockets that the host makes later can be reached by path: Landlock ABI < 9";
+	if (!refused)
+		facts->sockets_why =
+			"sockets that the host makes later can be reached by path: Landlock ABI < 9";
 	int r = unix_table_read(cover_socket, &s);
 	/* A machine without the list has no sockets to be reached; whatever else fails is a failure. */
 	if (r == -EFBIG)

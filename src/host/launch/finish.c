@@ -182,6 +182,7 @@ static void report_session(struct finish *f)
 		report_wall(r, WALL_MOUNTS, WALL_OFF, "a mount was removed from outside");
 	if (!f->outcome->confined)
 		report_wall(r, WALL_SUPERVISOR, WALL_OFF, NULL);
+	r->passed = f->stdio ? f->stdio->passed : NULL;
 	for (int i = 0; f->stdio && i < STDIO_STREAMS; i++) {
 		if (r->stdio[i] == REPORT_STREAM_CLOSED)
 			continue;

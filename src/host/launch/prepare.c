@@ -199,6 +199,9 @@ static int resolve_and_plan(struct prepared *p, const char *const *cache_env, st
 	r = policy_check_facts(&p->policy, &p->facts, e);
 	if (r < 0)
 		return r;
+	r = policy_check_daemons(&p->facts, e);
+	if (r < 0)
+		return r;
 	r = promote_guard_resolve(&p->facts, &p->arena, &p->policy, e);
 	if (r < 0)
 		return r;

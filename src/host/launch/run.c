@@ -37,6 +37,7 @@
 #include "host/session/manifest.h"
 #include "host/session/session.h"
 #include "host/session/sweeper.h"
+#include "host/stdio/passed.h"
 #include "host/stdio/stdio.h"
 #include "plan/settings.h"
 
@@ -48,6 +49,7 @@ struct run {
 	struct launch launch;
 	struct limits limits;
 	struct stdio stdio;
+	struct passed passed;
 	struct signals signals;
 	struct outcome outcome;
 	struct report report;
@@ -161,6 +163,19 @@ static void report_refusal(const struct plan *plan)
 		(void)!fd_write_all(STDERR_FILENO, line, strlen(line));
 }
 
+/* Before anything of carrel's could have one of their numbers and not be close-on-exec. */
+static int pass_descriptors(struct run *run)
+{
+	const struct facts *facts = &run->p->facts;
+	int r = passed_of_policy(&run->passed, &run->p->policy, &run->error);
+
+	run->stdio.passed = &run->passed;
+	for (unsigned i = 0; facts->privileged && i < run->passed.count && r >= 0; i++)
+		passed_set_owner(
+			run->passed.fd[i].pair.from, facts->kernel_uid, facts->kernel_gid);
+	return r;
+}
+
 static int start(struct run *run, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
@@ -176,6 +191,9 @@ static int start(struct run *run, int argc, const char *const *argv, int first,
 	if (r < 0)
 		return r;
 	run->has_stdio = true;
+	r = pass_descriptors(run);
+	if (r < 0)
+		return r;
 	if (facts->privileged)
 		stdio_set_owner(&run->stdio, facts->kernel_uid, facts->kernel_gid);
 	caller_block(argc, argv, environment, &block, &block_size);

@@ -11,6 +11,7 @@
 #include "host/launch/notes.h"
 #include "host/launch/supervisor.h"
 #include "host/machine/explain.h"
+#include "host/stdio/passed.h"
 
 enum { CLOSE_MS = 700 }; /* after time-out and grace, for review, quarantine and removal */
 
@@ -48,7 +49,7 @@ static int start_tty(struct supervisor *v, int master)
 static int start_command(struct supervisor *v, int master)
 {
 	struct channel_record record = { .kind = CHANNEL_EXEC };
-	int fds[CHANNEL_STREAMS];
+	int fds[CHANNEL_STREAMS + PASS_MAX];
 	unsigned count = 0;
 	int r = v->stdio->want_pty ? start_tty(v, master) : 0;
 
@@ -61,6 +62,8 @@ static int start_command(struct supervisor *v, int master)
 		fds[count++] = v->stdio->child_fd[i];
 		record.streams |= 1u << i;
 	}
+	if (v->stdio->passed)
+		count += passed_fill(v->stdio->passed, fds + count);
 	r = v->plan->clone_flags ? watch_mounts(v) : 0;
 	if (r < 0)
 		return r;
@@ -72,6 +75,8 @@ static int start_command(struct supervisor *v, int master)
 		return r == -EPIPE ? 0 : r;
 	newpath_watch_begin(&v->out->watch, v->plan, v->epoll, EVENT_NEWPATH);
 	stdio_child_started(v->stdio);
+	if (v->stdio->passed)
+		passed_close(v->stdio->passed);
 	r = stdio_start(v->stdio, v->epoll, EVENT_STDIO);
 	if (r < 0)
 		return r;

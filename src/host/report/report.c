@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/name.h"
+#include "host/stdio/passed.h"
 
 #define BUFFER_SIZE 2048
 #define DIGEST_PREFIX "sha256:"
@@ -370,6 +371,24 @@ static void put_stdio(struct json *j, const struct report *r)
 	json_object_end(j);
 }
 
+static void put_passed(struct json *j, const struct report *r)
+{
+	json_key(j, "pass_fds");
+	json_array_begin(j);
+	for (unsigned i = 0; r->passed && i < r->passed->count; i++) {
+		const struct passed_fd *fd = &r->passed->fd[i];
+
+		json_object_begin(j);
+		json_key(j, "from");
+		json_number(j, fd->pair.from);
+		json_key(j, "to");
+		json_number(j, fd->pair.to);
+		put_string(j, "kind", passed_kind_name(fd->kind));
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void put_stream(struct json *j, const char *key, const struct report_output *o)
 {
 	if (put_absent(j, key, !o->relayed))
@@ -445,6 +464,7 @@ static void put_report(struct json *j, const struct report *r)
 	put_quarantined(j, r);
 	put_denials(j, r);
 	put_stdio(j, r);
+	put_passed(j, r);
 	put_output(j, r);
 	put_teardown(j, r);
 	put_error(j, r->error);

@@ -217,6 +217,7 @@ struct report {
 	size_t quarantined_count;
 
 	enum report_stream stdio[3]; /* by descriptor */
+	const struct passed *passed; /* what the command was given beside them, or NULL */
 
 	struct report_output
 		output[3];  /* by descriptor; none relayed: the whole object is null */

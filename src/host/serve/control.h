@@ -18,7 +18,7 @@
 #define CONTROL_BODY_MAX 65536 /* bytes behind one record */
 #define CONTROL_BODY_FD \
 	UINT32_MAX /* EXEC, TEXT: the body is in the last descriptor, a sealed memfd */
-#define CONTROL_FDS_MAX 4
+#define CONTROL_FDS_MAX 12
 #define CONTROL_TEXT_MAX (1 << 20) /* bytes of a text beside its record */
 
 enum control_kind {

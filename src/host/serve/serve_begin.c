@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "box/request.h"
 #include "host/serve/server.h"
+#include "host/stdio/passed.h"
 #include "host/stdio/stdio_kind.h"
 #include "plan/settings.h"
 
@@ -49,6 +50,18 @@ static int check_streams(const struct facts *facts, const struct control_message
 	return 0;
 }
 
+/* What is passed beside them: the same for every client. */
+static int check_passed(
+	const struct plan *plan, const int *fds, const struct pass_numbers *to, struct error *e)
+{
+	const struct facts *facts = plan->facts;
+	int r = passed_check(fds, to, plan->policy, e);
+
+	for (unsigned i = 0; i < to->count && r >= 0 && facts->privileged; i++)
+		passed_set_owner(fds[i], facts->kernel_uid, facts->kernel_gid);
+	return r;
+}
+
 /* Maps a body that is sealed: the client cannot change it any more, whatever it does with its own
  * descriptor. */
 static int map_sealed(int fd, const char **ret_data, size_t *ret_size)
@@ -71,7 +84,7 @@ static int map_sealed(int fd, const char **ret_data, size_t *ret_size)
 /* What must be remembered of a request when its bytes are gone. */
 struct accepted_request {
 	struct request head;
-	unsigned streams; /* how many descriptors */
+	struct pass_numbers pass;
 };
 
 static int looser(struct error *e, const char *what)
@@ -134,6 +147,8 @@ static int check_request(const struct server *s, const struct request_view *v, s
 			e, ERROR_REQUEST, "session", 0, NULL, "a service has no terminal");
 	if ((flags & REQUEST_TTY) && policy->tty == TTY_NO && is_locked(policy, "tty"))
 		return looser(e, "tty");
+	if (v->pass.count && is_locked(policy, "pass-fd"))
+		return looser(e, "pass-fd");
 	if ((flags & REQUEST_LOG) && !(flags & REQUEST_DETACH))
 		return error_set(
 			e, ERROR_REQUEST, "session", 0, NULL, "only a service has a log");
@@ -189,7 +204,7 @@ static int malformed_execution(int r, struct error *e)
 
 /* The body of a request, wherever it came. */
 static int judge_body(const struct server *s, const struct control_message *m, const char *data,
-	size_t size, struct request *ret, struct slot *note, struct error *e)
+	size_t size, struct accepted_request *ret, struct slot *note, struct error *e)
 {
 	struct request_view view;
 	int r = request_read(data, size, &view);
@@ -204,7 +219,8 @@ static int judge_body(const struct server *s, const struct control_message *m, c
 	r = check_name(s, &view, e);
 	if (r < 0)
 		return r;
-	*ret = view.head;
+	ret->head = view.head;
+	ret->pass = view.pass;
 	note_command(note, &view);
 	(void)snprintf(note->name, sizeof(note->name), "%s", view.name);
 	return 0;
@@ -218,20 +234,23 @@ static int judge_request(const struct server *s, const struct control_message *m
 	bool apart = m->head.body == CONTROL_BODY_FD;
 	int r;
 
-	if (m->head.streams > 7 ||
-		(unsigned)__builtin_popcount(m->head.streams) + apart != m->fd_count)
+	unsigned streams = (unsigned)__builtin_popcount(m->head.streams);
+	if (m->head.streams > 7 || streams + apart > m->fd_count)
 		return malformed_execution(-EPROTO, e);
 	if (apart) {
 		r = map_sealed(m->fds[m->fd_count - 1], &data, &size);
 		if (r < 0)
 			return malformed_execution(r, e);
-		r = judge_body(s, m, data, size, &ret->head, note, e);
+		r = judge_body(s, m, data, size, ret, note, e);
 		(void)munmap((void *)data, size);
 	} else {
-		r = judge_body(s, m, m->body, m->size, &ret->head, note, e);
+		r = judge_body(s, m, m->body, m->size, ret, note, e);
 	}
-	ret->streams = m->fd_count - apart;
-	return r < 0 ? r : check_streams(s->plan->facts, m, ret->streams, e);
+	if (r >= 0 && streams + ret->pass.count + apart != m->fd_count)
+		r = malformed_execution(-EPROTO, e);
+	if (r >= 0)
+		r = check_streams(s->plan->facts, m, streams, e);
+	return r < 0 ? r : check_passed(s->plan, m->fds + streams, &ret->pass, e);
 }
 
 static void set_timeout(const struct server *s, struct slot *slot, uint64_t requested_ms)

@@ -181,6 +181,19 @@ static int open_parent(struct start *s)
 	return 0;
 }
 
+/* It goes to one command. */
+static int refuse_pass(const struct pass_rule *rule, struct error *e)
+{
+	char on[256];
+
+	policy_format_source(&rule->source, "pass-fd", on, sizeof(on));
+	int r = error_set(e, ERROR_USAGE, "options", 0, on,
+		"a live session is given no descriptors: each of its commands is");
+	error_hint(
+		e, "start it without, then: carrel exec --pass-fd %s -- COMMAND", rule->word);
+	return r;
+}
+
 static int options_to_plan(struct start *s, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
@@ -204,6 +217,8 @@ static int options_to_plan(struct start *s, int argc, const char *const *argv, i
 		error_hint(e, "start the session, then: carrel exec -s ID -- COMMAND");
 		return r;
 	}
+	if (policy->pass_count)
+		return refuse_pass(&policy->passes[0], e);
 	r = policy->report.value ? prepare_report(s->p, &s->report_file, e) : 0;
 	if (r < 0)
 		return r;

@@ -37,6 +37,8 @@
 
 #define STDIO_STREAMS 3
 
+struct passed;
+
 enum stdio_kind {
 	STDIO_KIND_PIPE, /* without a name */
 	STDIO_KIND_FIFO, /* with a name: an inode of the host that fchmod(2) reaches */
@@ -86,6 +88,8 @@ struct stdio {
 	bool tty_eager;      /* want_pty: the payload has the keyboard from the start */
 	int stdin_read_end; /* kept to count what the payload left unread; -1 where not seekable */
 	bool merged;        /* standard error is standard output */
+	const struct passed *
+		passed; /* what the command is given beside these, or NULL: passed.h; set after stdio_prepare() */
 };
 
 /*
