@@ -141,6 +141,82 @@ on_kvm() {
 	assert_no_run_left
 }
 
+# What bats itself says of the same file is the measure, but for how it tells a failure.
+@test "the runner of the guest passes, fails and skips what bats does" {
+	printf 'helped() { helped=yes; }\n' >"$T/helper.bash"
+	sed 's/^TEST/@test/' >"$T/x.bats" <<-'TESTS'
+		bats_require_minimum_version 1.5.0
+		load helper
+		setup() { [[ $BATS_TEST_DESCRIPTION != *setup* ]]; }
+		teardown() {
+			echo "$BATS_TEST_NUMBER ${BATS_TEST_COMPLETED:-no} $status" >>"$SEEN"
+			[[ $BATS_TEST_DESCRIPTION != *teardown* ]]
+		}
+		teardown_file() { echo "file $(ls -d "$BATS_FILE_TMPDIR")" >>"$SEEN.file"; }
+		TEST "passes: a % and a 'quote'" {
+		helped
+		[[ $helped == yes && -d $BATS_TEST_TMPDIR ]]
+		run sh -c 'echo out; echo err >&2; exit 3'
+		[[ $status == 3 && $output == $'out\nerr' && ${lines[1]} == err ]]
+		run --separate-stderr sh -c 'echo out; echo err >&2'
+		[[ $status == 0 && $output == out && $stderr == err ]]
+		echo x >"$BATS_FILE_TMPDIR/of-one"
+		(exit 0)
+		}
+		TEST "fails in the middle" {
+		[[ 1 == 2 ]]
+		true
+		}
+		TEST "fails at the end" {
+		! true || false
+		}
+		TEST "fails in a function" {
+		inner() { false; true; }
+		inner
+		}
+		TEST "fails in a subshell" {
+		x=$(false; echo x)
+		(exit 4)
+		true
+		}
+		TEST "fails in setup" {
+		true
+		}
+		TEST "fails in teardown" {
+		true
+		}
+		TEST "ends before its end" {
+		exit 0
+		}
+		TEST "calls what there is not" {
+		no-such-command
+		}
+		TEST "is skipped" {
+		skip 'for a reason'
+		}
+		TEST "knows nothing of another, but for the file's directory" {
+		[[ -z ${helped-} && -e $BATS_FILE_TMPDIR/of-one ]]
+		}
+	TESTS
+	for runner in 'bats --tap' "$CARREL_SOURCE/tests/lib/vm-bats"; do
+		rm -f "$T/seen" "$T/seen.file"
+		# shellcheck disable=SC2086 # words
+		run env -i PATH=/usr/local/bin:/usr/bin:/bin SEEN="$T/seen" $runner "$T/x.bats"
+		assert_status 1
+		grep -E '^(not )?ok |^1\.\.' <<<"$output" >"$T/${runner##*/}"
+		cp "$T/seen" "$T/seen.${runner##*/}"
+		[[ $(wc -l <"$T/seen.file") == 1 ]]
+	done
+	[[ $(grep -c '^not ok' "$T/vm-bats") == 8 ]] || fail "$(<"$T/vm-bats")"
+	diff "$T/bats --tap" "$T/vm-bats"
+	diff "$T/seen.bats --tap" "$T/seen.vm-bats"
+	assert_matches "$output" '# \[\[ 1 == 2 \]\]'
+	printf '@test "x" {\nrun -1 false\n}\n' >"$T/x.bats" # what it does not know
+	run "$CARREL_SOURCE/tests/lib/vm-bats" "$T/x.bats"
+	assert_status 1
+	assert_matches "$output" 'run does not know -1'
+}
+
 @test "what is missing is named, and is a skip" {
 	rm "$B/vm/$kernel/initramfs"
 	vm -- true
