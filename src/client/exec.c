@@ -205,7 +205,12 @@ static int read_settings(struct exec *x)
 		x->request.head.flags |= REQUEST_WORKSPACE_RO;
 	if (is_given(x, SETTING_NET))
 		x->request.head.flags |= REQUEST_NET_NONE;
-	return r;
+	if (r >= 0)
+		r = read_cwd(x);
+	return r < 0 ? r
+		     : passed_of_words(&x->request.passed, x->passed,
+			       x->given[SETTING_PASS_FD]->count,
+			       x->given[SETTING_REPORT]->value, &x->error);
 }
 
 /* An execution may ask for less than the session's policy has. A service has no output. */
@@ -294,14 +299,7 @@ static int read_request(
 	r = read_settings(x);
 	if (r < 0)
 		return r;
-	r = read_cwd(x);
-	if (r < 0)
-		return r;
 	r = read_env(x, environment);
-	if (r < 0)
-		return r;
-	r = passed_of_words(&x->request.passed, x->passed, x->given[SETTING_PASS_FD]->count,
-		x->given[SETTING_REPORT]->value, &x->error);
 	if (r < 0)
 		return r;
 	r = read_detach(x);

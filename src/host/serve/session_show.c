@@ -5,8 +5,12 @@
  */
 #include "host/serve/session_show.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "plan/settings.h"
 
 void session_show_paths(struct json *j, const struct plan *plan)
@@ -48,4 +52,51 @@ void session_show_published(struct json *j, const struct egress *g)
 		json_object_end(j);
 	}
 	json_array_end(j);
+}
+
+/* --- for whoever starts it -------------------------------------------------------------------- */
+
+static int print_published(const struct egress *g)
+{
+	char line[64];
+	int r = 0;
+
+	for (size_t i = 0; i < g->published_count && r >= 0; i++) {
+		int n = snprintf(line, sizeof(line), "published %u 127.0.0.1:%u\n",
+			g->published[i].port, g->published[i].host_port);
+
+		r = n < 0 ? -EINVAL : fd_write_all(STDOUT_FILENO, line, (size_t)n);
+	}
+	return r;
+}
+
+int session_show_text(const struct facts *f, const struct egress *g)
+{
+	const char *const parts[] = { "session ", f->session_name + strlen("carrel-"),
+		"\nscratch ", f->scratch_dir, "\ntool-results ", f->session_dir,
+		"/tool-results\nworkspace ", f->workspace, "\n" };
+	int r = 0;
+
+	/* @parts: labels and names by turns. In a name, bytes that a terminal would interpret are
+	 * shown as \xNN. */
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && r >= 0; i++)
+		r = i % 2 ? fd_write_visible(STDOUT_FILENO, parts[i])
+			  : fd_write_all(STDOUT_FILENO, parts[i], strlen(parts[i]));
+	return r < 0 ? r : print_published(g);
+}
+
+int session_show_json(const struct plan *plan, const struct egress *g)
+{
+	static const int out = STDOUT_FILENO;
+	char buffer[1024];
+	struct json j;
+
+	json_init(&j, buffer, sizeof(buffer), fd_write_to, (void *)&out);
+	json_object_begin(&j);
+	session_show_paths(&j, plan);
+	session_show_published(&j, g);
+	json_key(&j, "pid");
+	json_number(&j, getpid());
+	json_object_end(&j);
+	return json_finish(&j);
 }
