@@ -167,8 +167,7 @@ static int read_cwd(struct exec *x)
 {
 	const char *word = x->given[SETTING_CWD]->value;
 
-	x->cwd = word ? client_absolute(word, &x->error) : NULL;
-	x->request.cwd = x->cwd;
+	x->request.cwd = x->cwd = word ? client_absolute(word, &x->error) : NULL;
 	return word && !x->cwd ? -EINVAL : 0;
 }
 
@@ -294,15 +293,13 @@ static int read_request(
 	x->request.head.umask = mask & 0777;
 	x->request.name = x->options[OPTION_NAME].value;
 	int r = choose_words(x, words);
-	if (r < 0)
-		return r;
-	r = read_settings(x);
+	if (r >= 0)
+		r = read_settings(x);
 	if (r < 0)
 		return r;
 	r = read_env(x, environment);
-	if (r < 0)
-		return r;
-	r = read_detach(x);
+	if (r >= 0)
+		r = read_detach(x);
 	if (r < 0 || x->request.argv[0])
 		return r;
 	r = error_set(&x->error, ERROR_USAGE, "options", 0, NULL, "there is no command to run");

@@ -46,24 +46,33 @@ static ssize_t join(const char **texts, size_t count, char *ret, size_t room, st
 	return (ssize_t)used;
 }
 
-static int ask(const char *id, const char *body, size_t size, bool remove,
-	const char *const *environment, struct error *e)
+static int ask_session(
+	struct client_session *s, const char *body, size_t size, bool remove, struct error *e)
 {
 	const struct control_record request = { .kind = CONTROL_ALLOW, .flag = remove };
 	const struct timeval patience = { .tv_sec = PATIENCE_S };
 	struct control_message *answer = malloc(sizeof(*answer));
-	struct client_session s = CLIENT_NO_SESSION;
-	int r = answer ? client_connect(&s, id, environment, e) : error_no_memory(e, "session");
 
+	if (!answer)
+		return error_no_memory(e, "session");
 	/* A supervisor that was stopped must not keep the caller waiting. */
-	if (r >= 0)
-		(void)setsockopt(s.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (r >= 0)
-		r = client_ask(&s, &request, body, size, answer, e);
+	(void)setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	int r = client_ask(s, &request, body, size, answer, e);
 	if (r >= 0)
 		control_close_fds(answer);
-	client_close(&s);
 	free(answer);
+	return r;
+}
+
+static int ask(const char *id, const char *body, size_t size, bool remove,
+	const char *const *environment, struct error *e)
+{
+	struct client_session s = CLIENT_NO_SESSION;
+	int r = client_connect(&s, id, environment, e);
+
+	if (r >= 0)
+		r = ask_session(&s, body, size, remove, e);
+	client_close(&s);
 	return r;
 }
 

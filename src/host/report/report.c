@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/name.h"
+#include "host/report/report_members.h"
 #include "host/stdio/passed.h"
 
 #define BUFFER_SIZE 2048
@@ -65,53 +66,6 @@ static const char *const workspace_words[] = {
 	[WORKSPACE_RO] = "ro",
 	[WORKSPACE_OVERLAY] = "overlay",
 };
-
-/* --- members ---------------------------------------------------------------------------------- */
-
-static void put_string(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_string(j, text);
-}
-
-static void put_unsigned(struct json *j, const char *key, uint64_t value)
-{
-	json_key(j, key);
-	json_unsigned(j, value);
-}
-
-static void put_known(struct json *j, const char *key, bool known, uint64_t value)
-{
-	json_key(j, key);
-	if (known)
-		json_unsigned(j, value);
-	else
-		json_null(j);
-}
-
-static void put_bool(struct json *j, const char *key, bool value)
-{
-	json_key(j, key);
-	json_bool(j, value);
-}
-
-/* "errno" and "errno_name": both null where there is none. */
-static void put_errno(struct json *j, int errnum)
-{
-	put_known(j, "errno", errnum > 0, (uint64_t)errnum);
-	put_string(j, "errno_name", name_errno(errnum));
-}
-
-/* "key":null instead of an object: true where it was written. */
-static bool put_absent(struct json *j, const char *key, bool absent)
-{
-	json_key(j, key);
-	if (absent)
-		json_null(j);
-	else
-		json_object_begin(j);
-	return absent;
-}
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
@@ -227,68 +181,6 @@ static void put_places(struct json *j, const struct report *r)
 		put_bool(j, "kept", r->scratch_kept);
 		json_object_end(j);
 	}
-}
-
-void report_put_published(struct json *j, const struct report *r)
-{
-	json_key(j, "published");
-	json_array_begin(j);
-	for (size_t i = 0; i < r->published_count; i++) {
-		json_object_begin(j);
-		put_unsigned(j, "port", r->published[i].port);
-		put_unsigned(j, "host_port", r->published[i].host_port);
-		put_unsigned(j, "times", r->published[i].times);
-		put_unsigned(j, "bytes_in", r->published[i].bytes_in);
-		put_unsigned(j, "bytes_out", r->published[i].bytes_out);
-		json_object_end(j);
-	}
-	json_array_end(j);
-}
-
-void report_put_live(struct json *j, const struct report *r)
-{
-	json_array_begin(j);
-	for (size_t i = 0; i < r->network_live_count; i++) {
-		const struct report_network_live *n = &r->network_live[i];
-
-		json_object_begin(j);
-		put_string(j, "rule", n->rule);
-		put_unsigned(j, "uid", n->uid);
-		put_unsigned(j, "pid", (uint64_t)n->pid);
-		put_string(j, "added", n->added);
-		put_string(j, "removed", n->removed);
-		json_object_end(j);
-	}
-	json_array_end(j);
-}
-
-void report_put_network(struct json *j, const struct report *r)
-{
-	if (put_absent(j, "network", !r->network_known))
-		return;
-	put_unsigned(j, "rules", r->network_rules);
-	put_bool(j, "lost", r->network_lost);
-	put_unsigned(j, "untold", r->network_untold);
-	json_key(j, "live");
-	report_put_live(j, r);
-	json_key(j, "names");
-	json_array_begin(j);
-	for (size_t i = 0; i < r->network_name_count; i++) {
-		const struct report_network_name *n = &r->network_names[i];
-
-		json_object_begin(j);
-		put_string(j, "name", n->name);
-		put_known(j, "port", n->port != 0, n->port);
-		put_string(j, "decision", n->decision);
-		put_string(j, "rule", n->rule);
-		put_unsigned(j, "times", n->times);
-		put_unsigned(j, "bytes_in", n->bytes_in);
-		put_unsigned(j, "bytes_out", n->bytes_out);
-		put_errno(j, n->errnum);
-		json_object_end(j);
-	}
-	json_array_end(j);
-	json_object_end(j);
 }
 
 static void put_promoted(struct json *j, const struct report *r)
