@@ -29,11 +29,12 @@ struct embedded_filter {
 
 /* The filters of carrel's own processes outside: nothing can be started under them, so no policy names them. */
 #define EMBEDDED_OWN_FILTER "supervisor"
-#define EMBEDDED_SETTLED_FILTER "settled"   /* on top of it: host/process/confine_self.h */
-#define EMBEDDED_COVERER_FILTER "coverer"   /* host/cover/cover.h */
-#define EMBEDDED_OBSERVER_FILTER "observer" /* host/explain/explain.h */
-#define EMBEDDED_READER_FILTER "reader"     /* host/process/confined.h */
-#define EMBEDDED_EGRESS_FILTER "egress"     /* egress/confine.h */
+#define EMBEDDED_SETTLED_FILTER "settled"       /* on top of it: host/process/confine_self.h */
+#define EMBEDDED_COVERER_FILTER "coverer"       /* host/cover/cover.h */
+#define EMBEDDED_OBSERVER_FILTER "observer"     /* host/explain/explain.h */
+#define EMBEDDED_READER_FILTER "reader"         /* host/process/confined.h */
+#define EMBEDDED_STRICT_NET_FILTER "strict-net" /* `syscalls strict` with a network */
+#define EMBEDDED_EGRESS_FILTER "egress"         /* egress/confine.h */
 
 /* A shipped profile and all that it includes, read when carrel was built. */
 struct embedded_profile {

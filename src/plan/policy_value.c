@@ -306,6 +306,7 @@ static int read_filter(const struct policy_place *at, const char *word, struct p
 			!strcmp(r->filters[i].name, EMBEDDED_COVERER_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_OBSERVER_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_READER_FILTER) ||
+			!strcmp(r->filters[i].name, EMBEDDED_STRICT_NET_FILTER) ||
 			!strcmp(r->filters[i].name, EMBEDDED_EGRESS_FILTER))
 			continue;
 		if (!strcmp(r->filters[i].name, word))

@@ -60,6 +60,9 @@ static const char *live_filter(struct why *w)
 
 	if (why_live_line(w, "syscalls", 0, &text, &line))
 		named.syscalls.value = text;
+	named.net = why_live_line(w, "net", 0, &text, &line) && strcmp(text, "none") != 0
+		? NET_ALLOW
+		: NET_NONE;
 	named.nested.on = why_live_line(w, "nested", 0, &text, &line) && !strcmp(text, "yes");
 	return prepare_filter(&named);
 }

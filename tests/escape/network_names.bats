@@ -177,3 +177,26 @@ print("ended", ended)' "$WEB"
 	SETTINGS=("${OPEN[@]}" --allow "example.org:$WEB")
 	fetches "http://example.org:$WEB"
 }
+
+@test "the strict filter with a network: TCP and UDP sockets, and no others" {
+	SETTINGS+=(--syscalls strict)
+	fetches "http://example.org:$WEB" # a name is resolved by UDP
+	refused "http://127.0.0.2:$WEB"
+	held attack_calls socket raw
+	session python3 -c 'import errno, socket
+for family, kind, protocol in ((socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP), (socket.AF_NETLINK, socket.SOCK_RAW, 0), (socket.AF_VSOCK, socket.SOCK_STREAM, 0)):
+    try:
+        socket.socket(family, kind, protocol)
+    except OSError as e:
+        assert e.errno == errno.EAFNOSUPPORT, e
+    else:
+        raise SystemExit(f"{family} {kind} {protocol} was made")
+socket.socket(socket.AF_INET6).close()
+print("all refused")'
+	assert_status 0
+	assert_output 'all refused'
+	SETTINGS=(--syscalls strict) # without a network not even these
+	session python3 -c 'import socket; socket.socket()'
+	assert_status 1
+	assert_matches "$stderr$output" 'Address family not supported'
+}

@@ -57,7 +57,7 @@ fuzz() {
 }
 
 @test "no bytes break the reader of policies" {
-	build policy src/plan/policy*.c src/plan/netrule*.c src/plan/{path,settings}.c \
+	build policy src/plan/policy*.c src/plan/netrule*.c src/plan/{names,pass,path,settings}.c \
 		src/base/{text,error,arena,json,writer,fd,glob}.c
 	for file in tests/golden/*/policy; do
 		file=${file%/policy}

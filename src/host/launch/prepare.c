@@ -151,7 +151,11 @@ const char *prepare_filter(const struct policy *policy)
 	const char *name = policy->syscalls.value ? policy->syscalls.value : "default";
 
 	/* What `nested` allows is what the filter of that name lets through. */
-	return policy->nested.on && !strcmp(name, "default") ? "nested" : name;
+	if (policy->nested.on && !strcmp(name, "default"))
+		return "nested";
+	/* A network is of no use without its sockets: who names one means to have them. */
+	return policy->net != NET_NONE && !strcmp(name, "strict") ? EMBEDDED_STRICT_NET_FILTER
+								  : name;
 }
 
 static int choose_filter(struct prepared *p, const char *const *cache_env,
