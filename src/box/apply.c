@@ -290,6 +290,17 @@ static int apply_attach(struct applier *a, const struct op *op)
 	return r;
 }
 
+/*
+ * A cover of one of the host's sockets. The host's programs remove theirs at any time, also after the launcher has
+ * listed them; what is not there any more needs no cover. Any other failure ends the session.
+ */
+static int attach_or_leave(struct applier *a, const struct op *op)
+{
+	int r = apply_attach(a, op);
+
+	return (op->flags & OPF_OPTIONAL) && r == -ENOENT ? 0 : r;
+}
+
 static int apply_root_pivot(struct applier *a, const struct op *op)
 {
 	int root = slot_fd(a, op->slot);
@@ -341,7 +352,7 @@ static int apply_op(struct applier *a, const struct op *op)
 	case OP_ROOT_NEW:
 		return apply_root_new(a, op);
 	case OP_ATTACH:
-		return apply_attach(a, op);
+		return attach_or_leave(a, op);
 	case OP_ROOT_PIVOT:
 		return apply_root_pivot(a, op);
 	case OP_NET_ADDRESS:

@@ -219,8 +219,12 @@ static void judge_planned(struct judge *j, const struct op *attach, const char *
 		return;
 	}
 	if (!m || strcmp(m->target, path) != 0) {
-		findings_add(j->f, VERDICT_FAIL, "mount", path,
-			"operation %d: nothing is mounted here (%s)", op_number(j, attach),
+		bool may_go = attach->flags & OPF_OPTIONAL;
+
+		findings_add(j->f, may_go ? VERDICT_NOTE : VERDICT_FAIL, "mount", path,
+			may_go ? "operation %d: it was gone when it was to be covered (%s)"
+			       : "operation %d: nothing is mounted here (%s)",
+			op_number(j, attach),
 			maker->why ? maker->why : plan_op_name(maker->kind));
 		return;
 	}

@@ -68,7 +68,7 @@ int emit_attach(struct builder *b, struct node *n, uint16_t slot)
 		.from = name ? on->mount_slot : 0,
 		.path = n->path,
 		.text = name,
-		.flags = n->is_link ? OPF_LINK : 0,
+		.flags = (n->is_link ? OPF_LINK : 0U) | (n->may_go ? OPF_OPTIONAL : 0U),
 		.why = n->why,
 		.source = n->line,
 	};

@@ -231,7 +231,8 @@ enum op_flag {
 	OPF_OWNED = 1 << 7, /* TMPFS: belongs to the payload */
 	OPF_OPTIONAL =
 		1 << 8, /* LANDLOCK_PATH: what has gone since is not allowed; CAPABILITIES: the
-			 * bounding set and the securebits stay where they cannot be changed */
+			 * bounding set and the securebits stay where they cannot be changed;
+			 * ATTACH: where the place has gone since, there is nothing to cover */
 	OPF_CHECKED = 1 << 6, /* CLONE: device and inode must be those of the facts */
 	OPF_SHARED =
 		1 << 9, /* ATTACH: the supervisor gets a clone of the mount, as a descriptor */

@@ -40,6 +40,7 @@ static struct node node_from_rule(const struct path_fact *f)
 	case PATH_HIDE:
 		n.kind = NODE_HIDE;
 		n.why = f->rule->socket ? "a unix socket of the host" : "hidden";
+		n.may_go = f->rule->socket;
 		break;
 	case PATH_PROTECT:
 		n.kind = NODE_PROTECT;

@@ -42,6 +42,7 @@ struct node {
 	bool idmapped;   /* derived: through plan.idmaps[idmap] */
 	bool redundant;  /* derived: the place looks the same without it */
 	bool in_session; /* filled by making entries in the session directory */
+	bool may_go;     /* a socket of the host: where it is gone there is nothing to cover */
 	uint16_t idmap;
 	uint16_t slot;      /* derived: filled through this slot, else PLAN_NO_SLOT */
 	const char *prefix; /* derived: directory in that slot (or in the session directory) */

@@ -38,6 +38,30 @@ swept() {
 	swept
 }
 
+@test "sockets of the host that come and go while sessions start" {
+	mkdir "$T/sockets"
+	/usr/bin/python3 - "$T/sockets" 3>&- 4>&- <<-'PY' &
+		import os, socket, sys
+		while True:
+		    made = []
+		    for i in range(40):
+		        s = socket.socket(socket.AF_UNIX)
+		        s.bind(f"{sys.argv[1]}/socket{i}")
+		        s.listen()
+		        made.append(s)
+		    for i, s in enumerate(made):
+		        s.close()
+		        os.unlink(f"{sys.argv[1]}/socket{i}")
+	PY
+	local churn=$! i
+	for ((i = 0; i < 30; i++)); do
+		carrel run --read "$T/sockets" -- true
+		[[ $status == 0 ]] || break
+	done
+	kill "$churn"
+	assert_status 0
+}
+
 @test "end against exec" {
 	storm end 12
 	assert_nothing_left
