@@ -102,30 +102,70 @@ static void masks_stay_as_they_were(void **state)
 	}
 }
 
-/* From the first processor to another, where there is one. The scheduler may send us back at once. */
-static void one_leaves_its_processor(void **state)
+/* A child of ours that waits behind us on @first, and may run anywhere in @own. */
+static pid_t fork_behind(size_t first, const cpu_set_t *own)
 {
-	cpu_set_t own, one, after;
-	bool left = false;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(first, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		for (;;)
+			(void)pause();
+	assert_int_equal(sched_setaffinity(child, sizeof(*own), own), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(*own), own), 0);
+	return child;
+}
+
+/* From the first processor to another, where there is one. The child may have run there before it was moved. */
+static void a_child_that_waits_is_moved(void **state)
+{
+	char text[PROCESS_STAT_BYTES];
+	cpu_set_t own, after;
+	bool moved = false;
 
 	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(own), &own), 0);
 	size_t first = first_of(&own);
+	for (int i = 0; i < 1000 && !moved; i++) {
+		pid_t child = fork_behind(first, &own);
+
+		tuning_move(child, (int)first);
+		assert_true(process_stat_read(child, text));
+		moved = process_stat_number(text, 39) != (int64_t)first;
+		assert_int_equal(sched_getaffinity(child, sizeof(after), &after), 0);
+		assert_memory_equal(&own, &after, sizeof(after));
+		tuning_move(child, -1);
+		tuning_move(child, 1 << 20);
+		end(child);
+	}
+	assert_int_equal(moved, CPU_COUNT(&own) > 1);
+}
+
+/* Who may use fewer processors than there are passes on no more. */
+static void a_narrow_mask_stays_narrow(void **state)
+{
+	cpu_set_t own, one, after;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(own), &own), 0);
+	size_t first = first_of(&own);
+	pid_t child = fork_on(first, &own);
 	CPU_ZERO(&one);
 	CPU_SET(first, &one);
-	for (int i = 0; i < 100 && !left; i++) {
-		assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-		tuning_leave((int)first); /* there is no other for us */
-		assert_int_equal(sched_getcpu(), (int)first);
-		assert_int_equal(sched_setaffinity(0, sizeof(own), &own), 0);
-		tuning_leave((int)first);
-		left = sched_getcpu() != (int)first;
-		assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
-		assert_memory_equal(&own, &after, sizeof(after));
-	}
-	assert_int_equal(left, CPU_COUNT(&own) > 1);
-	tuning_leave(-1);
-	tuning_leave(1 << 20);
+	assert_int_equal(sched_setaffinity(child, sizeof(one), &one), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	tuning_move(child, (int)first); /* there is no other for us */
+	assert_int_equal(sched_getaffinity(child, sizeof(after), &after), 0);
+	assert_memory_equal(&one, &after, sizeof(after));
+	tuning_move(child, (int)first + 1); /* the mask is ours, and comes back */
+	assert_int_equal(sched_getaffinity(child, sizeof(after), &after), 0);
+	assert_memory_equal(&one, &after, sizeof(after));
+	assert_int_equal(sched_setaffinity(0, sizeof(own), &own), 0);
+	end(child);
 }
 
 int main(void)
@@ -134,7 +174,8 @@ int main(void)
 		cmocka_unit_test(running_is_the_fourth_field),
 		cmocka_unit_test(the_machine_says_where_a_child_is),
 		cmocka_unit_test(masks_stay_as_they_were),
-		cmocka_unit_test(one_leaves_its_processor),
+		cmocka_unit_test(a_child_that_waits_is_moved),
+		cmocka_unit_test(a_narrow_mask_stays_narrow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static void reap_one(pid_t pid)
 		;
 }
 
-static void reap_holders(struct launch *l)
+void launch_reap(struct launch *l)
 {
 	while (l->holder_count)
 		reap_one(l->holders[--l->holder_count]);
@@ -96,7 +96,7 @@ static void close_all(int *fds, size_t count)
 		fd_close(&fds[i]);
 }
 
-/* A user namespace for each owner that is idmapped. The holders are reaped when there is time. */
+/* A user namespace for each owner that is idmapped. launch_reap() reaps the holders. */
 static int make_user_nss(struct launch *l, int fds[PLAN_IDMAP_MAX], unsigned *ret_count)
 {
 	const struct plan *plan = l->box->plan;
@@ -344,7 +344,6 @@ int launch_session(struct launch *l, struct error *e)
 	if (r >= 0)
 		r = channel_send(l->channel, &record, fds, count);
 	close_all(fds, count);
-	reap_holders(l);
 	if (r >= 0 || r == -EPIPE)
 		return 0;
 	return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "%s", what);
@@ -390,7 +389,7 @@ void launch_kill(struct launch *l)
 		if (l->bare)
 			end_leaked(l);
 	}
-	reap_holders(l);
+	launch_reap(l);
 	fd_close(&l->pidfd);
 	close_channels(l);
 }

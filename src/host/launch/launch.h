@@ -74,6 +74,12 @@ MUST_CHECK int launch_session(struct launch *l, struct error *e);
 MUST_CHECK int launch_egress(struct launch *l, const struct policy *policy,
 	const struct facts *facts, struct error *e);
 
+/*
+ * launch_reap - reap the holders of the user namespaces, which launch_session() killed. Call it when init waits for nothing
+ * any more: a holder that was forked on init's processor ends only when init leaves that. launch_kill() does it in any case.
+ */
+void launch_reap(struct launch *l);
+
 /* launch_close_views - give up the mount namespaces: held open, they would keep the mounts. */
 void launch_close_views(struct launch *l);
 

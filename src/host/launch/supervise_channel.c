@@ -84,6 +84,7 @@ static int start_command(struct supervisor *v, int master)
 		v->out->deadline_ns = deadline(v);
 		r = supervisor_set_timer(v, v->plan->policy->timeout_ms.value);
 	}
+	launch_reap(v->launch);
 	if (r >= 0 && v->at_start)
 		v->at_start(v->context);
 	return r;

@@ -19,14 +19,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "host/process/process_stat.h"
 
-/* --- on which processor the launcher works ------------------------------------------------------ */
+/* --- on which processor init begins -------------------------------------------------------------- */
 
 enum {
 	LOADAVG_BYTES = 128,
-	RUNNING_FIELD = 4,    /* of /proc/loadavg: 2/123 */
-	PROCESSOR_FIELD = 39, /* of /proc/PID/stat: proc(5) */
+	RUNNING_FIELD = 4, /* of /proc/loadavg: 2/123 */
 	BITS = sizeof(unsigned long) * CHAR_BIT,
 };
 
@@ -54,14 +52,6 @@ int tuning_running(const char *loadavg)
 	return loadavg ? number(loadavg) : -1;
 }
 
-static bool waits_here(pid_t child, int here)
-{
-	char text[PROCESS_STAT_BYTES];
-
-	return process_stat_read(child, text) &&
-		process_stat_number(text, PROCESSOR_FIELD) == here;
-}
-
 /* The number of runnable processes; -1: /proc does not tell. */
 static int count_running(void)
 {
@@ -84,45 +74,56 @@ static bool has_room(const struct mask *m)
 	return running > 0 && running <= count;
 }
 
-static bool read_mask(struct mask *ret)
+static bool read_mask(pid_t pid, struct mask *ret)
 {
-	long size = syscall(SYS_sched_getaffinity, 0, sizeof(ret->words), ret->words);
+	long size = syscall(SYS_sched_getaffinity, pid, sizeof(ret->words), ret->words);
 
 	ret->size = size > 0 ? (size_t)size : 0;
 	return size > 0;
 }
 
-static void leave(int here, const struct mask *own)
+static bool set_mask(pid_t pid, const struct mask *m)
 {
-	struct mask others = *own;
-
-	if ((size_t)here / BITS >= own->size / sizeof(own->words[0]))
-		return;
-	others.words[(size_t)here / BITS] &= ~(1UL << ((size_t)here % BITS));
-	/* EINVAL: there is no other. */
-	if (syscall(SYS_sched_setaffinity, 0, own->size, others.words) == 0)
-		(void)syscall(SYS_sched_setaffinity, 0, own->size, own->words);
+	return syscall(SYS_sched_setaffinity, pid, m->size, m->words) == 0;
 }
 
-void tuning_leave(int here)
+/*
+ * A mask with every bit set is no narrower than the cpuset, now and when that grows. Where the caller has a mask of
+ * its own, @pid gets that one, as it had inherited it.
+ */
+static void give_back(pid_t pid, const struct mask *own)
 {
-	struct mask own;
+	struct mask m = { .size = own->size };
 
-	if (here >= 0 && read_mask(&own))
-		leave(here, &own);
+	memset(m.words, 0xff, own->size);
+	if (!set_mask(pid, &m) || !read_mask(pid, &m) || m.size != own->size ||
+		memcmp(m.words, own->words, own->size) != 0)
+		(void)set_mask(pid, own);
+}
+
+void tuning_move(pid_t child, int here)
+{
+	struct mask own, others;
+
+	if (here < 0 || !read_mask(0, &own) ||
+		(size_t)here / BITS >= own.size / sizeof(own.words[0]))
+		return;
+	others = own;
+	others.words[(size_t)here / BITS] &= ~(1UL << ((size_t)here % BITS));
+	/* EINVAL: there is no other. */
+	if (set_mask(child, &others))
+		give_back(child, &own);
 }
 
 void tuning_part(pid_t child)
 {
 	struct mask own;
-	int here = sched_getcpu();
-
 	/* The C library refuses to say it. */
 	long class = syscall(SYS_sched_getscheduler, 0);
-	if (here < 0 || class < 0 || (class & ~SCHED_RESET_ON_FORK) != SCHED_OTHER)
-		return;
-	if (read_mask(&own) && has_room(&own) && waits_here(child, here))
-		leave(here, &own);
+
+	if (class >= 0 && (class & ~SCHED_RESET_ON_FORK) == SCHED_OTHER && read_mask(0, &own) &&
+		has_room(&own))
+		tuning_move(child, sched_getcpu());
 }
 
 /* --- memory that an idle session gives back ----------------------------------------------------- */

@@ -16,22 +16,20 @@
 #include "box/box.h"
 
 /*
- * tuning_part - move the launcher to another processor than that of @child, which it has just forked, where the
- * child waits for this processor and another one is free.
+ * tuning_part - move @child, which the launcher has just forked and which waits behind it, to another processor where
+ * one is free.
  *
  * The scheduler does that by itself on a real machine. In a virtual machine it takes an idle processor for one
- * that the host has taken away (available_idle_cpu() of the kernel), and the child stays behind its parent. The
- * launcher moves, and not the child: a process that was once given a mask keeps it, and the command would not
- * see the session's cpuset grow. The launcher's own mask is afterwards what it was, but it is a given one then,
- * and processes that are forked later inherit it: removal workers, and the init of a launch that begins again
- * (`net host` in a policy file, launch.c). Nothing is done where /proc does not tell, where as many processes
- * run as there are processors, or in a real-time class.
- * See: sched_setaffinity(2), proc(5).
+ * that the host has taken away (available_idle_cpu() of the kernel), and the child stays behind its parent. What
+ * waits is moved at once; what runs is not moved, for it is there already. Afterwards the child's mask is the
+ * caller's, and it sees the session's cpuset grow as the caller would. Nothing is done where /proc does not tell,
+ * where as many processes run as there are processors, or in a real-time class.
+ * See: sched_setaffinity(2), cpuset(7), proc(5).
  */
 void tuning_part(pid_t child);
 
-/* tuning_leave - move to another processor than @here, where the caller's mask has one. */
-void tuning_leave(int here);
+/* tuning_move - the same, from the processor @here, whatever else runs. Nothing is done where the caller may use no other. */
+void tuning_move(pid_t child, int here);
 
 /* tuning_running - the number of runnable processes in the text of /proc/loadavg; -1: it is not such a text. */
 int tuning_running(const char *loadavg);

@@ -207,6 +207,7 @@ static int begin_serving(struct server *s)
 		&s->out->watch, s->plan, s->epoll, (uint64_t)SERVER_EVENT_NEWPATH << 32);
 	r = cover_begin(&s->out->cover, s->launch->box, s->launch->mounts);
 	launch_close_views(s->launch);
+	launch_reap(s->launch);
 	if (r < 0)
 		return unconfined(s, r);
 	s->settings->ready(s->settings->context);

@@ -8,56 +8,75 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "box/sys.h"
+#include "host/tree/beneath.h"
 #include "host/tree/remove.h"
 
 enum {
 	MAKE_ROUNDS = 100, /* each of them met by a sweep within some us */
-	ATTRIBUTE_MAX = 80 /* bytes; ext4 has room for so much in an inode of the usual size */
+	LIST_BYTES = 512,
+	ATTRIBUTE_MAX =
+		60 /* bytes; more makes ext4 take a block beside an inode of the usual size */
 };
 
-/* A short text of a record. */
-struct text_place {
-	const char *attribute;
-	const char *link; /* where the file system has no attributes, or the text is long */
-};
+/*
+ * The directory of a record that is over: empty, without attributes, and not the name of a record. The next session
+ * takes it: to make and to free an inode costs a disk more than all else that a record needs (docs/performance.md).
+ */
+#define SPARE ".spare"
 
-static const struct text_place where_place = { "user.carrel.where", "where" };
-static const struct text_place inode_place = { "user.carrel.inode", "inode" };
+/* PATH, or "DEVICE:INODE PATH"; where it is long, or the file system has no attributes, each of them is a link. */
+static const char attribute[] = "user.carrel.where";
+static const char where_link[] = "where", inode_link[] = "inode";
 
 /* --- making ------------------------------------------------------------------------------------ */
 
 /* An inode costs what ten attributes do: docs/performance.md. Whatever refuses the one, the other is tried. */
-static int put_text(int record, const struct text_place *place, const char *text)
+static int put_where(int record, const char *path)
 {
-	size_t length = strlen(text);
+	size_t length = strlen(path);
 
 	if (length <= ATTRIBUTE_MAX &&
-		fsetxattr(record, place->attribute, text, length, XATTR_CREATE) == 0)
+		fsetxattr(record, attribute, path, length, XATTR_CREATE) == 0)
 		return 0;
-	return symlinkat(text, record, place->link) < 0 ? -errno : 0;
+	return symlinkat(path, record, where_link) < 0 ? -errno : 0;
 }
 
-/* A new directory, locked; -EAGAIN: a sweep has claimed it before us, and takes it away. */
+/* The spare, which is then nobody else's, or a new directory; neither is a record yet. */
+static int take_directory(int records, const char *name)
+{
+	if (syscall(SYS_renameat2, records, SPARE, records, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	return mkdirat(records, name, 0700) < 0 ? -errno : 0;
+}
+
+/*
+ * An empty directory, locked; -EAGAIN: a sweep has claimed it before us, and takes it away; or it was the spare, and
+ * who left that holds its lock for a moment more: a sweep finds it.
+ */
 static int make_locked(int records, const char *name)
 {
 	struct stat st;
+	int r = take_directory(records, name);
 
-	if (mkdirat(records, name, 0700) < 0)
-		return -errno;
+	if (r < 0)
+		return r;
 	autofd int record = fd_open_at(records, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (record < 0)
 		return record == -ENOENT ? -EAGAIN : record;
+	/* EWOULDBLOCK is EAGAIN. */
 	if (flock(record, LOCK_EX | LOCK_NB) < 0 || fstat(record, &st) < 0)
 		return -errno;
 	return st.st_nlink == 0 ? -EAGAIN : take_fd(&record);
@@ -78,22 +97,30 @@ int record_make(int records, const char *id, const char *session_dir)
 	}
 	if (record < 0)
 		return record;
-	int r = put_text(record, &where_place, session_dir);
+	int r = put_where(record, session_dir);
 	if (r >= 0 && renameat(records, name, records, id) < 0)
 		r = -errno;
 	if (r >= 0)
 		return take_fd(&record);
-	(void)unlinkat(record, where_place.link, 0);
+	(void)unlinkat(record, where_link, 0);
 	(void)unlinkat(records, name, AT_REMOVEDIR); /* a sweep tries again */
 	return r;
 }
 
 int record_note_inode(int record, dev_t dev, ino_t ino)
 {
-	char text[64];
+	char text[64 + ATTRIBUTE_MAX];
+	int length = snprintf(text, 64, "%ju:%ju", (uintmax_t)dev, (uintmax_t)ino);
+	ssize_t path = fgetxattr(record, attribute, text + length + 1, ATTRIBUTE_MAX);
+	size_t both = path < 0 ? SIZE_MAX : (size_t)length + 1 + (size_t)path;
 
-	(void)snprintf(text, sizeof(text), "%ju:%ju", (uintmax_t)dev, (uintmax_t)ino);
-	return put_text(record, &inode_place, text);
+	if (both <= ATTRIBUTE_MAX) {
+		text[length] = ' ';
+		if (fsetxattr(record, attribute, text, both, XATTR_REPLACE) == 0)
+			return 0;
+		text[length] = '\0';
+	}
+	return symlinkat(text, record, inode_link) < 0 ? -errno : 0;
 }
 
 /* --- reading ----------------------------------------------------------------------------------- */
@@ -118,33 +145,24 @@ static bool has_no_attribute(int errnum)
 	return errnum == ENODATA || errnum == ENOTSUP || errnum == ENOSYS;
 }
 
-static int read_text(int record, const struct text_place *place, char *ret, size_t size)
+/* @n: what was read into @text of @size bytes, or -1 with errno. */
+static int terminate(char *text, size_t size, ssize_t n)
 {
-	ssize_t n = fgetxattr(record, place->attribute, ret, size);
-
-	if (n < 0 && errno == ERANGE)
-		return -EBADMSG;
-	if (n < 0 && has_no_attribute(errno))
-		n = readlinkat(record, place->link, ret, size);
 	if (n < 0)
-		return -errno;
-	if ((size_t)n >= size || memchr(ret, '\0', (size_t)n))
+		return errno == ERANGE ? -EBADMSG : -errno;
+	if ((size_t)n >= size || memchr(text, '\0', (size_t)n))
 		return -EBADMSG;
-	ret[n] = '\0';
+	text[n] = '\0';
 	return 0;
 }
 
-static int read_inode(int record, struct record_where *where)
+static int take_inode(char *text, struct record_where *where)
 {
-	char text[64];
 	uint64_t dev = 0, ino = 0;
-	int r = read_text(record, &inode_place, text, sizeof(text));
-	char *colon = r < 0 ? NULL : strchr(text, ':');
+	char *colon = strchr(text, ':');
 
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0 || !colon)
-		return r < 0 ? r : -EBADMSG;
+	if (!colon)
+		return -EBADMSG;
 	*colon = '\0';
 	if (text_parse_count(text, &dev) < 0 || text_parse_count(colon + 1, &ino) < 0)
 		return -EBADMSG;
@@ -152,6 +170,34 @@ static int read_inode(int record, struct record_where *where)
 	where->ino = ino;
 	where->made = true;
 	return 0;
+}
+
+/* base: the whole path, which may have the inode before it. */
+static int read_attribute(int record, struct record_where *where)
+{
+	ssize_t n = fgetxattr(record, attribute, where->base, sizeof(where->base));
+
+	if (n < 0 && has_no_attribute(errno))
+		n = readlinkat(record, where_link, where->base, sizeof(where->base));
+	int r = terminate(where->base, sizeof(where->base), n);
+	char *space = r < 0 || where->base[0] == '/' ? NULL : strchr(where->base, ' ');
+	if (!space)
+		return r;
+	*space = '\0';
+	r = take_inode(where->base, where);
+	memmove(where->base, space + 1, strlen(space + 1) + 1);
+	return r;
+}
+
+static int read_inode_link(int record, struct record_where *where)
+{
+	char text[64];
+	ssize_t n = readlinkat(record, inode_link, text, sizeof(text));
+
+	if (n < 0 && errno == ENOENT)
+		return 0;
+	int r = terminate(text, sizeof(text), n);
+	return r < 0 ? r : take_inode(text, where);
 }
 
 /* The path "/base/carrel-<id>" becomes a base and a name. */
@@ -172,10 +218,10 @@ int record_read_where(int record, struct record_where *ret)
 {
 	ret->name[0] = '\0';
 	ret->made = false;
-	int r = read_text(record, &where_place, ret->base, sizeof(ret->base));
+	int r = read_attribute(record, ret);
 	if (r >= 0)
 		r = split_path(ret);
-	return r < 0 ? r : read_inode(record, ret);
+	return r < 0 || ret->made ? r : read_inode_link(record, ret);
 }
 
 static bool is_gone(int r)
@@ -216,6 +262,14 @@ static bool is_full(int r)
 	return r == -ENOTEMPTY || r == -EEXIST;
 }
 
+/* What most records have. What cannot be removed is found by what follows. */
+static void remove_files(int record)
+{
+	(void)unlinkat(record, "protected", 0);
+	(void)unlinkat(record, inode_link, 0);
+	(void)unlinkat(record, where_link, 0);
+}
+
 int record_remove(int records, const char *id, int record)
 {
 	struct remove_result gone;
@@ -223,12 +277,32 @@ int record_remove(int records, const char *id, int record)
 
 	if (!is_full(r))
 		return r;
-	/* If only these are left, the directory need not be read. If one of them cannot be removed, rmdir fails. */
-	(void)unlinkat(record, "protected", 0);
-	(void)unlinkat(record, inode_place.link, 0);
-	(void)unlinkat(record, where_place.link, 0);
+	remove_files(record);
 	r = remove_directory(records, id);
 	return is_full(r) ? remove_tree(records, id, &gone, NULL) : r;
+}
+
+static bool has_no_text(int record)
+{
+	return fremovexattr(record, attribute) == 0 || has_no_attribute(errno);
+}
+
+static bool is_empty(int record)
+{
+	_Alignas(struct beneath_entry) char buffer[LIST_BYTES];
+	struct beneath_list list = { .fd = record, .size = sizeof(buffer), .buffer = buffer };
+	struct beneath_entry *entry;
+
+	return lseek(record, 0, SEEK_SET) == 0 && beneath_next(&list, &entry) == 0;
+}
+
+int record_leave(int records, const char *id, int record)
+{
+	remove_files(record);
+	if (has_no_text(record) && is_empty(record) &&
+		syscall(SYS_renameat2, records, id, records, SPARE, RENAME_NOREPLACE) == 0)
+		return 0;
+	return record_remove(records, id, record);
 }
 
 /* --- all of them ------------------------------------------------------------------------------- */

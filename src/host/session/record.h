@@ -10,7 +10,7 @@
  * record that can be locked is a dead session's. In it:
  *   where      the session directory's canonical path
  *   inode      "DEVICE:INODE" of that directory; missing as long as it is empty
- *              (both: an extended attribute of the record, user.carrel.NAME; where that cannot be made, a link)
+ *              (both: the extended attribute user.carrel.where of the record; what does not fit in there is a link)
  *   protected  what was absent, init, the git directories (host/session/manifest.h)
  *   cgroup     where the session's group is (host/cgroup/cgroup.h)
  *   keep       that the session directory is to stay, and how long (host/session/session.h)
@@ -66,6 +66,9 @@ MUST_CHECK int record_open_where(const struct record_where *where, int *ret_base
 
 /* record_remove - the record @id, claimed by the caller, with all that is in it. 0 or -errno. */
 MUST_CHECK int record_remove(int records, const char *id, int record);
+
+/* record_leave - the same, where a session has ended as it should; the empty directory may be kept for the next one. */
+MUST_CHECK int record_leave(int records, const char *id, int record);
 
 /*
  * record_next - the names of all records, in no order. @list: from record_list(); NULL at the end.

@@ -168,7 +168,7 @@ int session_scratch(const struct session *s)
 
 int session_forget(struct session *s)
 {
-	return record_remove(s->records, session_id(s->name), s->record);
+	return record_leave(s->records, session_id(s->name), s->record);
 }
 
 void session_close(struct session *s)
