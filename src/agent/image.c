@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/base64.h"
+
 const char *image_type(const char *head, size_t size)
 {
 	if (size >= 8 && !memcmp(head, "\x89PNG\r\n\x1a\n", 8))
@@ -188,21 +190,15 @@ bool image_measure(const char *type, const char *data, size_t size, struct image
 
 /* --- base64 ----------------------------------------------------------------------------------- */
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 void image_base64(struct buffer *b, const void *data, size_t size)
 {
 	const uint8_t *at = data;
+	char four[4];
 
-	if (!buffer_reserve(b, (size + 2) / 3 * 4))
+	if (!buffer_reserve(b, base64_size(size)))
 		return;
 	for (; size > 0; at += 3, size -= size < 3 ? size : 3) {
-		uint32_t bits = (uint32_t)at[0] << 16 | (size > 1 ? (uint32_t)at[1] << 8 : 0) |
-			(size > 2 ? at[2] : 0);
-		const char four[4] = { digits[bits >> 18], digits[bits >> 12 & 63],
-			size > 1 ? digits[bits >> 6 & 63] : '=',
-			size > 2 ? digits[bits & 63] : '=' };
-
+		base64_group(at, size, four);
 		buffer_add(b, four, sizeof(four));
 	}
 }
@@ -212,9 +208,9 @@ static int digit(char c)
 {
 	if (c == '=')
 		return 64;
-	const char *found = c ? strchr(digits, c) : NULL;
+	const char *found = c ? strchr(base64_digits, c) : NULL;
 
-	return found ? (int)(found - digits) : -1;
+	return found ? (int)(found - base64_digits) : -1;
 }
 
 bool image_from_base64(struct buffer *b, const char *text, size_t size)

@@ -183,6 +183,14 @@ static bool resolve_here(struct egress *eg, struct name *name)
 		&name->four_count, name->six, &name->six_count);
 }
 
+/* By the proxy of the host's network, which is asked for it by its name; its own name is not. */
+static bool is_proxied(const struct egress *eg, const struct name *name)
+{
+	const struct netrule *proxy = eg->rules.proxy;
+
+	return proxy && (proxy->kind != NETRULE_NAME || strcmp(proxy->name, name->text) != 0);
+}
+
 void names_resolve(struct egress *eg, struct name *name, struct waiter *waiter)
 {
 	if (!name->upstream && name->expires_ms > eg->loop.now_ms) {
@@ -194,7 +202,7 @@ void names_resolve(struct egress *eg, struct name *name, struct waiter *waiter)
 	name->waiters = waiter;
 	if (name->upstream)
 		return;
-	if (resolve_here(eg, name))
+	if (resolve_here(eg, name) || is_proxied(eg, name))
 		names_resolved(eg, name, 0, TTL_MOST);
 	else
 		upstream_ask(eg, name);

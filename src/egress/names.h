@@ -48,7 +48,11 @@ MUST_CHECK int names_init(struct egress *eg);
 /* names_get - the entry of @text, made where there is none; NULL: no room. It stays while somebody waits for it. */
 struct name *names_get(struct egress *eg, const char *text);
 
-/* names_resolve - call waiter->done(), now or later. names_cancel - do not. */
+/*
+ * names_resolve - call waiter->done(), now or later. With a proxy of the host's network (rules.h) a name is resolved that
+ * hosts(5) does not have: it has no address but the session's own. The proxy's own name is resolved as without one.
+ * names_cancel - do not call it.
+ */
 void names_resolve(struct egress *eg, struct name *name, struct waiter *waiter);
 void names_cancel(struct waiter *waiter);
 

@@ -2,6 +2,9 @@
  * reach.c - see reach.h.
  *
  * Runs in: carrel-egress.
+ *
+ * Where the policy names a proxy of the host's network, a name that the host's hosts(5) does not have is not resolved here: behind
+ * such a proxy it often cannot be. The proxy is asked for it by its name, and what that leads to is the proxy's to say.
  */
 #include "egress/reach.h"
 
@@ -22,6 +25,17 @@ static void fail(struct reach *r, enum egress_decision decision, int errnum, con
 	r->done(r, &what);
 }
 
+static void tunnelled(struct tunnel *t, int fd, int errnum, const char *why)
+{
+	struct reach *r = CONTAINER(t, struct reach, tunnel);
+	const struct reached what = { .fd = fd, .decision = EGRESS_ALLOWED };
+
+	if (fd < 0)
+		fail(r, EGRESS_FAILED, errnum, why);
+	else
+		r->done(r, &what);
+}
+
 static void dialled(void *context, int fd, const struct target *target, int error)
 {
 	struct reach *r = context;
@@ -30,14 +44,18 @@ static void dialled(void *context, int fd, const struct target *target, int erro
 
 	r->dial = NULL;
 	if (fd < 0) {
-		fail(r, EGRESS_FAILED, -error, "connect");
+		fail(r, EGRESS_FAILED, -error,
+			r->by_proxy ? "connect to the proxy" : "connect");
 		return;
 	}
 	r->server = *target;
 	/* Neither changes what arrives: one is about delay, the other about servers that vanish. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
-	r->done(r, &what);
+	if (r->by_proxy)
+		tunnel_start(&r->tunnel, fd, r->name->text, r->port);
+	else
+		r->done(r, &what);
 }
 
 /* Whether a name may be reached at this address: by an address rule, or because it is everybody's. */
@@ -50,11 +68,18 @@ static bool may_reach(struct egress *eg, uint16_t port, const struct target *tar
 	return rule < 0 && netrules_is_public(target->family, target->address);
 }
 
+static struct target target_of(unsigned family, const void *address)
+{
+	struct target target = { .family = (uint8_t)family };
+
+	memcpy(target.address, address, family == 4 ? 4 : 16);
+	return target;
+}
+
 static size_t add_target(struct egress *eg, uint16_t port, struct target *ret, unsigned family,
 	const void *address)
 {
-	*ret = (struct target){ .family = (uint8_t)family };
-	memcpy(ret->address, address, family == 4 ? 4 : 16);
+	*ret = target_of(family, address);
 	return may_reach(eg, port, ret);
 }
 
@@ -75,11 +100,13 @@ static size_t list_targets(struct egress *eg, const struct name *name, uint16_t 
 
 static struct target first_of(const struct name *name)
 {
-	struct target target = { .family = name->four_count ? 4 : 6 };
+	return name->four_count ? target_of(4, name->four[0]) : target_of(6, name->six[0]);
+}
 
-	memcpy(target.address, name->four_count ? name->four[0] : name->six[0],
-		name->four_count ? 4 : 16);
-	return target;
+/* The host's network is asked for it by its name: nothing else is known of it here. */
+static bool needs_proxy(const struct egress *eg, const struct name *name)
+{
+	return eg->rules.proxy && name->four_count + name->six_count == 0;
 }
 
 bool reach_may(
@@ -88,10 +115,13 @@ bool reach_may(
 	struct target targets[TARGETS_MAX + 1];
 
 	*ret_first = first_of(name);
+	if (needs_proxy(eg, name))
+		return true;
 	return list_targets(eg, name, port, targets) > 0;
 }
 
-static void start_dial(struct reach *r, const struct target *targets, size_t count)
+static void start_dial(
+	struct reach *r, const struct target *targets, size_t count, uint16_t port)
 {
 	struct dial *d = calloc(1, sizeof(*d));
 
@@ -101,12 +131,62 @@ static void start_dial(struct reach *r, const struct target *targets, size_t cou
 	}
 	memcpy(d->targets, targets, count * sizeof(*targets));
 	d->count = count;
-	d->port = r->port;
+	d->port = port;
 	d->done = dialled;
 	d->context = r;
 	r->dial = d;
 	dial_start(&r->egress->loop, d);
 }
+
+/* --- by the proxy ------------------------------------------------------------------------------- */
+
+static void proxy_resolved(struct waiter *waiter, struct name *name, int error)
+{
+	struct reach *r = CONTAINER(waiter, struct reach, waiter);
+	struct target targets[TARGETS_MAX];
+	size_t count = 0;
+
+	if (error < 0) {
+		fail(r, EGRESS_FAILED, -error, "resolve the proxy's name");
+		return;
+	}
+	/* The policy names this host: its address may be a private one. */
+	for (size_t i = 0; i < name->six_count; i++)
+		targets[count++] = target_of(6, name->six[i]);
+	for (size_t i = 0; i < name->four_count; i++)
+		targets[count++] = target_of(4, name->four[i]);
+	if (count == 0)
+		fail(r, EGRESS_FAILED, ENOENT, "resolve the proxy's name");
+	else
+		start_dial(r, targets, count, r->egress->rules.proxy->ports[0]);
+}
+
+static void ask_proxy(struct reach *r)
+{
+	static const uint8_t four[4] = { 127, 0, 0, 1 }, six[16] = { [15] = 1 };
+	const struct netrule *proxy = r->egress->rules.proxy;
+	const struct target here[2] = { target_of(4, four), target_of(6, six) };
+	struct target target;
+
+	r->by_proxy = true;
+	r->tunnel = (struct tunnel){ .watch.fd = -1, .egress = r->egress, .done = tunnelled };
+	if (proxy->kind == NETRULE_LOCALHOST) {
+		start_dial(r, here, 2, proxy->ports[0]);
+	} else if (proxy->kind == NETRULE_BLOCK) {
+		target = target_of(proxy->family, proxy->address);
+		start_dial(r, &target, 1, proxy->ports[0]);
+	} else {
+		struct name *name = names_get(r->egress, proxy->name);
+
+		r->waiter.done = proxy_resolved;
+		if (name)
+			names_resolve(r->egress, name, &r->waiter);
+		else
+			fail(r, EGRESS_FAILED, ENOSPC, "resolve the proxy's name");
+	}
+}
+
+/* --- either ------------------------------------------------------------------------------------- */
 
 static void resolved(struct waiter *waiter, struct name *name, int error)
 {
@@ -117,13 +197,17 @@ static void resolved(struct waiter *waiter, struct name *name, int error)
 		fail(r, EGRESS_FAILED, -error, "resolve");
 		return;
 	}
+	if (needs_proxy(r->egress, name)) {
+		ask_proxy(r);
+		return;
+	}
 	size_t count = list_targets(r->egress, name, r->port, targets);
 	if (count == 0) {
 		r->server = first_of(name);
 		fail(r, EGRESS_DENIED_ADDRESS, 0, "no address that is everybody's");
 		return;
 	}
-	start_dial(r, targets, count);
+	start_dial(r, targets, count, r->port);
 }
 
 void reach_start(struct reach *r)
@@ -135,7 +219,7 @@ void reach_start(struct reach *r)
 	if (r->name)
 		names_resolve(r->egress, r->name, &r->waiter);
 	else
-		start_dial(r, &target, 1);
+		start_dial(r, &target, 1, r->port);
 }
 
 void reach_cancel(struct reach *r)
@@ -144,4 +228,5 @@ void reach_cancel(struct reach *r)
 	if (r->dial)
 		dial_cancel(r->dial);
 	r->dial = NULL;
+	tunnel_cancel(&r->tunnel);
 }

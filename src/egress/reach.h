@@ -1,5 +1,6 @@
 /*
- * reach.h - a connection out: to a name, at one of its addresses that may be reached, or to an address.
+ * reach.h - a connection out: to a name, at one of its addresses that may be reached or by the proxy of the host's network, or
+ * to an address.
  *
  * Runs in: carrel-egress.
  */
@@ -7,6 +8,7 @@
 
 #include "egress/dial.h"
 #include "egress/names.h"
+#include "egress/tunnel.h"
 #include "host/egress/wire.h"
 
 struct egress;
@@ -23,9 +25,11 @@ struct reach {
 	struct egress *egress;
 	struct waiter waiter;
 	struct dial *dial;
+	struct tunnel tunnel;
 	struct name *name; /* NULL: to an address */
 	struct target
 		server; /* that address; in the end what is connected, or an address that is refused; family 0: none */
+	bool by_proxy; /* the proxy is dialled, and asked for the name */
 	uint16_t port;
 	void (*done)(struct reach *r, const struct reached *what);
 };

@@ -100,6 +100,20 @@ static int keep_source(struct rules *r, const char *source, struct error *e)
 	return 0;
 }
 
+static int read_proxy(struct rules *r, const char *value)
+{
+	struct netrule *rule = arena_alloc(&r->arena, sizeof(*rule));
+	struct error why = { 0 };
+
+	if (!rule || r->proxy)
+		return -EINVAL;
+	int failed = netrule_parse(rule, &r->arena, false, value, "egress-proxy", &why);
+	if (failed < 0 || rule->port_count != 1 || rule->kind == NETRULE_BELOW)
+		return -EINVAL;
+	r->proxy = rule;
+	return 0;
+}
+
 static int read_setting(struct rules *r, const char *line, struct error *e)
 {
 	const char *value = strchr(line, ' ');
@@ -114,6 +128,10 @@ static int read_setting(struct rules *r, const char *line, struct error *e)
 		failed = text_parse_count(value, &r->bytes);
 	else if (!strcmp(line, "tls-name no"))
 		failed = (r->any_name = true, 0);
+	else if (!strncmp(line, "proxy ", 6))
+		failed = read_proxy(r, value);
+	else if (!strncmp(line, "proxy-login ", 12))
+		failed = (r->proxy_login = value, 0);
 	else if (!strncmp(line, "resolver ", 9) && r->resolver_count < RESOLVERS_MAX)
 		failed = read_resolver(value, &r->resolvers[r->resolver_count]) ? 0 : -EINVAL;
 	if (failed < 0)

@@ -29,6 +29,9 @@ struct rules {
 	uint64_t connections; /* at one time, at most; 0: not said */
 	uint64_t bytes;       /* of all connections together; 0: no limit */
 	bool any_name;        /* tls-name no */
+	const struct netrule
+		*proxy; /* the host and the one port that names are reached by; NULL: none */
+	const char *proxy_login; /* base64; NULL: none */
 	struct resolver resolvers[RESOLVERS_MAX];
 	size_t resolver_count;
 	char *hosts; /* the text of /etc/hosts, ends with a NUL; may be empty */

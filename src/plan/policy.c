@@ -290,6 +290,8 @@ static int expand_early(struct policy *p, const struct policy_names *known, stru
 		r = expand_text(p, &p->learn, "learn", &names, e);
 	if (r == 0 && p->net_log.value && strncmp(p->net_log.value, "fd:", 3) != 0)
 		r = expand_text(p, &p->net_log, "net-log", &names, e);
+	if (r == 0)
+		r = expand_text(p, &p->egress_proxy_login, "egress-proxy-login", &names, e);
 	return r;
 }
 

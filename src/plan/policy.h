@@ -205,8 +205,10 @@ struct policy {
 	struct flag_value tls_name; /* default: on */
 	struct number_value net_connections;
 	struct number_value net_bytes;
-	struct text_value net_log;      /* a path or "fd:N" */
-	struct text_value net_resolver; /* ADDRESS:PORT; NULL: the host's */
+	struct text_value net_log;            /* a path or "fd:N" */
+	struct text_value net_resolver;       /* ADDRESS:PORT; NULL: the host's */
+	struct text_value egress_proxy;       /* "http://HOST:PORT"; NULL: none */
+	struct text_value egress_proxy_login; /* a path; NULL: none */
 	struct publish_rule *publishes;
 	size_t publish_count;
 	struct flag_value net_live; /* `carrel session allow` may add names */

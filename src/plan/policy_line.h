@@ -153,14 +153,16 @@ MUST_CHECK int policy_find_preset(struct policy_place *at, const struct setting 
 MUST_CHECK int policy_check_daemon(const struct policy_place *at, const char **word);
 
 /*
- * policy_read_host - the @word of `allow` or `deny` (the setting @s), policy_read_resolver - of `net-resolver`, policy_read_publish - of
- * `publish`: as the line says it. 0 or -errno with the error.
+ * policy_read_host - the @word of `allow` or `deny` (the setting @s), policy_read_resolver - of `net-resolver`, policy_read_proxy - of
+ * `egress-proxy`, policy_read_publish - of `publish`: as the line says it. 0 or -errno with the error.
  */
 MUST_CHECK int policy_read_host(const struct policy_place *at, const struct setting *s,
 	const char *word, struct policy_line *l);
 MUST_CHECK int policy_read_publish(
 	const struct policy_place *at, const char *word, struct policy_line *l);
 MUST_CHECK int policy_read_resolver(
+	const struct policy_place *at, const char *word, struct policy_line *l);
+MUST_CHECK int policy_read_proxy(
 	const struct policy_place *at, const char *word, struct policy_line *l);
 
 /*

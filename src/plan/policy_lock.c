@@ -360,6 +360,7 @@ static int judge_setting(const struct policy_judge *j, const struct setting *s)
 	case KIND_PATH_LATE:
 	case KIND_REPORT:
 	case KIND_RESOLVER:
+	case KIND_PROXY:
 		return judge_text(j, s);
 	case KIND_FILTER:
 		return judge_filter(j, s);

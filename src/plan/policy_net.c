@@ -1,5 +1,5 @@
 /*
- * policy_net.c - the lines about the network: `allow`, `deny`, `net-resolver`, and what they mean with `net`.
+ * policy_net.c - the lines about the network: `allow`, `deny`, `net-resolver`, `egress-proxy`, and what they mean with `net`.
  *
  * Runs in: the launcher and carrel-policy. PURE.
  */
@@ -131,6 +131,46 @@ int policy_read_resolver(const struct policy_place *at, const char *word, struct
 	if (rule.port_count != 1)
 		return policy_fail(at, "'%.60s' has more than one port: ADDRESS[:PORT]", word);
 	return keep_rule(at, &rule, l);
+}
+
+static int fail_proxy(const struct policy_place *at, const char *word, const char *why)
+{
+	return policy_fail(at, "'%.60s' %s: %s", word, why,
+		settings_table[SETTING_EGRESS_PROXY].placeholder);
+}
+
+int policy_read_proxy(const struct policy_place *at, const char *word, struct policy_line *l)
+{
+	static const char scheme[] = "http://";
+	struct netrule rule;
+
+	/* A command line and a policy that is shown are no places for a password. */
+	if (strchr(word, '@')) {
+		error_hint(at->e, "write USER:PASSWORD into a file: egress-proxy-login FILE");
+		return policy_fail(
+			at, "the address of a proxy cannot hold a user or a password");
+	}
+	if (strncmp(word, scheme, sizeof(scheme) - 1) != 0)
+		return fail_proxy(at, word, "is not the address of an HTTP proxy");
+	const char *host = word + sizeof(scheme) - 1;
+	size_t length = strlen(host);
+	char *bare =
+		arena_copy(at->p->arena, host, length - (length && host[length - 1] == '/'));
+	if (!bare)
+		return policy_full(at->e);
+	int r = parse(at, false, bare, &rule);
+	if (r < 0)
+		return r;
+	if (rule.kind == NETRULE_BELOW ||
+		(rule.kind == NETRULE_BLOCK && rule.bits != (rule.family == 4 ? 32 : 128)))
+		return fail_proxy(at, word, "is not one host");
+	if (!has_port(bare) || rule.port_count != 1)
+		return fail_proxy(at, word, "needs one port");
+	r = keep_rule(at, &rule, l);
+	if (r < 0)
+		return r;
+	l->text = arena_format(at->p->arena, "%s%s", scheme, l->text);
+	return l->text ? 0 : policy_full(at->e);
 }
 
 /* PORT or HOSTPORT: no right to one below 1024 is left inside, and none is used outside. */

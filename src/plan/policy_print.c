@@ -216,6 +216,7 @@ static void put_argument(
 	case KIND_ENV_NAME:
 	case KIND_HOST: /* its bytes mean themselves, bare */
 	case KIND_RESOLVER:
+	case KIND_PROXY:
 		writer_text(&o->out, l->text);
 		return;
 	case KIND_PUBLISH:

@@ -416,11 +416,23 @@ static int read_plain(const struct policy_place *at, const struct setting *s, co
 		return policy_read_publish(at, word, l);
 	case KIND_RESOLVER:
 		return policy_read_resolver(at, word, l);
+	case KIND_PROXY:
+		return policy_read_proxy(at, word, l);
 	case KIND_PASS_FD:
 		return pass_read_line(at, word, l);
 	default:
 		return policy_line_number(at, s, word, &l->number);
 	}
+}
+
+/* What is not for the session's eyes is hidden there, where a rule would show it. */
+static int keep_hidden(struct policy_place *at, const char *path)
+{
+	struct policy_line hide = {
+		.id = SETTING_HIDE, .kind = PATH_HIDE, .optional = true, .text = path
+	};
+
+	return policy_keep_line(at, &hide);
 }
 
 int policy_add_value(struct policy_place *at, const struct setting *s, const char *word)
@@ -471,5 +483,7 @@ int policy_add_value(struct policy_place *at, const struct setting *s, const cha
 		r = read_plain(at, s, own, &l);
 		break;
 	}
-	return r < 0 ? r : policy_keep_line(at, &l);
+	if (r >= 0)
+		r = policy_keep_line(at, &l);
+	return r < 0 || s->id != SETTING_EGRESS_PROXY_LOGIN ? r : keep_hidden(at, l.text);
 }

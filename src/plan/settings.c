@@ -254,6 +254,16 @@ const struct setting settings_table[SETTING_COUNT] = {
 	AT(net_resolver), .placeholder = "ADDRESS[:PORT]",
 	.help = "who is asked for names, instead of the host's resolver",
 },
+[SETTING_EGRESS_PROXY] = {
+	SETTING(EGRESS_PROXY, "egress-proxy", NETWORK, PROXY, LAST, FIXED), AT(egress_proxy),
+	.placeholder = "http://HOST:PORT",
+	.help = "the host network's proxy, by which allowed names are reached",
+},
+[SETTING_EGRESS_PROXY_LOGIN] = {
+	SETTING(EGRESS_PROXY_LOGIN, "egress-proxy-login", NETWORK, PATH_EARLY, LAST, FIXED),
+	AT(egress_proxy_login), .placeholder = "FILE",
+	.help = "the file with USER:PASSWORD for it; hidden inside",
+},
 [SETTING_NET_LIVE] = {
 	SETTING(NET_LIVE, "net-live", NETWORK, FLAG, LAST, OFF), AT(net_live),
 	.help = "let carrel session allow add names to the live session",

@@ -67,6 +67,8 @@ enum setting_id {
 	SETTING_NET_BYTES,
 	SETTING_NET_LOG,
 	SETTING_NET_RESOLVER,
+	SETTING_EGRESS_PROXY,
+	SETTING_EGRESS_PROXY_LOGIN,
 	SETTING_NET_LIVE,
 	SETTING_PUBLISH,
 	SETTING_UNIX_SOCKET,
@@ -134,6 +136,7 @@ enum setting_kind {
 	KIND_REPORT,   /* a path or fd:N */
 	KIND_HOST,     /* HOST[:PORT[,PORT...]] or @SET: plan/netrule.h */
 	KIND_RESOLVER, /* ADDRESS[:PORT] */
+	KIND_PROXY,    /* http://HOST:PORT */
 	KIND_PUBLISH,  /* PORT[:HOSTPORT] */
 	KIND_PASS_FD,  /* N[:M]: a descriptor of the caller's, and its number inside */
 };

@@ -132,6 +132,7 @@ static const struct constant constants[] = {
 	{ "SO_OOBINLINE", 10 },
 	{ "SO_LINGER", 13 },
 	{ "SO_PASSCRED", 16 },
+	{ "SO_RCVLOWAT", 18 },
 	{ "TCP_NODELAY", 1 },
 	{ "AF_INET", 2 },
 	{ "AF_AX25", 3 },

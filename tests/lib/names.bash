@@ -23,3 +23,20 @@ end_world() {
 asked() {
 	grep -c "^A $1\$" "$WORLD/queries" || true
 }
+
+# proxy [USER:PASSWORD]: the proxy of the host's network (connect_proxy.py), behind world(): PROXY are the options that name it, and
+# no resolver answers.
+proxy() {
+	python3 "$CARREL_SOURCE/tests/lib/connect_proxy.py" "$WORLD" "$WEB" "$@" </dev/null >"$T/proxy.log" 2>&1 3>&- 4>&- &
+	PROXY_PID=$!
+	wait_for test -s "$WORLD/proxy"
+	PROXY_PORT=$(<"$WORLD/proxy")
+	# shellcheck disable=SC2034 # for the tests
+	PROXY=(--net-resolver 127.0.0.1:9 --egress-proxy "http://127.0.0.1:$PROXY_PORT")
+}
+
+end_proxy() {
+	[[ -z ${PROXY_PID-} ]] || kill -KILL "$PROXY_PID" 2>/dev/null || true
+	[[ -z ${PROXY_PID-} ]] || wait "$PROXY_PID" || true
+	PROXY_PID=
+}

@@ -49,10 +49,10 @@ static const char *const names[] = { "workspace", "workspace-mode", "read", "wri
 	"env", "unsetenv", "tty", "pass-fd", "die-with-parent", "nested", "timeout", "grace",
 	"memory", "pids", "cpus", "cpu-time", "file-size", "open-files", "output-budget",
 	"output-max", "lifetime", "idle-timeout", "net", "allow", "deny", "tls-name",
-	"net-connections", "net-bytes", "net-log", "net-resolver", "net-live", "publish",
-	"unix-socket", "syscalls", "syscall", "profile", "include", "policy", "with", "lock",
-	"require", "degraded", "merge-output", "report", "explain", "learn", "quiet",
-	"verbose" };
+	"net-connections", "net-bytes", "net-log", "net-resolver", "egress-proxy",
+	"egress-proxy-login", "net-live", "publish", "unix-socket", "syscalls", "syscall",
+	"profile", "include", "policy", "with", "lock", "require", "degraded", "merge-output",
+	"report", "explain", "learn", "quiet", "verbose" };
 
 static void test_table(void **state)
 {
@@ -75,7 +75,7 @@ static void test_table(void **state)
 
 static void test_unknown(void **state)
 {
-	static const char *const later[] = { "output", "egress-proxy", "publish-port", "",
+	static const char *const later[] = { "output", "egress-prox", "publish-port", "",
 		"read ", "Read", "work", "workspacee" };
 
 	(void)state;

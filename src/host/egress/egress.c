@@ -113,7 +113,8 @@ static int spawn(struct egress *g, const char *path, int far, int rules, int log
 	return 0;
 }
 
-int egress_begin(struct egress *ret, const struct policy *policy, int log, struct error *e)
+int egress_begin(struct egress *ret, const struct policy *policy, int log, const char *login,
+	struct error *e)
 {
 	char path[PATH_MAX / 2];
 	int pair[2];
@@ -130,7 +131,7 @@ int egress_begin(struct egress *ret, const struct policy *policy, int log, struc
 	if (names == MAP_FAILED)
 		return error_no_memory(e, "launch");
 	ret->names = names;
-	autofd int rules = egress_rules(policy);
+	autofd int rules = egress_rules(policy, login);
 	r = rules < 0                                                             ? rules
 		: socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ? -errno
 										  : 0;

@@ -67,11 +67,11 @@ struct egress {
 
 /*
  * egress_begin - start carrel-egress with the rules of @policy, whose `net` is NET_ALLOW, or which publishes ports. @log: where its lines of JSON
- * go (netlog_open()), borrowed; -1: nowhere. It ends when the calling process does. Nothing waits for it here.
+ * go (netlog_open()), borrowed; -1: nowhere. @login: for the policy's proxy (login_read()), NULL: none. It ends when the calling process does. Nothing waits for it here.
  * 0 or -errno with @e (ERROR_UNAVAILABLE, ERROR_LIMIT); @ret is to be given to egress_end() in any case.
  */
-MUST_CHECK int egress_begin(
-	struct egress *ret, const struct policy *policy, int log, struct error *e);
+MUST_CHECK int egress_begin(struct egress *ret, const struct policy *policy, int log,
+	const char *login, struct error *e);
 
 /*
  * egress_sockets - give it sockets of init's. @what: the `number` of CHANNEL_SOCKETS (box/channel.h). They are borrowed.

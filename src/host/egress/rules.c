@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -39,17 +40,26 @@ static void put_place(struct writer *w, const struct source *source, const char 
 	writer_text(w, place);
 }
 
-static void put_rules(struct writer *w, const struct policy *p)
+static void put_text(struct writer *w, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	writer_text(w, name);
+	writer_char(w, ' ');
+	writer_text(w, value);
+	writer_char(w, '\n');
+}
+
+static void put_rules(struct writer *w, const struct policy *p, const char *login)
 {
 	put_number(w, "connections", &p->net_connections);
 	put_number(w, "bytes", &p->net_bytes);
 	if (!p->tls_name.on)
 		writer_text(w, "tls-name no\n");
-	if (p->net_resolver.value) {
-		writer_text(w, "resolver ");
-		writer_text(w, p->net_resolver.value);
-		writer_char(w, '\n');
-	}
+	put_text(w, "resolver", p->net_resolver.value);
+	if (p->egress_proxy.value) /* policy_read_proxy() has written the scheme */
+		put_text(w, "proxy", p->egress_proxy.value + strlen("http://"));
+	put_text(w, "proxy-login", login);
 	for (size_t i = 0; i < p->net_rule_count; i++) {
 		const struct net_rule *r = &p->net_rules[i];
 		const char *setting = r->rule->deny ? "deny" : "allow";
@@ -63,7 +73,7 @@ static void put_rules(struct writer *w, const struct policy *p)
 	}
 }
 
-int egress_rules(const struct policy *policy)
+int egress_rules(const struct policy *policy, const char *login)
 {
 	char buffer[BUFFER_SIZE];
 	struct writer w;
@@ -72,7 +82,7 @@ int egress_rules(const struct policy *policy)
 	if (fd < 0)
 		return -errno;
 	writer_init(&w, buffer, sizeof(buffer), fd_write_to, &fd);
-	put_rules(&w, policy);
+	put_rules(&w, policy, login);
 	int r = writer_finish(&w);
 	if (r < 0)
 		return r;

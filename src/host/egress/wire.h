@@ -21,6 +21,7 @@ enum {
  * The rules: lines of text. `allow RULE<TAB>SOURCE`, `deny RULE<TAB>SOURCE` in policy order, and before them any of
  *   connections N   at one time, at most        bytes N      of all connections together, both ways, at most
  *   tls-name no     no look at the ClientHello   resolver ADDRESS[:PORT]   instead of those of /etc/resolv.conf
+ *   proxy HOST:PORT   what names are reached by    proxy-login BASE64        USER:PASSWORD for it, as RFC 7617 encodes it
  */
 
 /* The session's own block of addresses: the first is no name's. RFC 2544. */

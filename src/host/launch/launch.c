@@ -23,6 +23,7 @@
 #include "box/begin.h"
 #include "box/channel.h"
 #include "box/sys.h"
+#include "host/egress/login.h"
 #include "host/egress/netlog.h"
 #include "host/egress/publish.h"
 #include "host/explain/explain.h"
@@ -33,7 +34,7 @@
 #include "host/process/reaper.h"
 #include "host/process/uid_maps.h"
 
-enum { HOLDER_STACK = 16 * 1024, LOG_ARENA_SIZE = 1 << 20 };
+enum { HOLDER_STACK = 16 * 1024, FILES_ARENA_SIZE = 1 << 20 };
 
 /* The holder of a user namespace: it lives until the launcher has a descriptor of the namespace.
  * It shares our memory and writes none of it. */
@@ -284,28 +285,46 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 	return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "cannot send init the plan");
 }
 
+/* What carrel-egress is given of the caller's files. @ret_log: -1: none; @ret_login: empty: none. */
+static int open_files(const struct policy *policy, const struct facts *facts, int *ret_log,
+	char ret_login[LOGIN_TEXT_MAX], struct error *e)
+{
+	bool login = policy->egress_proxy.value && policy->egress_proxy_login.value;
+	struct toolplace place;
+	autofd int log = -1;
+
+	ret_login[0] = '\0';
+	if (!policy->net_log.value && !login)
+		return 0;
+	__attribute__((cleanup(arena_free))) struct arena arena = { 0 };
+	if (arena_init(&arena, FILES_ARENA_SIZE) < 0 || toolplace_of(&place, &arena, facts) < 0)
+		return error_no_memory(e, "launch");
+	if (policy->net_log.value) {
+		log = netlog_open(policy->net_log.value, &place, e);
+		if (log < 0)
+			return log;
+	}
+	int r = login
+		? login_read(policy->egress_proxy_login.value, &place, &arena, ret_login, e)
+		: 0;
+	if (r >= 0)
+		*ret_log = take_fd(&log);
+	return r;
+}
+
 int launch_egress(struct launch *l, const struct policy *policy, const struct facts *facts,
 	struct error *e)
 {
-	struct toolplace place;
-	struct arena arena;
+	char login[LOGIN_TEXT_MAX];
 	autofd int log = -1;
-	int r = 0;
 
 	if (policy->net != NET_ALLOW && policy->publish_count == 0)
 		return 0;
-	if (policy->net_log.value) {
-		r = arena_init(&arena, LOG_ARENA_SIZE);
-		if (r < 0)
-			return error_no_memory(e, "launch");
-		r = toolplace_of(&place, &arena, facts);
-		r = r < 0 ? error_no_memory(e, "launch")
-			  : netlog_open(policy->net_log.value, &place, e);
-		arena_free(&arena);
-		log = r;
-	}
-	if (r >= 0)
-		r = egress_begin(&l->egress, policy, log, e);
+	int r = open_files(policy, facts, &log, login, e);
+	if (r < 0)
+		return r;
+	r = egress_begin(&l->egress, policy, log, login[0] ? login : NULL, e);
+	explicit_bzero(login, sizeof(login));
 	return r < 0 ? r : publish_begin(&l->egress, policy, e);
 }
 

@@ -1,0 +1,23 @@
+/*
+ * login.h - who carrel-egress is to the proxy of the host's network.
+ *
+ * Runs in: the launcher, outside, with the caller's rights.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "host/report/toolplace.h"
+
+enum {
+	LOGIN_BYTES_MAX = 512, /* of USER:PASSWORD */
+	LOGIN_TEXT_MAX = (LOGIN_BYTES_MAX + 2) / 3 * 4 + 1,
+};
+
+/*
+ * login_read - the first line of @file, USER:PASSWORD, as RFC 7617 encodes it: base64, NUL-terminated. Other users may not
+ * read the file. @place: where tools can write; what lies there is opened as toolplace_open() does. @a: for the time of the
+ * call. 0, or -errno with @e, which never has a byte of the file.
+ */
+MUST_CHECK int login_read(const char *file, const struct toolplace *place, struct arena *a,
+	char ret[LOGIN_TEXT_MAX], struct error *e);
