@@ -227,7 +227,7 @@ refused() {
 	refused 'a policy that others can write is not obeyed: .*/carrel/with/team' --with team:sure
 	rm "$HOME/.config/carrel/with/team"
 	refused "unknown preset 'team': --with" --with team
-	assert_matches "$stderr" 'hint: docker, gpu, podman, proxy, session-proxy, ssh-agent or x11'
+	assert_matches "$stderr" 'hint: ca, docker, gpu, podman, proxy, session-proxy, ssh-agent or x11'
 	refused "'../with/team' is not the name of a preset" --with ../with/team
 	refused 'a value is missing: --with' --with
 	# No command writes one.

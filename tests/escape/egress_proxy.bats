@@ -94,10 +94,11 @@ for name in bad:
 
 @test "a tool that ends while the proxy has not answered leaves nothing behind" {
 	inside -- '
-import os
 for i in range(200):
-    s = socket.create_connection(("half.example.org", 80), 20)
-    s.close()
+    try:
+        socket.create_connection(("half.example.org", 80), 20).close()
+    except ConnectionResetError:
+        pass # it was that fast
 print(ask("a.example.org", 80, b"GET / HTTP/1.0\r\nHost: a.example.org\r\n\r\n")[:8])'
 	assert_matches "$output" 'HTTP/1'
 }

@@ -80,7 +80,7 @@ fuzz() {
 }
 
 @test "no bytes break what is looked at of a picture" {
-	build image src/agent/{image,buffer}.c
+	build image src/agent/{image,buffer}.c src/base/base64.c
 	make_pictures
 	fuzz 50000 -max_len=512 "$T/corpus" "$T/seeds"
 }
