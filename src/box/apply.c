@@ -31,6 +31,7 @@ struct applier {
 	bool has_session; /* the supervisor has said that its directory stands */
 	unsigned views;   /* bit N: view N is to be made, with its channel */
 	int channels[VIEW_COUNT];
+	bool six;       /* the session's block of IPv6 stands */
 	bool two_steps; /* this kernel has no open_tree_attr(2) */
 	int landlock;   /* the rule set being built, -1 before and after */
 	struct scaffold scaffold;
@@ -317,6 +318,14 @@ static int apply_root_pivot(struct applier *a, const struct op *op)
 	return umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -errno : 0;
 }
 
+static int apply_net_address(struct applier *a)
+{
+	int r = network_address();
+
+	a->six = r > 0;
+	return r < 0 ? r : 0;
+}
+
 static int apply_landlock_path(struct applier *a, const struct op *op)
 {
 	int r = confine_landlock(op, op->slot ? slot_fd(a, op->slot) : -1, &a->landlock);
@@ -356,13 +365,13 @@ static int apply_op(struct applier *a, const struct op *op)
 	case OP_ROOT_PIVOT:
 		return apply_root_pivot(a, op);
 	case OP_NET_ADDRESS:
-		return network_address();
+		return apply_net_address(a);
 	case OP_NET_LOCAL:
 		return op->value < a->box->plan->net_local_count
 			? network_local(&a->box->plan->net_locals[op->value])
 			: -EBADF;
 	case OP_NET_LISTEN:
-		return network_listen(a->box->plan, BOX_CHANNEL);
+		return network_listen(a->box->plan, BOX_CHANNEL, a->six);
 	case OP_NET_PUBLISH:
 		return op->value == 0 ? network_pool(BOX_CHANNEL) : 0;
 	case OP_KEYRING:

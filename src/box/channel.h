@@ -35,9 +35,9 @@ enum channel_kind {
 	/* init -> supervisor */
 	CHANNEL_FAILED,  /* operation op failed with errnum; nothing was started */
 	CHANNEL_SCRATCH, /* before READY: descriptor: the root of a scratch that is memory */
-	CHANNEL_SOCKETS, /* before READY, with `net allow`: descriptors: listening sockets; with number = 1 the
-			  * first two are the resolver's, UDP and TCP; with `publish`: number =
-			  * CHANNEL_SOCKETS_POOL: sockets that are not connected, all of one family */
+	CHANNEL_SOCKETS, /* before READY, with `net allow`: descriptors: listening sockets; `number`:
+			  * CHANNEL_SOCKETS_*; with `publish`: sockets that are not connected, all of
+			  * one family */
 	CHANNEL_READY, /* the plan is applied; descriptors: with flag = 1 the mount namespace; the
 			* terminal's master, if one was asked for */
 	CHANNEL_STARTED, /* the command was executed; sent only where box.dies_as_one, or EXEC says so:
@@ -87,7 +87,10 @@ struct channel_record {
 #define CHANNEL_BODY_FD UINT32_MAX
 
 enum {
-	CHANNEL_SOCKETS_POOL = 2, /* SOCKETS: `number` */
+	/* SOCKETS: bits of `number` */
+	CHANNEL_SOCKETS_DNS = 1,  /* the first two are the resolver's, UDP and TCP */
+	CHANNEL_SOCKETS_POOL = 2, /* for `publish` */
+	CHANNEL_SOCKETS_SIX = 4,  /* the session's block of IPv6 stands */
 	CHANNEL_POOL = 64,        /* sockets of one family that are made for `publish` */
 };
 

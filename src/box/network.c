@@ -25,6 +25,11 @@ enum {
 
 #define OWN_ADDRESS 0xc6120001u /* 198.18.0.1 */
 
+/* fd63:6172:7265:6c00::/64: local to us, RFC 4193 3.1; the rest of the prefix is "carrel" */
+static const struct net_local own_six = {
+	.family = 6, .bits = 64, .address = { 0xfd, 'c', 'a', 'r', 'r', 'e', 'l', 0 }
+};
+
 struct request {
 	struct nlmsghdr head;
 	union {
@@ -74,24 +79,24 @@ static int ask(struct request *q)
 	return r;
 }
 
-int network_address(void)
+static int add_address(
+	unsigned char family, const void *address, unsigned short size, unsigned char bits)
 {
-	const uint32_t own = htobe32(OWN_ADDRESS);
 	struct request q = {
 		.head = { .nlmsg_type = RTM_NEWADDR,
 			.nlmsg_len = NLMSG_LENGTH(sizeof(q.address)) },
-		.address = { .ifa_family = AF_INET,
-			.ifa_prefixlen = OWN_BITS,
+		.address = { .ifa_family = family,
+			.ifa_prefixlen = bits,
 			.ifa_scope = RT_SCOPE_HOST,
 			.ifa_index = LOOPBACK_INDEX },
 	};
 
-	put_attribute(&q, IFA_LOCAL, &own, sizeof(own));
-	put_attribute(&q, IFA_ADDRESS, &own, sizeof(own));
+	put_attribute(&q, IFA_LOCAL, address, size);
+	put_attribute(&q, IFA_ADDRESS, address, size);
 	return ask(&q);
 }
 
-int network_local(const struct net_local *block)
+static int add_route(const struct net_local *block)
 {
 	const uint32_t device = LOOPBACK_INDEX;
 	bool four = block->family == 4;
@@ -109,13 +114,38 @@ int network_local(const struct net_local *block)
 	if (block->bits)
 		put_attribute(&q, RTA_DST, block->address, four ? 4 : 16);
 	put_attribute(&q, RTA_OIF, &device, sizeof(device));
-	int r = ask(&q);
-	if (r == -EEXIST) /* two lines about one block */
-		return 0;
-	/* No IPv6 in this kernel, or none on the loopback (disable_ipv6). */
-	if (!four && (r == -EAFNOSUPPORT || r == -EOPNOTSUPP || r == -EACCES || r == -ENODEV))
-		return 0;
-	return r;
+	return ask(&q);
+}
+
+/* No IPv6 in this kernel, or none on the loopback (disable_ipv6). */
+static bool is_lacking(int r)
+{
+	return r == -EAFNOSUPPORT || r == -EOPNOTSUPP || r == -EACCES || r == -ENODEV;
+}
+
+int network_address(void)
+{
+	const uint32_t four = htobe32(OWN_ADDRESS);
+	unsigned char six[16];
+	int r = add_address(AF_INET, &four, sizeof(four), OWN_BITS);
+
+	if (r < 0)
+		return r;
+	memcpy(six, own_six.address, sizeof(six));
+	six[15] = 1;
+	/* A prefix of IPv6 does not make its addresses local: the route does. */
+	r = add_address(AF_INET6, six, sizeof(six), 128);
+	if (r >= 0)
+		r = add_route(&own_six);
+	return is_lacking(r) ? 0 : r < 0 ? r : 1;
+}
+
+int network_local(const struct net_local *block)
+{
+	int r = add_route(block);
+
+	/* EEXIST: two lines about one block */
+	return r == -EEXIST || (block->family == 6 && is_lacking(r)) ? 0 : r;
 }
 
 static int finish_listener(int fd, const void *address, socklen_t size, bool listens)
@@ -172,14 +202,15 @@ static int open_socket(const struct plan *plan, size_t index)
 			 : open_listener(plan->net_ports[index - 2]);
 }
 
-int network_listen(const struct plan *plan, int channel)
+int network_listen(const struct plan *plan, int channel, bool six)
 {
 	size_t total = 2 + plan->net_port_count;
 	int r = 0;
 
 	for (size_t next = 0; next < total && r >= 0;) {
 		const struct channel_record record = { .kind = CHANNEL_SOCKETS,
-			.number = next == 0 };
+			.number = (next == 0 ? CHANNEL_SOCKETS_DNS : 0) |
+				(six ? CHANNEL_SOCKETS_SIX : 0) };
 		int fds[CHANNEL_FDS_MAX];
 		unsigned count = 0;
 

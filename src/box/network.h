@@ -7,7 +7,10 @@
 
 #include "plan/plan.h"
 
-/* network_address - the session's own block of addresses on the loopback. 0 or -errno. See: rtnetlink(7). */
+/*
+ * network_address - the session's own blocks of addresses on the loopback. 1; 0: without the one of IPv6, which this kernel or its
+ * loopback does not have; or -errno. See: rtnetlink(7).
+ */
 __attribute__((warn_unused_result)) int network_address(void);
 
 /*
@@ -24,6 +27,7 @@ __attribute__((warn_unused_result)) int network_pool(int channel);
 
 /*
  * network_listen - make the sockets of the resolver and a listener for each port of @plan, and send them to the
- * supervisor over @channel (CHANNEL_SOCKETS); none stays open here. 0 or -errno.
+ * supervisor over @channel (CHANNEL_SOCKETS); none stays open here. @six: what network_address() returned. 0 or -errno.
  */
-__attribute__((warn_unused_result)) int network_listen(const struct plan *plan, int channel);
+__attribute__((warn_unused_result)) int network_listen(
+	const struct plan *plan, int channel, bool six);

@@ -61,8 +61,9 @@ static int receive(int fd, struct received *ret)
 
 static int take_sockets(struct egress *eg, const struct received *got)
 {
-	bool with_dns = got->record.number == 1;
+	bool with_dns = got->record.number & EGRESS_SOCKETS_DNS;
 
+	eg->six |= (got->record.number & EGRESS_SOCKETS_SIX) != 0;
 	if (with_dns && (got->count < 2 || eg->dns.fd >= 0))
 		return -EPROTO;
 	for (size_t i = 0; i < got->count; i++) {

@@ -199,14 +199,16 @@ size_t dns_answer_build(const struct dns_query *query, const uint8_t *message,
 		flags |= (unsigned)(message[2] << 8) & (OPCODE | FLAG_WANTED);
 	put16(&p, flags);
 	put16(&p, query != NULL);
-	put16(&p, address != NULL);
+	put16(&p, query && address);
 	put16(&p, negative);
 	put16(&p, 0);
 	if (query)
 		put_bytes(&p, message + HEAD, query->question_size);
-	if (address) {
-		put_record(&p, DNS_A, ttl, 4);
-		put_bytes(&p, address, 4);
+	if (query && address) {
+		size_t size = query->type == DNS_AAAA ? 16 : 4;
+
+		put_record(&p, query->type == DNS_AAAA ? DNS_AAAA : DNS_A, ttl, size);
+		put_bytes(&p, address, size);
 	} else if (negative) {
 		put_soa(&p, ttl);
 	}

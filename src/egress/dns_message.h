@@ -61,7 +61,7 @@ MUST_CHECK int dns_query_parse(
 /*
  * dns_answer_build - the answer to @query, whose message is @message, into @ret (DNS_ANSWER_MAX bytes).
  * @query: its question is repeated; NULL where it could not be read: then @message has 12 bytes at least.
- * @address: one of IPv4, network order, or NULL: no answer, with a SOA that says how long (@ttl, seconds).
+ * @address: network order, one of IPv6 where the query is for AAAA, else of IPv4; or NULL: no answer, with a SOA that says how long (@ttl, seconds).
  * Returns its size.
  */
 size_t dns_answer_build(const struct dns_query *query, const uint8_t *message,

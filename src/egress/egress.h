@@ -46,6 +46,7 @@ struct egress {
 	struct names names;
 	struct tell tell;
 	struct watch channel;
+	bool six;         /* the session's block of IPv6 stands */
 	bool failed;      /* the supervisor is gone, or says what cannot be */
 	struct watch dns; /* UDP */
 	size_t pending, dns_connections;

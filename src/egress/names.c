@@ -115,27 +115,42 @@ static bool assign(struct names *n, struct name *name)
 	return true;
 }
 
+/* The first addresses of the blocks, which are constants. */
+
 static uint32_t block_start(void)
 {
 	struct in_addr start;
 
-	(void)inet_pton(AF_INET, EGRESS_BLOCK, &start); /* a constant */
+	(void)inet_pton(AF_INET, EGRESS_BLOCK, &start);
 	return ntohl(start.s_addr);
 }
 
-void names_address(const struct name *name, uint8_t ret[4])
+static void block_start_six(uint8_t ret[16])
 {
-	uint32_t address = htonl(block_start() + name->index);
-
-	memcpy(ret, &address, sizeof(address));
+	(void)inet_pton(AF_INET6, EGRESS_BLOCK_SIX, ret);
 }
 
-struct name *names_at(struct egress *eg, const uint8_t address[4])
+void names_address(const struct name *name, unsigned family, uint8_t *ret)
 {
+	uint32_t number = htonl(family == 4 ? block_start() + name->index : name->index);
+
+	if (family == 6)
+		block_start_six(ret);
+	memcpy(ret + (family == 4 ? 0 : 12), &number, sizeof(number));
+}
+
+struct name *names_at(struct egress *eg, unsigned family, const uint8_t *address)
+{
+	uint8_t start[16];
 	uint32_t wanted;
 
-	memcpy(&wanted, address, sizeof(wanted));
-	wanted = ntohl(wanted) - block_start();
+	if (family == 6) {
+		block_start_six(start);
+		if (memcmp(address, start, 12) != 0)
+			return NULL;
+	}
+	memcpy(&wanted, address + (family == 4 ? 0 : 12), sizeof(wanted));
+	wanted = ntohl(wanted) - (family == 4 ? block_start() : 0);
 	return wanted > 0 && wanted <= eg->names.assigned ? eg->names.by_index[wanted] : NULL;
 }
 

@@ -1,5 +1,5 @@
 /*
- * names.h - the names of the session: each has an address of the block for as long as the session lives, and the
+ * names.h - the names of the session: each has an address of each block for as long as the session lives, and the
  * addresses that it leads to for as long as they hold.
  *
  * Runs in: carrel-egress.
@@ -56,11 +56,14 @@ struct name *names_get(struct egress *eg, const char *text);
 void names_resolve(struct egress *eg, struct name *name, struct waiter *waiter);
 void names_cancel(struct waiter *waiter);
 
-/* names_at - whose address @address (of the block) is; NULL: nobody's. */
-struct name *names_at(struct egress *eg, const uint8_t address[4]);
+/* names_at - whose address @address (of a block of the session's) is; NULL: nobody's. @family: 4 or 6. */
+struct name *names_at(struct egress *eg, unsigned family, const uint8_t *address);
 
-/* names_address - the address of a name that has one, network order. */
-void names_address(const struct name *name, uint8_t ret[4]);
+/*
+ * names_address - the address of a name that has one, network order: 4 or 16 bytes. That of IPv6 has the number of the
+ * other one in its last 32 bits.
+ */
+void names_address(const struct name *name, unsigned family, uint8_t *ret);
 
 /*
  * names_resolved - by upstream.c: the answer. @error as waiter.done() gets it; @ttl: seconds. The addresses are in

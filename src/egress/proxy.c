@@ -212,12 +212,6 @@ static void resolve(struct proxy *p, const char *text)
 	names_resolve(p->egress, name, &p->waiter);
 }
 
-/* Whose address of the session's own it is; NULL: nobody's. */
-static struct name *own_name(const struct proxy *p)
-{
-	return p->wanted.family == 4 ? names_at(p->egress, p->wanted.address) : NULL;
-}
-
 /* Whether a rule allows p->wanted: p->rule then. */
 static bool is_allowed(struct proxy *p)
 {
@@ -238,7 +232,8 @@ static void decide(struct proxy *p)
 	bool plain = p->kind == PROXY_HTTP && !p->request.connect;
 
 	p->reach.server = (struct target){ 0 };
-	p->name = own_name(p);
+	/* Whose address of the session's own it is. */
+	p->name = t->family ? names_at(eg, t->family, t->address) : NULL;
 	bool by_name = t->family == 0 || p->name, allowed = is_allowed(p);
 	int any;
 	if (loop_watch(&eg->loop, &p->sides[INNER].watch, 0) < 0)

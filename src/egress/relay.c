@@ -90,7 +90,7 @@ static void take(struct egress *eg, int fd)
 		return;
 	}
 	target_text(&local, text);
-	struct name *name = local.family == 4 ? names_at(eg, local.address) : NULL;
+	struct name *name = names_at(eg, local.family, local.address);
 	const char *shown = name ? name->text : text;
 	bool allowed = name
 		? netrules_name(eg->rules.set, name->text, port, &rule)

@@ -89,20 +89,27 @@ static void reply(struct egress *eg, const struct client *client, const struct d
 		(void)shutdown(client->stream->watch.fd, SHUT_RDWR);
 }
 
+/* Of which family the session has addresses for a query of @type; 0: none. */
+static unsigned family_of(const struct egress *eg, uint16_t type)
+{
+	return type == DNS_A ? 4 : type == DNS_AAAA && eg->six ? 6 : 0;
+}
+
 static void resolved(struct waiter *waiter, struct name *name, int error)
 {
 	struct pending *p = CONTAINER(waiter, struct pending, waiter);
 	struct egress *eg = p->egress;
 	enum dns_rcode rcode = DNS_SERVFAIL;
-	uint8_t address[4];
-	bool has_address = error == 0 && p->query.type == DNS_A;
+	uint8_t address[16];
+	unsigned family = family_of(eg, p->query.type);
+	bool has_address = error == 0 && family;
 
 	if (error == 0 || (error == -ENOENT && name->exists))
 		rcode = DNS_NOERROR;
 	else if (error == -ENOENT)
 		rcode = DNS_NXDOMAIN;
 	if (has_address)
-		names_address(name, address);
+		names_address(name, family, address);
 	reply(eg, &p->client, &p->query, p->message, rcode, has_address ? address : NULL);
 	eg->pending--;
 	if (p->client.stream) {
@@ -156,7 +163,7 @@ static void wait_for(struct egress *eg, const struct client *client,
 static void answer(
 	struct egress *eg, const struct client *client, const uint8_t *message, size_t size)
 {
-	static const uint8_t loopback[4] = { 127, 0, 0, 1 };
+	static const uint8_t four[4] = { 127, 0, 0, 1 }, six[16] = { [15] = 1 };
 	struct dns_query query;
 	enum dns_rcode rcode = DNS_NOERROR;
 	int rule = -1, r = dns_query_parse(&query, message, size, &rcode);
@@ -168,8 +175,12 @@ static void answer(
 	} else if (query.class != DNS_IN) {
 		reply(eg, client, &query, message, DNS_REFUSED, NULL);
 	} else if (ends_with(query.name, "localhost")) {
+		unsigned family = family_of(eg, query.type);
+
 		reply(eg, client, &query, message, DNS_NOERROR,
-			query.type == DNS_A ? loopback : NULL);
+			family == 4           ? four
+				: family == 6 ? six
+					      : NULL);
 	} else if (query.odd || !query.name[0] ||
 		!netrules_name(eg->rules.set, query.name, 0, &rule)) {
 		/* Which name an address has is asked by programs on their own; nobody meant to reach it. */

@@ -60,6 +60,26 @@ reach() {
 	unset http_proxy NO_PROXY
 }
 
+@test "both families: a program that wants IPv6 has it, and what prefers one of them reaches the name at once" {
+	[[ -s /proc/net/if_inet6 ]] || skip 'no IPv6 in this kernel'
+	reach curl -6 -sS "$SITE"
+	reach curl -4 -sS "$SITE"
+	carrel run --net-log "$T/log" "${ALLOWED[@]}" -- python3 -c '
+import socket, sys
+four, six = (socket.getaddrinfo("example.org", 80, f, socket.SOCK_STREAM)[0][4][0] for f in (socket.AF_INET, socket.AF_INET6))
+print(four.removeprefix("198.18."), six)
+print(socket.create_connection((six, sys.argv[1])).getpeername()[0] == six)
+print(socket.getaddrinfo("localhost", 80, socket.AF_INET6)[0][4][0])' "$WEB"
+	assert_output "0.1 fd63:6172:7265:6c00::1"$'\n'"True"$'\n'"::1"
+	need node
+	reach node -e 'require("http").get(process.argv[1], {family: 6}, r => r.pipe(process.stdout))' "$SITE"
+	carrel run "${ALLOWED[@]}" -- curl -6 -sS -x 'http://[::1]:3128' "http://[fd63:6172:7265:6c00::1]:$WEB/"
+	assert_status 56 # an address of the session's that no name has yet
+	carrel run --with session-proxy "${ALLOWED[@]}" -- sh -c 'getent ahosts example.org >&2; curl -6 -sS --socks5 127.0.0.1:3128 "$0"' "$SITE"
+	assert_status 0
+	assert_output 'hello example.org'
+}
+
 @test "git clones over http" {
 	need git
 	git init -q "$T/origin"

@@ -114,6 +114,20 @@ def case_names():
     t.egress.end()
 
 
+def case_names_six():
+    t = Case("allow good.example", "allow *.wild.example:443", six=True,
+             zone={**ZONE, "a.wild.example": [(AAAA, "2600::1")]})
+    for name in "good.example", "a.wild.example":
+        four, six = t.address(name), t.ask(name, AAAA)
+        equal((six["rcode"], six["addresses"]), (0, ["fd63:6172:7265:6c00::" + four.removeprefix("198.18.0.")]), name)
+        equal(t.ask(name, TXT)["addresses"], [], name)
+    equal(t.ask("bad.example", AAAA)["rcode"], 3, "refused as with A")
+    equal(t.ask("localhost", AAAA)["addresses"], ["::1"], "localhost")
+    equal(t.ask("localhost", A)["addresses"], ["127.0.0.1"], "localhost")
+    equal(t.ask("localhost", TXT)["addresses"], [], "localhost")
+    t.egress.end()
+
+
 def case_dns_over_tcp():
     t = Case("allow good.example", "allow other.example")
     with t.inner.connect(("127.0.0.1", 53)) as c:

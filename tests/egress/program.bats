@@ -19,6 +19,7 @@ drive() {
 
 @test "a name has one address for the session; what no rule allows is none, and goes no further" {
 	drive names
+	drive names_six
 }
 
 @test "queries over TCP: in pieces, several at once, too long, more than it holds" {

@@ -132,7 +132,7 @@ class Inner:
 class Egress:
     """The program, its channel and what it said."""
 
-    def __init__(self, program, rules, inner, ports=(80, 443, 8080), log=False, dns=True, log_fd=None):
+    def __init__(self, program, rules, inner, ports=(80, 443, 8080), log=False, dns=True, log_fd=None, six=False):
         self.inner, self.events, self.pending = inner, [], []
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         text = os.memfd_create("rules", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -157,7 +157,7 @@ class Egress:
         self.channel = ours
         self.channel.settimeout(20)
         self.ready = None
-        self.ports, self.dns = ports, dns
+        self.ports, self.dns, self.six = ports, dns, six
 
     def start(self):
         """Wait for READY, then hand over the sockets."""
@@ -167,7 +167,7 @@ class Egress:
         if self.dns:
             fds = [self.inner.udp(("127.0.0.1", 53)), self.inner.listener(53, "127.0.0.1")]
         listeners = [self.inner.listener(port) for port in self.ports]
-        self.send(SOCKETS, number=int(self.dns), fds=fds + listeners)
+        self.send(SOCKETS, number=int(self.dns) | 2 * self.six, fds=fds + listeners)
         for s in fds + listeners:
             s.close()
         return self
@@ -261,6 +261,8 @@ def read_answer(message):
         at += 10
         if kind == A:
             addresses.append(socket.inet_ntoa(message[at:at + size]))
+        elif kind == AAAA:
+            addresses.append(socket.inet_ntop(socket.AF_INET6, message[at:at + size]))
         at += size
     return {"id": ident, "rcode": flags & 15, "addresses": addresses, "authorities": authorities}
 

@@ -38,7 +38,8 @@ refused() {
 	fetches "http://example.org:$port"
 	SETTINGS=("${NAMED[@]}")
 	broke python3 -c 'import socket, sys; s = socket.create_connection(("127.0.0.1", sys.argv[1])); print("escaped")' "$port"
-	for address in 127.0.0.1 127.0.0.2 '[::1]' '[::ffff:127.0.0.1]' 198.18.0.1 198.18.99.99; do
+	for address in 127.0.0.1 127.0.0.2 '[::1]' '[::ffff:127.0.0.1]' 198.18.0.1 198.18.99.99 \
+		'[fd63:6172:7265:6c00::1]' '[fd63:6172:7265:6c00::9999]' '[fd63:6172:7265:6c00:1::1]'; do
 		refused "http://$address:$port"
 	done
 	for address in 192.0.2.1 169.254.169.254 '[2001:db8::1]'; do

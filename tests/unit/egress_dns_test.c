@@ -168,7 +168,7 @@ static void test_no_query(void **state)
 
 static void test_answer(void **state)
 {
-	static const uint8_t address[4] = { 198, 18, 0, 1 };
+	static const uint8_t address[4] = { 198, 18, 0, 1 }, six[16] = { 0xfd, [15] = 7 };
 	struct message m = question(0x0100, "example.org", DNS_A);
 	struct dns_query q;
 	struct dns_reply reply;
@@ -182,6 +182,15 @@ static void test_answer(void **state)
 	assert_int_equal(reply.count, 1);
 	assert_memory_equal(reply.addresses[0], address, 4);
 	assert_int_equal(reply.ttl, 60);
+	m = question(0x0100, "example.org", DNS_AAAA);
+	assert_int_equal(parse(&m, &q, &rcode), 0);
+	size = dns_answer_build(&q, m.data, DNS_NOERROR, six, 60, out);
+	assert_int_equal(
+		dns_reply_parse(&reply, out, size, 0x1234, "example.org", DNS_AAAA), 0);
+	assert_int_equal(reply.count, 1);
+	assert_memory_equal(reply.addresses[0], six, sizeof(six));
+	m = question(0x0100, "example.org", DNS_A);
+	assert_int_equal(parse(&m, &q, &rcode), 0);
 	size = dns_answer_build(&q, m.data, DNS_NXDOMAIN, NULL, 7, out);
 	assert_int_equal(dns_reply_parse(&reply, out, size, 0x1234, "example.org", DNS_A), 0);
 	assert_int_equal(reply.rcode, DNS_NXDOMAIN);

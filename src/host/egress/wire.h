@@ -24,14 +24,23 @@ enum {
  *   proxy HOST:PORT   what names are reached by    proxy-login BASE64        USER:PASSWORD for it, as RFC 7617 encodes it
  */
 
-/* The session's own block of addresses: the first is no name's. RFC 2544. */
+/* SOCKETS: bits of `number`. */
+enum {
+	EGRESS_SOCKETS_DNS = 1, /* the first two are the resolver's, UDP and TCP */
+	EGRESS_SOCKETS_SIX =
+		2, /* the session's block of IPv6 stands: names have addresses of it as well */
+};
+
+/* The session's own blocks of addresses, RFC 2544 and RFC 4193: the first of each is no name's. */
 #define EGRESS_BLOCK "198.18.0.0"
+#define EGRESS_BLOCK_SIX \
+	"fd63:6172:7265:6c00::" /* "carrel"; a /64, of which the last 32 bits are used */
 enum { EGRESS_BLOCK_BITS = 15, EGRESS_DNS_PORT = 53 };
 
 enum egress_kind {
 	/* S -> E */
 	EGRESS_SOCKETS =
-		1, /* descriptors: listening TCP sockets; number = 1: the first two are DNS, UDP and TCP */
+		1,   /* descriptors: listening TCP sockets; number: bits of EGRESS_SOCKETS_* */
 	EGRESS_RULE, /* `text`: one more rule, as a line of the rules */
 	EGRESS_END,  /* send what was not sent yet, then end */
 	/* E -> S */
