@@ -50,6 +50,8 @@ static int open_record(struct client_session *s, const char *path, struct error 
 		return not_trusted(
 			path, 0, "the state directory has no record of the session", e);
 	s->record = fd_open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (s->record == -ENOENT) /* it has ended since it was found */
+		return state_fail_unknown(s->id, e);
 	if (s->record < 0)
 		return not_trusted(path, -s->record, "cannot open the session's record", e);
 	if (fstat(s->record, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077))

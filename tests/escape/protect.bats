@@ -410,7 +410,8 @@ echo \"\$PWD/e\" >.git/worktrees/in/commondir; cd .git/worktrees; seq -f j%g COU
 	wait_for assert_nothing_left
 }
 
-# on_a_full_disk WHEN SETTING...: nothing can be renamed, at those of the supervisor's calls, nor any directory made.
+# on_a_full_disk WHEN SETTING...: nothing can be renamed, at those of the supervisor's calls, nor any directory made. With the first
+# call it looks for a record's directory to use again.
 on_a_full_disk() {
 	run --separate-stderr strace -f -qqq -e trace=renameat2,mkdirat -e signal=none \
 		-e inject="renameat2:error=ENOSPC:when=$1" -o "$T/calls" "$CARREL" run "${@:2}" -- \
@@ -419,12 +420,12 @@ on_a_full_disk() {
 
 @test "on a disk that a tool has filled what appeared is renamed where it is, or else removed" {
 	need strace
-	on_a_full_disk 1 # into the quarantine
+	on_a_full_disk 2 # into the quarantine
 	assert_status 0
 	[[ ! -e $WS/.envrc && ! -e $WS/.vscode ]] || fail 'it stands'
 	[[ $(cat "$WS"/.carrel-quarantine-*-????????????????) == evil ]] || fail 'not renamed'
 	rm -rf "$WS"/.carrel-quarantine-*
-	on_a_full_disk 1..2 # nor under a longer name
+	on_a_full_disk 2..3 # nor under a longer name
 	[[ ! -e $WS/.envrc && $(cat "$WS"/~?????) == evil ]] || fail 'not renamed'
 	rm -rf "$WS"/.carrel-quarantine-* "$WS"/~*
 	# Where a directory has not even room for that, it goes, and that is said.

@@ -39,7 +39,7 @@ static void check_name(const char *name)
 
 static void try_query(const uint8_t *data, size_t size)
 {
-	static const uint8_t address[4];
+	static const uint8_t address[16];
 	uint8_t answer[DNS_ANSWER_MAX];
 	struct dns_query q;
 	struct dns_reply reply;

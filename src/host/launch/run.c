@@ -127,6 +127,7 @@ static int create_session(struct run *run)
 	int r = session_create(&run->session, run->p->records, &run->p->plan, &run->error);
 
 	run->has_session = r >= 0;
+	run->session.alone = true;
 	return r;
 }
 

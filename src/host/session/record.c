@@ -127,15 +127,17 @@ int record_note_inode(int record, dev_t dev, ino_t ino)
 
 int record_claim(int records, const char *id)
 {
-	struct stat st;
+	struct stat st, named;
 	autofd int record = fd_open_at(records, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 
 	if (record < 0)
 		return record;
 	if (flock(record, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
-	/* Its session has removed it meanwhile, and let the lock go. */
-	if (fstat(record, &st) < 0 || st.st_nlink == 0)
+	/* Its session has removed it meanwhile, or left it to another one, and let the lock go. */
+	if (fstat(record, &st) < 0 || st.st_nlink == 0 ||
+		fstatat(records, id, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+		named.st_ino != st.st_ino)
 		return -ENOENT;
 	return take_fd(&record);
 }

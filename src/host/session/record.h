@@ -67,7 +67,10 @@ MUST_CHECK int record_open_where(const struct record_where *where, int *ret_base
 /* record_remove - the record @id, claimed by the caller, with all that is in it. 0 or -errno. */
 MUST_CHECK int record_remove(int records, const char *id, int record);
 
-/* record_leave - the same, where a session has ended as it should; the empty directory may be kept for the next one. */
+/*
+ * record_leave - the same, where a session has ended as it should; the empty directory may be kept for the next one. Not of a live
+ * session: a client that has opened its record would hold that of another one.
+ */
 MUST_CHECK int record_leave(int records, const char *id, int record);
 
 /*

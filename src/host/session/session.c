@@ -168,7 +168,8 @@ int session_scratch(const struct session *s)
 
 int session_forget(struct session *s)
 {
-	return record_leave(s->records, session_id(s->name), s->record);
+	return s->alone ? record_leave(s->records, session_id(s->name), s->record)
+			: record_remove(s->records, session_id(s->name), s->record);
 }
 
 void session_close(struct session *s)

@@ -23,6 +23,7 @@ struct session {
 	int base;    /* the scratch base */
 	int dir;     /* the session directory; -1 while there is none */
 	int memory; /* the root of a scratch that is memory (scratch-size); -1: it is on disk */
+	bool alone; /* the caller's: no client of its own looks for its record, which may serve the next session */
 	const char *base_path;
 	const char *name;
 };

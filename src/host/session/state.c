@@ -219,6 +219,15 @@ int state_next(const struct state *s, struct state_session *ret)
 	return 1;
 }
 
+int state_fail_unknown(const char *id, struct error *e)
+{
+	int r = error_set(e, ERROR_SESSION, "session", ERROR_OWN(ENOENT), id,
+		"there is no such live session");
+
+	error_hint(e, "`carrel session list` shows all");
+	return r;
+}
+
 int state_find(
 	const struct state *s, const char *prefix, struct state_session *ret, struct error *e)
 {
@@ -244,12 +253,8 @@ int state_find(
 	}
 	if (r < 0)
 		return state_error(s, -r, "cannot read the directory of sockets", e);
-	if (!found.id[0]) {
-		r = error_set(e, ERROR_SESSION, "session", ERROR_OWN(ENOENT), prefix,
-			"there is no such live session");
-		error_hint(e, "`carrel session list` shows all");
-		return r;
-	}
+	if (!found.id[0])
+		return state_fail_unknown(prefix, e);
 	*ret = found;
 	return 0;
 }

@@ -69,5 +69,8 @@ MUST_CHECK int state_next(const struct state *s, struct state_session *ret);
 MUST_CHECK int state_find(
 	const struct state *s, const char *prefix, struct state_session *ret, struct error *e);
 
+/* state_fail_unknown - no live session has the id @id: the error that says so. Returns -errno. */
+int state_fail_unknown(const char *id, struct error *e);
+
 /* state_connect - a connection to session @id. The descriptor, -ECONNREFUSED: stale, or -errno. */
 MUST_CHECK int state_connect(const struct state *s, const char *id);
