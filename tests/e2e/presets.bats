@@ -151,6 +151,7 @@ refused() {
 	unset SSH_AUTH_SOCK
 	end_agent
 	refused '\$SSH_AUTH_SOCK stands for nothing here: with:ssh-agent:' --with ssh-agent
+	assert_matches "$stderr" 'hint: it is not set where carrel is started'
 	rm -r "$dir"
 }
 

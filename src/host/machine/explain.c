@@ -29,19 +29,40 @@ static char sysctl(const char *path)
 	return n > 0 ? text[0] : '\0';
 }
 
+/* The machine may allow user namespaces, and none of another kind. See: namespaces(7), ENOSPC. */
+static bool hint_kind(int errnum, struct error *e)
+{
+	static const char *const kinds[] = { "user", "mnt", "pid", "ipc", "uts", "net",
+		"cgroup" };
+	char path[64];
+
+	for (size_t i = 0; errnum == ENOSPC && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		(void)snprintf(
+			path, sizeof(path), "/proc/sys/user/max_%s_namespaces", kinds[i]);
+		if (sysctl(path) != '0')
+			continue;
+		error_hint(e,
+			"user.max_%s_namespaces is 0: as root, "
+			"`sysctl -w user.max_%s_namespaces=15000`",
+			kinds[i], kinds[i]);
+		return true;
+	}
+	return false;
+}
+
 static void hint_namespaces(int errnum, bool live, struct error *e)
 {
 	bool none = sysctl("/proc/sys/user/max_user_namespaces") == '0';
 
+	if (hint_kind(errnum, e))
+		return;
 	/* Both at once: that is what it is like inside another carrel. */
 	if (errnum == ENOSYS && (none || !container_is_one()))
 		error_hint(e,
 			"a system-call filter is in the way: inside another carrel, its policy must "
 			"say `nested`");
 	else if (none)
-		error_hint(e,
-			"user.max_user_namespaces is 0: as root, "
-			"`sysctl -w user.max_user_namespaces=15000`");
+		(void)hint_kind(ENOSPC, e);
 	else if (container_is_one())
 		container_hint(CONTAINER_NAMESPACES, live, e);
 	else if (sysctl("/proc/sys/kernel/unprivileged_userns_clone") == '0')
