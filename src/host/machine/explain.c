@@ -179,13 +179,27 @@ static size_t find_outside(const char *name, const char *path, const char **ret_
 	return 0;
 }
 
+/* A program of that name lies where the command was to start: no shell would find it there either. */
+static bool is_here(const char *name, const char *cwd)
+{
+	char path[1024];
+	struct stat st;
+	int n = cwd ? snprintf(path, sizeof(path), "%s/%s", cwd, name) : -1;
+
+	return n > 0 && (size_t)n < sizeof(path) && stat(path, &st) == 0 &&
+		S_ISREG(st.st_mode) && (st.st_mode & 0111);
+}
+
 /* What is seen outside and not inside is a matter of the policy, not of PATH. */
-static void hint_missing(const char *name, const char *path_env, bool live, struct error *e)
+static void hint_missing(
+	const char *name, const char *cwd, const char *path_env, bool live, struct error *e)
 {
 	const char *dir;
 	size_t length = find_outside(name, path_env, &dir);
 
-	if (length)
+	if (!length && is_here(name, cwd))
+		error_hint(e, "the file in the current directory is ./%s", name);
+	else if (length)
 		error_hint(e, "it is in %.*s, which is not shown: `%s--read %.*s`", (int)length,
 			dir, live ? "carrel session start " : "", (int)length, dir);
 	else
@@ -243,7 +257,7 @@ int explain_exec(int step, int errnum, const char *name, const char *cwd, const 
 		error_hint(
 			e, "it is there: what its first line, or its ELF header, names is not");
 	else if (missing && *name && path_env && !strchr(name, '/'))
-		hint_missing(name, path_env, live, e);
+		hint_missing(name, cwd, path_env, live, e);
 	else if (missing && *name)
 		hint_path(name, cwd, live, e);
 	else if (!missing && errnum == EACCES)
