@@ -36,6 +36,8 @@ static void look_up(const struct agent_session *d, int *board, struct buffer *re
 		explain_tell(&x, &arena);
 	if (x.text_size)
 		harmless_add(ret, x.text, x.text_size);
+	if (x.nothing && !x.missing)
+		buffer_text(ret, "carrel: nothing was refused\n");
 	if (x.missing)
 		buffer_format(ret, "not all that was refused is listed: %s\n", x.missing);
 	explain_end(&x);

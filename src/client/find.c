@@ -77,6 +77,8 @@ static int open_directory(struct client_session *s, const char *record_path, str
 	}
 	r = record_open_where(where, &base, &s->dir);
 	free(where);
+	if (r == -ENOENT)
+		return 0; /* somebody has removed it: client_connect() */
 	return r < 0 ? not_trusted(s->path, -r, "cannot open the session directory", e) : 0;
 }
 
@@ -114,7 +116,7 @@ static int fail_inside(const char *id, struct error *e)
 	return r;
 }
 
-int client_connect(struct client_session *ret, const char *id, const char *const *environment,
+int client_reach(struct client_session *ret, const char *id, const char *const *environment,
 	struct error *e)
 {
 	struct client_session s = CLIENT_NO_SESSION;
@@ -151,6 +153,19 @@ int client_connect(struct client_session *ret, const char *id, const char *const
 		client_close(&s);
 	else
 		*ret = s;
+	return r;
+}
+
+int client_connect(struct client_session *ret, const char *id, const char *const *environment,
+	struct error *e)
+{
+	int r = client_reach(ret, id, environment, e);
+
+	if (r < 0 || ret->dir >= 0)
+		return r;
+	r = not_trusted(ret->path, ENOENT, "the session's directory was removed", e);
+	error_hint(e, "carrel session end %.8s", ret->id);
+	client_close(ret);
 	return r;
 }
 

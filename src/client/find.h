@@ -22,6 +22,13 @@ struct client_session {
 #define CLIENT_NO_SESSION ((struct client_session){ .record = -1, .dir = -1, .fd = -1 })
 
 /*
+ * client_reach - as client_connect(), also where somebody has removed the session directory: `dir` is -1 then. For what needs
+ * the supervisor alone: a session can be listed, shown and ended all the same.
+ */
+MUST_CHECK int client_reach(struct client_session *ret, const char *id,
+	const char *const *environment, struct error *e);
+
+/*
  * client_connect - the session that @id means, and a connection to it.
  * @id: a whole id, the beginning of one, or NULL for $CARREL_SESSION. @environment: the caller's.
  * Where the session directory is, and that it is the one, is taken from the session's record.

@@ -23,7 +23,7 @@ enum { TEMPLATE_MAX = 64 << 10, NAME_COUNT = 7 };
 enum { OPTION_SESSION, OPTION_TEMPLATE, OPTION_COUNT };
 
 static const struct verb_help help = { "carrel prompt [-s ID] [--template FILE]",
-	"Prints show what a model has to know about its session, for its system prompt: where the\n"
+	"Prints what a model has to know about its session, for its system prompt: where the\n"
 	"scratch and the workspace are, what may be written, what is kept, whether there is a\n"
 	"network, and how a long output is read. `carrel session start` makes a session.\n"
 	"\n"

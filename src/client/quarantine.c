@@ -344,7 +344,8 @@ int quarantine_command(int argc, const char *const *argv, int first,
 	const char *const *environment, unsigned closed)
 {
 	const char *names[SUBVERB_COUNT];
-	const char *word = first < argc ? argv[first] : "list";
+	const bool listed = first >= argc || !strcmp(argv[first], "--json");
+	const char *word = listed ? "list" : argv[first];
 	const struct subverb *verb = NULL;
 	struct error e = { 0 };
 
@@ -360,7 +361,7 @@ int quarantine_command(int argc, const char *const *argv, int first,
 		return error_report_unknown_verb(word, names, SUBVERB_COUNT) ? STATUS_CARREL
 									     : 0;
 	autofree const char **words = calloc((size_t)argc + 1, sizeof(*words));
-	int r = words ? run(verb, argc, argv, first + (first < argc), environment, words, &e)
+	int r = words ? run(verb, argc, argv, first + !listed, environment, words, &e)
 		      : error_no_memory(&e, "options");
 	(void)error_report(&e);
 	return r < 0 ? STATUS_CARREL : 0;

@@ -89,9 +89,9 @@ static int put_head(const struct quarantine_held *h, struct error *e)
 	(void)snprintf(text, sizeof(text), "%s ago; carrel gc removes it in %s", age, left);
 	if (result >= 0)
 		result = put_field("since", text, "", e);
-	(void)snprintf(text, sizeof(text), "%s, mode %04o, %lld bytes%s",
-		kind_of(h->st.st_mode), (unsigned)h->st.st_mode & 07777,
-		(long long)h->st.st_size,
+	(void)snprintf(text, sizeof(text), "%s, mode %04o, %lld %s%s", kind_of(h->st.st_mode),
+		(unsigned)h->st.st_mode & 07777, (long long)h->st.st_size,
+		h->st.st_size == 1 ? "byte" : "bytes",
 		h->changed ? "; changed since it was quarantined" : "");
 	return result < 0 ? result : put_field("what", text, "", e);
 }

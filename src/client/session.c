@@ -85,7 +85,7 @@ static __attribute__((noinline)) int list_one(const struct state_session *found,
 	struct client_session s;
 	struct error e = { 0 };
 	char *text = NULL;
-	int r = client_connect(&s, found->id, environment, &e);
+	int r = client_reach(&s, found->id, environment, &e);
 
 	if (r < 0)
 		return 0;
@@ -157,7 +157,7 @@ static int show_one(
 
 	if (!answer)
 		return error_no_memory(e, "session");
-	int r = client_connect(&s, id, environment, e);
+	int r = client_reach(&s, id, environment, e);
 	if (r < 0)
 		return r;
 	ssize_t size = fetch_session(&s, how, answer, &text, e);
@@ -196,7 +196,7 @@ static int end_one(const char *id, const char *const *environment, bool json, st
 
 	if (!answer)
 		return error_no_memory(e, "session");
-	int r = client_connect(&s, id, environment, e);
+	int r = client_reach(&s, id, environment, e);
 	if (r < 0)
 		return r;
 	autofd int supervisor = client_supervisor(s.fd);

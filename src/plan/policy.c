@@ -243,8 +243,14 @@ static int fail_expand(struct policy *p, const struct source *source, const char
 {
 	struct policy_place at = { .p = p, .source = *source, .setting = setting, .e = e };
 
-	if (r == -ENOENT)
-		return policy_fail(&at, "$%s stands for nothing here", missing);
+	if (r == -ENOENT) {
+		r = policy_fail(&at, "$%s stands for nothing here", missing);
+		/* $WORKSPACE and $SCRATCH are carrel's own. */
+		if (strcmp(missing, "WORKSPACE") != 0 && strcmp(missing, "SCRATCH") != 0)
+			error_hint(e,
+				"it is not set where carrel is started, or is no absolute path");
+		return r;
+	}
 	if (r == -ENAMETOOLONG)
 		return policy_fail(&at, "a path of more than %d bytes", PATH_MAX - 1);
 	return policy_full(e);

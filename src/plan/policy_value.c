@@ -382,9 +382,15 @@ static int read_report(const struct policy_place *at, const char *word, struct p
 /* include_preset() finds out whether there is one of that name. */
 static int read_preset(const struct policy_place *at, const char *word, struct policy_line *l)
 {
-	return is_word(word) ? policy_keep_text(at, word, l)
-			     : policy_fail(at, "'%.60s' is not the name of a %s", word,
-				       at->setting[0] == 'c' ? "cache" : "preset");
+	const bool cache = at->setting[0] == 'c';
+
+	if (is_word(word))
+		return policy_keep_text(at, word, l);
+	int r = policy_fail(
+		at, "'%.60s' is not the name of a %s", word, cache ? "cache" : "preset");
+	if (strchr(word, ',') && at->source.layer == LAYER_COMMAND)
+		error_hint(at->e, "one name each: --%s A --%s B", at->setting, at->setting);
+	return r;
 }
 
 /* Kinds whose word has neither variables nor a structure of its own. */

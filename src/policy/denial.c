@@ -6,13 +6,17 @@
 #include "policy/denial.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "plan/path.h"
+
+extern char **environ;
 
 /* Each entry costs some plans: no longer than this in all. The narrator's own patience is longer. */
 enum { PATIENCE_MS = 6000 };
@@ -43,6 +47,9 @@ static bool is_refused(struct denial *d, enum why_try try, const char *aim)
 	int errnum = d->entry->errnum, outcome = a->outcome[try];
 
 	d->change = change_for(a, aim);
+	/* No route leads to an address that no line of `net allow` names. */
+	if (try == TRY_CONNECT && errnum == ENETUNREACH && !strcmp(a->seen, "denied"))
+		return d->change != NULL;
 	if (outcome != errnum && !(errnum == EBUSY && outcome > 0) &&
 		!(try == TRY_CONNECT && errnum == ENOENT && !a->exists))
 		return false;
@@ -60,13 +67,37 @@ static bool is_hosts_read_only(struct why *w, const char *path)
 	return !at || (st.f_flag & ST_RDONLY);
 }
 
+static bool is_only_readable(const struct denial *d)
+{
+	const char *surface = d->answer.surface;
+
+	return d->entry->errnum == EROFS && surface && !strcmp(surface, "readable");
+}
+
+/*
+ * Seen without a plan: the caller has no right to write that file, or to make one there, and the command has the caller's.
+ * A machine has thousands of those, and each would cost some plans.
+ */
+static bool is_closed_by_mode(struct why *w, const struct denial *d)
+{
+	const struct why_answer *a = &d->answer;
+	char *at = arena_copy(&w->arena, a->path, strlen(a->path));
+
+	if (!at || d->entry->attempt != EXPLAIN_WRITE || !is_only_readable(d) ||
+		w->p->facts.privileged || !a->line_count || !a->lines[0].text ||
+		strncmp(a->lines[0].text, "read ", 5) != 0)
+		return false;
+	if (!a->exists)
+		at[path_parent_length(at)] = '\0';
+	return faccessat(AT_FDCWD, *at ? at : "/", W_OK, AT_EACCESS) < 0 && errno == EACCES;
+}
+
 /* The wall has said no, and had it not, the mode of the file would have: no setting allows it. */
 static bool is_refused_twice(struct why *w, struct denial *d)
 {
 	struct why_answer *a = &d->answer;
 
-	if (d->entry->errnum != EROFS || !a->surface || strcmp(a->surface, "readable") != 0 ||
-		is_hosts_read_only(w, a->path))
+	if (!is_only_readable(d) || is_hosts_read_only(w, a->path))
 		return false;
 	a->because = "read-only in a session; outside, its owner and mode refuse it as well";
 	return true;
@@ -185,7 +216,7 @@ static int judge_path(struct denials *all, struct denial *d, bool *ret, struct e
 	const char *aim = d->entry->attempt == EXPLAIN_WRITE && !a->exists
 		? "make"
 		: attempts[d->entry->attempt].aim;
-	if (r == 0 && !is_known_change(all, d, aim))
+	if (r == 0 && !is_closed_by_mode(w, d) && !is_known_change(all, d, aim))
 		r = why_changes(w, d->what, a, e);
 	if (r >= 0)
 		r = judge_attempt(w, d, ret, e);
@@ -289,6 +320,31 @@ static int judge(struct denials *all, struct denial *d, bool *ret, struct error 
 					      : judge_path(all, d, ret, e);
 }
 
+/*
+ * An option of `carrel exec` has refused it, which made the view of that execution tighter: no setting of the session allows it,
+ * and the option cannot be given with another value.
+ */
+static void tell_view(struct denial *d)
+{
+	struct why_answer *a = &d->answer;
+	const bool workspace = (d->entry->view & VIEW_WORKSPACE_RO) && d->change &&
+		d->change->setting && !strcmp(d->change->setting, "workspace-mode");
+	const bool net = (d->entry->view & VIEW_NET_NONE) && a->line_count &&
+		!strcmp(a->lines[0].place, "command line: --net");
+
+	if (!workspace && !net)
+		return;
+	a->lines[0] = (struct why_line){ .text = workspace ? "workspace-mode ro" : "net none",
+		.place = workspace ? "carrel exec: --workspace-mode" : "carrel exec: --net" };
+	a->line_count = 1;
+	a->changes[0] = (struct why_change){ .aim = d->verb,
+		.locked = workspace
+			? "leave out --workspace-mode ro, with which this was executed"
+			: "leave out --net none, with which this was executed" };
+	a->change_count = 1;
+	d->change = &a->changes[0];
+}
+
 static int add_entry(struct denials *all, const struct explain_entry *entry, struct error *e)
 {
 	struct denial d = { .entry = entry, .times = entry->times };
@@ -300,6 +356,8 @@ static int add_entry(struct denials *all, const struct explain_entry *entry, str
 	int r = judge(all, &d, &refused, e);
 	if (r < 0 || !refused)
 		return r;
+	if (entry->view)
+		tell_view(&d);
 	if (!d.call)
 		d.call = d.answer.subject;
 	struct denial *same = find_same(all, &d);
@@ -324,6 +382,78 @@ static bool is_sound(const struct explain_entry *entry)
 		(entry->kind != EXPLAIN_PATH || entry->text[0] == '/');
 }
 
+/*
+ * @w is about the session with the options that make @view of it. What the answers say lies in the plans: they stay until the
+ * program ends. Where there can be no such plan today, the session's own is looked at.
+ */
+static int take_view(struct why *w, unsigned view, struct error *e)
+{
+	const size_t count = (size_t)w->setting_count;
+	const char **words = arena_array(&w->arena, count + 4, sizeof(*words));
+	struct prepared *p = NULL;
+	struct error refused = { 0 };
+	int used = w->setting_count;
+
+	if (!words)
+		return error_no_memory(e, "plan");
+	if (count)
+		memcpy(words, w->settings, count * sizeof(*words));
+	if (view & VIEW_WORKSPACE_RO) {
+		words[used++] = "--workspace-mode";
+		words[used++] = "ro";
+	}
+	if (view & VIEW_NET_NONE) {
+		words[used++] = "--net";
+		words[used++] = "none";
+	}
+	int r = prepare_begin(&p, e);
+	if (r < 0)
+		return r;
+	p->lines = w->p->lines;
+	r = prepare_with(p, NULL, PREPARE_DRY, used, words, 0, (const char *const *)environ,
+		NULL, 0, &refused);
+	if (r < 0) {
+		prepare_free(p);
+		return 0;
+	}
+	w->p = p;
+	w->settings = words;
+	w->setting_count = used;
+	return 0;
+}
+
+static bool has_view(const struct explain_board *board, uint32_t count, unsigned view)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (board->entries[i].view == view)
+			return true;
+	return false;
+}
+
+/* What was refused in one view, the session's own (0) or a tighter one. */
+static int find_in_view(struct denials *all, const struct explain_board *board, uint32_t count,
+	unsigned view, int64_t until_ns, struct error *e)
+{
+	struct why *w = all->w;
+	struct prepared *const p = w->p;
+	const char *const *settings = w->settings;
+	const int setting_count = w->setting_count;
+	int r = view ? take_view(w, view, e) : 0;
+
+	for (uint32_t i = 0; i < count && r >= 0; i++) {
+		if (board->entries[i].view != view)
+			continue;
+		if (clock_now_ns() >= until_ns)
+			all->unexplained++;
+		else if (is_sound(&board->entries[i]))
+			r = add_entry(all, &board->entries[i], e);
+	}
+	w->p = p;
+	w->settings = settings;
+	w->setting_count = setting_count;
+	return r;
+}
+
 int denials_find(
 	struct denials *ret, struct why *w, const struct explain_board *board, struct error *e)
 {
@@ -338,12 +468,9 @@ int denials_find(
 	all.all = arena_array(&w->arena, count + 1, sizeof(*all.all));
 	if (!all.all)
 		return error_no_memory(e, "plan");
-	for (uint32_t i = 0; i < count && r >= 0; i++) {
-		if (clock_now_ns() >= until_ns)
-			all.unexplained++;
-		else if (is_sound(&board->entries[i]))
-			r = add_entry(&all, &board->entries[i], e);
-	}
+	for (unsigned view = 0; view < VIEW_COUNT && r >= 0; view++)
+		if (has_view(board, count, view))
+			r = find_in_view(&all, board, count, view, until_ns, e);
 	*ret = all;
 	return r;
 }

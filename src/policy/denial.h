@@ -35,7 +35,10 @@ struct denials {
 MUST_CHECK int denials_find(
 	struct denials *ret, struct why *w, const struct explain_board *board, struct error *e);
 
-/* denials_text - for people, on @out. denials_json - one array. 0 or -errno. */
+/* denials_shown - how many of them people are told one by one. */
+size_t denials_shown(const struct denials *d);
+
+/* denials_text - for people, nothing where there is none, on @out. denials_json - one array. 0 or -errno. */
 MUST_CHECK int denials_text(const struct denials *d, struct writer *out);
 MUST_CHECK int denials_json(const struct denials *d, struct json *out);
 

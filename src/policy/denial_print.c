@@ -93,17 +93,22 @@ static void put_unknown(const struct denials *d, struct writer *out)
 		writer_text(out, "\n");
 }
 
-int denials_text(const struct denials *d, struct writer *out)
+size_t denials_shown(const struct denials *d)
 {
 	size_t shown = 0;
 
 	for (size_t i = 0; i < d->count; i++)
 		shown += !is_unknown(&d->all[i]);
+	return shown;
+}
+
+int denials_text(const struct denials *d, struct writer *out)
+{
+	const size_t shown = denials_shown(d);
+
 	if (shown)
 		writer_format(out, "carrel: refused: %zu %s\n", shown,
 			shown == 1 ? "thing" : "things");
-	else
-		writer_text(out, "carrel: nothing was refused\n");
 	size_t left = SHOWN_MAX;
 	for (size_t i = 0; i < d->count && left; i++)
 		if (!is_unknown(&d->all[i])) {

@@ -96,7 +96,8 @@ static int answer(const struct denials *d)
 	const struct narrator_head head = { .magic = EXPLAIN_MAGIC,
 		.json = (uint32_t)json.used,
 		.text = (uint32_t)text.used,
-		.learned = (uint32_t)learned.used };
+		.learned = (uint32_t)learned.used,
+		.nothing = !denials_shown(d) && !d->unexplained };
 	r = fd_write_all(STDOUT_FILENO, &head, sizeof(head));
 	if (r < 0)
 		return r;

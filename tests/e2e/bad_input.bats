@@ -358,7 +358,7 @@ refused() {
 	mkdir "$T/gone"
 	cd "$T/gone"
 	rmdir "$T/gone"
-	refused 'working directory'
+	refused 'current directory no longer exists'
 	assert_matches "$stderr" 'hint:.*--workspace'
 }
 

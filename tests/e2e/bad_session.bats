@@ -235,3 +235,20 @@ print(s.recv(4096)[80:].split(b"\0")[0].decode())' "$T/run/carrel" "$ID"
 	assert_status 0
 	carrel session end "$id"
 }
+
+@test "a session whose directory was removed can be listed, shown and ended, and executes nothing" {
+	begin
+	mv "$BASE/carrel-$CARREL_SESSION" "$BASE/elsewhere"
+	carrel session list
+	assert_matches "$output" "$CARREL_SESSION  live"
+	carrel session show
+	assert_status 0
+	carrel exec -- touch "$WS/ran"
+	refused "the session's directory was removed: .*carrel-$CARREL_SESSION"
+	assert_matches "$stderr" "hint: carrel session end ${CARREL_SESSION:0:8}"
+	[[ ! -e $WS/ran ]]
+	carrel session end
+	assert_status 0
+	unset CARREL_SESSION
+	rm -rf "$BASE/elsewhere"
+}

@@ -187,6 +187,35 @@ print(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))'
 	end_session
 }
 
+@test "what a tighter view of one execution refuses has the option of that execution as its line" {
+	begin --read "$HOME" --explain --report "$T/session.json"
+	carrel exec --workspace-mode ro --net none --report "$R" -- sh -c "touch x $DATA/y"
+	assert_matches "$stderr" 'line     workspace-mode ro  \(carrel exec: --workspace-mode\)'
+	assert_matches "$stderr" 'fixed    leave out --workspace-mode ro, .*  \(to (make|write)\)'
+	[[ $(denials 'sorted(x["what"] for x in d)') == "['$DATA/y', '$WS/x']" ]] || fail "$(<"$R")"
+	carrel exec -- touch x
+	assert_status 0
+	assert_matches "$stderr" 'nothing was refused'
+	end_session
+	R=$T/session.json
+	[[ $(denials 'sorted(x["what"] for x in d)') == "['$DATA/y', '$WS/x']" ]] || fail "$(<"$R")"
+}
+
+@test "a name beside an open directory, also where the command is another user (is_root)" {
+	explained -- /usr/bin/python3 -c 'import os, sys
+try:
+    os.open("x", os.O_WRONLY | os.O_CREAT, dir_fd=os.open(sys.argv[1], os.O_PATH))
+except OSError:
+    pass' "$DATA"
+	[[ $(denials '[x["what"] for x in d if x["errno_name"] == "EROFS"]') == "['$DATA/x']" ]] || fail "$(<"$R")"
+}
+
+@test "an address that no line of the network allows" {
+	explained --allow example.org -- /usr/bin/python3 -c 'import socket; socket.socket().connect_ex(("10.9.8.7", 80))'
+	assert_matches "$stderr" 'connect 10.9.8.7:80: ENETUNREACH'
+	assert_matches "$stderr" 'change   --allow 10.9.8.7:80  \(to connect\)'
+}
+
 @test "a live session whose observer has given way to a cover goes on, and its list says so" {
 	git init -q .
 	begin --explain
@@ -197,6 +226,7 @@ print(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))'
 	carrel exec -- sh -c 'echo z >>.git/config || echo kept'
 	assert_output kept
 	assert_matches "$stderr" 'not all that was refused is listed: the observer of the session has ended'
+	refute_matches "$stderr" 'nothing was refused'
 	end_session
 }
 

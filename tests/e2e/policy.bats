@@ -284,6 +284,26 @@ with_system() {
 	assert_matches "$stderr" "'net-live' loosens 'net-live', which the system policy locks"
 }
 
+@test "a lock of the machine holds against what one command of a live session is passed" {
+	XDG_RUNTIME_DIR=$T/run
+	export XDG_RUNTIME_DIR
+	mkdir -m 0700 "$XDG_RUNTIME_DIR"
+	passes() {
+		with_system "$1" bash -c 'id=$("$CARREL" session start --json 3>&- 4>&- | jq -r .session)
+			"$CARREL" exec -s "$id" --pass-fd 5 -- cat /dev/fd/5 5< <(echo passed)
+			said=$?
+			"$CARREL" session end -s "$id"
+			exit "$said"'
+	}
+	passes '' # the control arm
+	assert_status 0
+	assert_output passed
+	passes 'lock pass-fd'
+	assert_status 125
+	assert_output ''
+	assert_matches "$stderr" 'carrel: .*pass-fd'
+}
+
 @test "a lock: later layers may tighten, not loosen, and are told file and line" {
 	with_system $'net none\nlock net' "$CARREL" run --net host -- touch "$WS/ran"
 	assert_status 125

@@ -109,6 +109,8 @@ refused() {
 	refused "'\.\./x' is not the name of a cache: --cache" --cache ../x
 	refused "'' is not the name of a cache" --cache ''
 	refused "'/etc' is not the name of a cache" --cache /etc
+	refused "'npm,pip' is not the name of a cache" --cache npm,pip
+	assert_matches "$stderr" 'hint: one name each: --cache A --cache B'
 	refused "unknown cache 'npx'" --cache npx
 	assert_matches "$stderr" "hint: did you mean 'npm'"
 	refused "unknown cache 'ssh-agent'" --cache ssh-agent
@@ -151,6 +153,7 @@ refused() {
 	unset SSH_AUTH_SOCK
 	end_agent
 	refused '\$SSH_AUTH_SOCK stands for nothing here: with:ssh-agent:' --with ssh-agent
+	assert_matches "$stderr" 'hint: it is not set where carrel is started'
 	rm -r "$dir"
 }
 

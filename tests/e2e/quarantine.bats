@@ -22,7 +22,7 @@ list() {
 
 # listed FILTER: the same as JSON, sorted by path, through jq.
 listed() {
-	"$CARREL" quarantine list --json |
+	"$CARREL" quarantine --json |
 		jq -r --arg t "$T/" "[.quarantined[] | select(.path | startswith(\$t))] | sort_by(.path) | $1"
 }
 

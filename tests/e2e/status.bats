@@ -69,6 +69,10 @@ missing() {
 @test "a name that PATH does not lead to: the hint says what PATH is inside" {
 	PATH=/usr/bin:/bin missing -- no-such-command-anywhere
 	assert_matches "$stderr" 'hint: PATH inside is /usr/bin:/bin'
+	cp /bin/true "$WS/mine"
+	PATH=/usr/bin:/bin carrel run -- mine
+	assert_status 127
+	assert_matches "$stderr" 'hint: the file in the current directory is ./mine'
 }
 
 @test "a command that is only outside: the hint says where, and is right" {

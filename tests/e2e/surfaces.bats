@@ -191,7 +191,7 @@ refused() {
 	carrel run --quiet --workspace-mode overlay -- sh -c 'echo new >a'
 	[[ -z $stderr ]] || fail 'not quiet'
 	carrel run --keep --workspace-mode overlay -- sh -c 'echo new >a'
-	assert_matches "$stderr" "1 changed files stay out of the workspace: $WS"
+	assert_matches "$stderr" "1 changed file stays out of the workspace: $WS"
 	[[ $stderr =~ they\ are\ in\ ([^[:space:]]+) ]]
 	[[ $(cat "${BASH_REMATCH[1]}/a") == new ]]
 	rm -rf "$BASE"/carrel-*
@@ -200,5 +200,5 @@ refused() {
 	id=$(awk '/^session/ { print $2 }' <<<"$output")
 	carrel exec -s "$id" -- sh -c 'echo new >a'
 	carrel session end "$id"
-	assert_matches "$stderr" '1 changed files stay out of the workspace, and are dropped'
+	assert_matches "$stderr" '1 changed file stays out of the workspace, and is dropped'
 }

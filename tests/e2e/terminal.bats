@@ -193,6 +193,13 @@ at_terminal() {
 	assert_matches "$output" x
 }
 
+@test "in a pipeline a line ends as the caller's terminal ends it" {
+	at_terminal '' bash -c 'echo one | "$CARREL" run -- cat; "$CARREL" run -- echo two </dev/null'
+	assert_status 0
+	assert_matches "$output" one
+	refute_matches "$output" $'\r\r'
+}
+
 @test "all output arrives, in order, before the end" {
 	at_terminal 'expect 50000
 		wait' "$CARREL" run -- seq 1 50000

@@ -229,7 +229,13 @@ has() {
 		TEST "yes as well" {
 			[[ who == x ]]
 		}
+		by_way() {
+			who
+		}
+		TEST "by way of a function" {
+			by_way
+		}
 	FILE
 	assert_status 1
-	assert_output $'1..2\nok 1 yes\nnot ok 2 yes as well\n'"# $T/file.bats:15: the test"$'\n# status 1'
+	assert_output $'1..3\nok 1 yes\nnot ok 2 yes as well\n'"# $T/file.bats:15: the test"$'\n# status 1\nok 3 by way of a function'
 }

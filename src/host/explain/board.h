@@ -8,7 +8,9 @@
 
 #include <stdint.h>
 
-#define EXPLAIN_MAGIC 0x63727231u /* "crr1": changes with the layout */
+#include "box/view.h"
+
+#define EXPLAIN_MAGIC 0x63727232u /* "crr2": changes with the layout */
 
 enum {
 	EXPLAIN_ENTRIES_MAX = 1024,
@@ -34,6 +36,7 @@ struct explain_entry {
 	int32_t monitor; /* carrel's process that started the execution it belongs to, as the host sees it; 0: not known */
 	uint64_t args[EXPLAIN_ARGUMENTS];
 	uint8_t kind, attempt; /* enum explain_kind, enum explain_try */
+	uint8_t view;          /* of the execution it belongs to: VIEW_..., 0: the session's */
 	char name[16];         /* that process, as it called itself; ended by a NUL */
 	uint16_t length;       /* of text */
 	char text[EXPLAIN_TEXT_MAX];

@@ -240,6 +240,7 @@ void explain_tell(struct explain *x, struct arena *arena)
 					     : "what was refused could not be looked up";
 		return;
 	}
+	x->nothing = head.nothing;
 	x->json = json;
 	x->json_size = head.json;
 	x->text = text;
@@ -265,6 +266,15 @@ static uint32_t copy_entries(struct explain *x, pid_t monitor, struct explain_bo
 		x->told[i] = times;
 	}
 	return copied;
+}
+
+void explain_mark(struct explain *x, pid_t monitor, unsigned view)
+{
+	const uint32_t count = x->observes && view ? x->board->count : 0;
+
+	for (uint32_t i = 0; i < count && i < EXPLAIN_ENTRIES_MAX; i++)
+		if (x->board->entries[i].monitor == monitor)
+			x->board->entries[i].view = (uint8_t)view;
 }
 
 int explain_take(struct explain *x, pid_t monitor)
@@ -307,10 +317,13 @@ int explain_board(struct explain *x, int board, const char *const *settings, siz
 
 void explain_print(const struct explain *x)
 {
+	static const char nothing[] = "carrel: nothing was refused\n";
 	char line[256];
 
 	if (x->text_size)
 		(void)!fd_write_all(STDERR_FILENO, x->text, x->text_size);
+	if (!x->missing && x->nothing)
+		(void)!fd_write_all(STDERR_FILENO, nothing, sizeof(nothing) - 1);
 	if (!x->missing)
 		return;
 	int length = snprintf(line, sizeof(line),

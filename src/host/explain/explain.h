@@ -31,6 +31,7 @@ struct explain {
 	uint32_t *
 		told; /* of each entry, how often an execution was told of it; NULL: none was */
 	const char *missing; /* why the list is not complete; NULL: it is */
+	bool nothing;        /* the narrator knows all that there is, and that is nothing */
 	/* What the narrator said; in the arena of explain_tell(). */
 	const char *json, *text, *learned;
 	size_t json_size, text_size, learned_size;
@@ -62,6 +63,12 @@ void explain_stop(struct explain *x);
  * be said is in `missing`.
  */
 void explain_tell(struct explain *x, struct arena *arena);
+
+/*
+ * explain_mark - in a live session, when an execution has ended: what it was refused, it was in @view, not in the session's own.
+ * @monitor: as the host sees it; whatever it executes has one view.
+ */
+void explain_mark(struct explain *x, pid_t monitor, unsigned view);
 
 /*
  * explain_take - in a live session: what an execution was refused that has just ended, as a board of its own, the caller's.

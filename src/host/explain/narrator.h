@@ -14,6 +14,7 @@
 struct narrator_head {
 	uint32_t magic;               /* EXPLAIN_MAGIC */
 	uint32_t json, text, learned; /* bytes: an array; for people; lines of a policy */
+	uint32_t nothing;             /* everything was looked up, and nothing was refused */
 };
 
 enum { NARRATOR_ANSWER_MAX = 8 << 20 };

@@ -158,7 +158,7 @@ static int find_workspace(
 
 	if (!requested) {
 		r = error_set(e, ERROR_WORKSPACE, "facts", ERROR_OWN(ENOENT), NULL,
-			"the working directory no longer exists, and no workspace is named");
+			"the current directory no longer exists, and no workspace is named");
 		error_hint(
 			e, "change to a directory that exists, or name one with --workspace");
 		return r;

@@ -208,11 +208,15 @@ static void tell_overlay(
 			&changed) < 0 ||
 		(changed.files + changed.others == 0 && !changed.truncated))
 		return;
+	const unsigned long long count = changed.files + changed.others;
+	const bool one = count == 1 && !changed.truncated;
 	(void)error_set(&line, ERROR_WORKSPACE, "close", 0, plan->facts->workspace,
-		"%s%llu changed files stay out of the workspace%s",
-		changed.truncated ? "at least " : "",
-		(unsigned long long)(changed.files + changed.others),
-		kept ? "" : ", and are dropped");
+		one ? "%s%llu changed file stays out of the workspace%s%s"
+		    : "%s%llu changed files stay out of the workspace%s%s",
+		changed.truncated ? "at least " : "", count, kept ? "" : ", and ",
+		kept          ? ""
+			: one ? "is dropped"
+			      : "are dropped");
 	if (kept)
 		error_hint(&line, "they are in %s/overlay/upper", plan->facts->session_dir);
 	else

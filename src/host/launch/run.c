@@ -75,7 +75,7 @@ static int show_help(void)
 		"usage: carrel run [SETTINGS] -- COMMAND [ARGUMENT ...]\n"
 		"       carrel run [SETTINGS] -c LINE [WORD ...]\n\n"
 		"Runs COMMAND in a session of its own: the machine is read-only, the workspace\n"
-		"(default: the working directory) and the session's scratch are writable, system\n"
+		"(default: the current directory) and the session's scratch are writable, system\n"
 		"calls are filtered, and nothing is left behind.\n\n"
 		"  carrel run -- make test\n"
 		"  carrel run --allow @npm --timeout 10m -- npm ci\n\n"

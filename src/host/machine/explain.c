@@ -29,19 +29,40 @@ static char sysctl(const char *path)
 	return n > 0 ? text[0] : '\0';
 }
 
+/* The machine may allow user namespaces, and none of another kind. See: namespaces(7), ENOSPC. */
+static bool hint_kind(int errnum, struct error *e)
+{
+	static const char *const kinds[] = { "user", "mnt", "pid", "ipc", "uts", "net",
+		"cgroup" };
+	char path[64];
+
+	for (size_t i = 0; errnum == ENOSPC && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		(void)snprintf(
+			path, sizeof(path), "/proc/sys/user/max_%s_namespaces", kinds[i]);
+		if (sysctl(path) != '0')
+			continue;
+		error_hint(e,
+			"user.max_%s_namespaces is 0: as root, "
+			"`sysctl -w user.max_%s_namespaces=15000`",
+			kinds[i], kinds[i]);
+		return true;
+	}
+	return false;
+}
+
 static void hint_namespaces(int errnum, bool live, struct error *e)
 {
 	bool none = sysctl("/proc/sys/user/max_user_namespaces") == '0';
 
+	if (hint_kind(errnum, e))
+		return;
 	/* Both at once: that is what it is like inside another carrel. */
 	if (errnum == ENOSYS && (none || !container_is_one()))
 		error_hint(e,
 			"a system-call filter is in the way: inside another carrel, its policy must "
 			"say `nested`");
 	else if (none)
-		error_hint(e,
-			"user.max_user_namespaces is 0: as root, "
-			"`sysctl -w user.max_user_namespaces=15000`");
+		(void)hint_kind(ENOSPC, e);
 	else if (container_is_one())
 		container_hint(CONTAINER_NAMESPACES, live, e);
 	else if (sysctl("/proc/sys/kernel/unprivileged_userns_clone") == '0')
@@ -158,13 +179,27 @@ static size_t find_outside(const char *name, const char *path, const char **ret_
 	return 0;
 }
 
+/* A program of that name lies where the command was to start: no shell would find it there either. */
+static bool is_here(const char *name, const char *cwd)
+{
+	char path[1024];
+	struct stat st;
+	int n = cwd ? snprintf(path, sizeof(path), "%s/%s", cwd, name) : -1;
+
+	return n > 0 && (size_t)n < sizeof(path) && stat(path, &st) == 0 &&
+		S_ISREG(st.st_mode) && (st.st_mode & 0111);
+}
+
 /* What is seen outside and not inside is a matter of the policy, not of PATH. */
-static void hint_missing(const char *name, const char *path_env, bool live, struct error *e)
+static void hint_missing(
+	const char *name, const char *cwd, const char *path_env, bool live, struct error *e)
 {
 	const char *dir;
 	size_t length = find_outside(name, path_env, &dir);
 
-	if (length)
+	if (!length && is_here(name, cwd))
+		error_hint(e, "the file in the current directory is ./%s", name);
+	else if (length)
 		error_hint(e, "it is in %.*s, which is not shown: `%s--read %.*s`", (int)length,
 			dir, live ? "carrel session start " : "", (int)length, dir);
 	else
@@ -222,7 +257,7 @@ int explain_exec(int step, int errnum, const char *name, const char *cwd, const 
 		error_hint(
 			e, "it is there: what its first line, or its ELF header, names is not");
 	else if (missing && *name && path_env && !strchr(name, '/'))
-		hint_missing(name, path_env, live, e);
+		hint_missing(name, cwd, path_env, live, e);
 	else if (missing && *name)
 		hint_path(name, cwd, live, e);
 	else if (!missing && errnum == EACCES)

@@ -263,6 +263,8 @@ static void send_end(struct server *s, struct slot *slot, struct control_record 
 		server_note_end(s, slot, record);
 		answer_stoppers(s, slot->number);
 	}
+	if (s->launch->explain && slot->host_pid > 0)
+		explain_mark(s->launch->explain, slot->host_pid, slot->view);
 	autofd int refused = s->launch->explain && slot->client >= 0 && slot->host_pid > 0
 		? explain_take(s->launch->explain, slot->host_pid)
 		: -1;

@@ -135,8 +135,8 @@ int stdio_close(struct stdio *s, struct error *e)
 		if (error && result == 0)
 			result = error_set(e, ERROR_INTERNAL, "supervise", error,
 				stdio_stream_names[i],
-				i == 0 ? "cannot read the caller's"
-				       : "cannot write the caller's");
+				i == 0 ? "what the caller gives the command cannot be read"
+				       : "what the command writes cannot be passed on");
 		stream->active = false;
 	}
 	return result;

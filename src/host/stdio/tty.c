@@ -47,11 +47,26 @@ static int copy_modes(struct tty *t)
 		return -errno;
 	if (!(modes.c_lflag & ICANON))
 		return 0;
+	if (!t->eager)
+		modes.c_oflag &= ~(tcflag_t)ONLCR; /* leave_lines() */
 	/* On a pty master this reaches the slave. */
 	if (tcsetattr(t->master, TCSANOW, &modes) < 0)
 		return -errno;
 	t->copied = true;
 	return 0;
+}
+
+/* The caller's terminal keeps its output modes for the rest of a pipeline, and makes \r\n of a \n itself: not twice. */
+static int leave_lines(struct tty *t)
+{
+	struct termios modes;
+
+	if (t->eager || t->terminal < 0)
+		return 0;
+	if (tcgetattr(t->master, &modes) < 0)
+		return -errno;
+	modes.c_oflag &= ~(tcflag_t)ONLCR;
+	return tcsetattr(t->master, TCSANOW, &modes) < 0 ? -errno : 0;
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
@@ -131,7 +146,8 @@ static int open_ends(struct tty *t, const struct stdio *s)
 		return -errno;
 	if (ioctl(t->master, TIOCSWINSZ, &size) < 0)
 		return -errno;
-	return copy_modes(t);
+	int r = copy_modes(t);
+	return r < 0 ? r : leave_lines(t);
 }
 
 int tty_open(struct tty *t, const struct stdio *s, int master_fd, struct error *e)
