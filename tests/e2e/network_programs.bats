@@ -131,7 +131,7 @@ inside() {
 
 @test "TLS 1.2 and 1.3 with openssl" {
 	need openssl
-	openssl req -quiet -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=example.org \
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=example.org \
 		-addext subjectAltName=DNS:example.org -keyout "$T/key" -out ca.pem 2>"$T/log" || fail "$(<"$T/log")"
 	serves python3 -u -c 'import socket, ssl, sys, threading
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -159,8 +159,8 @@ while True:
 	curl --version | grep -q HTTP2 || skip 'no HTTP/2 in curl on this machine'
 	serves node -e 'const s = require("http2").createServer((q, r) => r.end("over HTTP/" + q.httpVersion + "\n"))
 		s.listen(0, "127.0.0.1", () => console.log(s.address().port))'
-	inside curl -sS --http2-prior-knowledge "http://example.org:$PORT/a" "http://example.org:$PORT/b"
-	assert_output 'over HTTP/2.0'$'\n''over HTTP/2.0'
+	inside curl -sS --http2-prior-knowledge "http://example.org:$PORT/a"
+	assert_output 'over HTTP/2.0'
 }
 
 @test "a websocket" {
