@@ -52,7 +52,7 @@ int newpath_open_root(const struct newpath_scope *what, const char *path, int *r
 	return 0;
 }
 
-/* is_gone - there is no such directory any more, or it is another, long after the session. */
+/* Long after the session: the directory does not exist any more, or is another. */
 static bool is_gone(const struct newpath_scope *what, int result)
 {
 	return what->dead &&
@@ -98,7 +98,7 @@ static int add_item(struct closer *c, const char *root, const char *path, size_t
 	return 0;
 }
 
-/* is_of_git - is the path in a git directory? What else was absent is never plain. */
+/* Is the path in a git directory? Elsewhere nothing is plain. */
 static bool is_of_git(const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -108,7 +108,7 @@ static bool is_of_git(const char *path)
 		strncmp(name - (sizeof(dir) - 2), dir, sizeof(dir) - 1) == 0;
 }
 
-/* is_plain - does there stand what `git init` writes, and nothing that obeys a tool? */
+/* Is it what `git init` writes, with nothing in it by which a tool could command git? */
 static bool is_plain(const struct closer *c, const struct absent_path *a, unsigned *looks)
 {
 	struct stat st;
@@ -146,14 +146,14 @@ static bool is_same(const struct kept_path *kept)
 		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 
 	if (fd == -ENOENT || fd == -ENOTDIR)
-		return true; /* gone: nobody obeys what is not there */
+		return true; /* gone: there is nothing that the host could obey */
 	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == kept->dev &&
 		st.st_ino == kept->ino;
 }
 
 /*
- * A protected thing that was renamed away on the host took its protection with it, and no event
- * tells: what stands in its place may be the tools'.
+ * If somebody on the host renamed a protected thing, its mount went with it, and no event tells
+ * carrel: tools may have made what stands in its place.
  */
 static int add_replaced(struct closer *c)
 {
@@ -177,7 +177,7 @@ static const char *root_of(const struct newpath_scope *what, const char *path)
 	return NULL;
 }
 
-/* What no mount could prevent and git on the host would obey: docs/git.md. */
+/* Add what no mount could prevent and git on the host would obey: docs/git.md. */
 static int add_reviewed(struct closer *c)
 {
 	const struct newpath_scope *what = c->what;
@@ -189,7 +189,7 @@ static int add_reviewed(struct closer *c)
 		return 0;
 	int r = gitreview(c->arena, what->workspace, what->caller, what->begun, what->git_rules,
 		what->git_rule_count, what->deadline_ns, &rules, &count, c->e);
-	/* Where it has not come to its end, that is an error; what it found is taken away all the same. */
+	/* An incomplete review is an error, but what it found is moved away all the same. */
 	for (size_t i = 0; i < count; i++) {
 		const char *root = rules[i].kind == GITDIR_QUARANTINE
 			? root_of(what, rules[i].path)
@@ -216,7 +216,7 @@ static void close_items(const struct closer *c)
 	}
 }
 
-/* The first is the caller's to tell; one that asks for no error, as a run's sweep, tries again another time. */
+/* The caller tells the first one. A caller without @e, as a run's sweep, is told nothing: it tries again another time. */
 static void report_standing(struct closer *c, const struct quarantine_move *m)
 {
 	struct error line = { 0 };
@@ -228,7 +228,7 @@ static void report_standing(struct closer *c, const struct quarantine_move *m)
 		(void)error_report(&line);
 }
 
-/* What still stands is no part of it: that is an error, and told as one. */
+/* The list leaves out what still stands: that is an error, and reported as one. */
 static int report_moves(struct closer *c, const struct quarantine_result *found,
 	const struct report_quarantine **ret_moved, size_t *ret_count)
 {
@@ -268,7 +268,7 @@ int newpath_quarantine(const struct newpath_scope *what, struct arena *arena,
 
 	*ret_moved = NULL;
 	*ret_count = 0;
-	/* What could be listed is dealt with, whatever else failed. */
+	/* Deal with all that could be listed, even if a step above failed. */
 	int checked =
 		quarantine_check(c.items, c.count, what->session_id, &what->log, &found, e);
 	close_items(&c);
@@ -279,7 +279,7 @@ int newpath_quarantine(const struct newpath_scope *what, struct arena *arena,
 	return r < 0 ? r : reviewed < 0 ? reviewed : checked < 0 ? checked : reported;
 }
 
-/* The line that puts it back is whole, whatever the length of the path. */
+/* Never cut the line with the command that puts it back, however long the path is. */
 static void hint_where(struct error *line, const struct report_quarantine *moved)
 {
 	if (!moved->id)

@@ -1,6 +1,6 @@
 /*
- * newpath.h - new protected paths: what a session left where the host would obey it is moved away when the session
- * ends, or, if its launcher was killed, by the sweep that finds the session dead.
+ * newpath.h - new protected paths: when a session ends, carrel moves away what it left where the host would obey it.
+ * If the launcher was killed, the sweep that finds the session dead does it.
  *
  * Runs in: the launcher, outside, when every process of the session is dead.
  */
@@ -19,9 +19,9 @@
 #include "host/report/report.h"
 #include "plan/plan.h"
 
-/* What is known of the session. All of it is the caller's. */
+/* What the caller knows of the session. The caller owns all of it. */
 struct newpath_scope {
-	const char *workspace; /* canonical; NULL where nothing is known of it */
+	const char *workspace; /* canonical; NULL: unknown */
 	dev_t workspace_dev;
 	ino_t workspace_ino;
 	uid_t caller;
@@ -32,20 +32,20 @@ struct newpath_scope {
 	size_t kept_count;
 	const struct gitdir_rule *git_rules; /* as they were at the start */
 	size_t git_rule_count;
-	bool review; /* what no mount could prevent is looked for: docs/git.md */
-	/* CLOCK_MONOTONIC: until then what looks at git's files may look; what it did not come to goes unread. 0: some
-	 * seconds from now on. */
+	bool review; /* look also for what no mount could prevent: docs/git.md */
+	/* CLOCK_MONOTONIC: the review of git's files may read until then. What only reading could clear and was not
+	 * read by then is moved away unread. 0: some seconds from now on. */
 	int64_t deadline_ns;
-	/* The launcher was killed, maybe long ago. Nothing is left to do in a writable place that is gone, or is
-	 * another directory by now; in a session that just ended that is an error. */
+	/* The launcher was killed, maybe long ago. A writable place that is gone, or is another directory by now, is
+	 * then passed over; after a session that just ended that is an error. */
 	bool dead;
 	const char *session_id; /* without "carrel-" */
 	struct quarantine_log log;
 };
 
 /*
- * newpath_quarantine - move it away. @arena: owns what @ret_moved (@ret_count of them) then points to, which
- * is set also after a failure. Returns 0 or -errno with @e where something may still stand.
+ * newpath_quarantine - move it away. @arena: owns the list @ret_moved (@ret_count of them), which is set after a
+ * failure, too. Returns 0, or -errno with @e: something may still stand.
  */
 MUST_CHECK int newpath_quarantine(const struct newpath_scope *what, struct arena *arena,
 	const struct report_quarantine **ret_moved, size_t *ret_count, struct error *e);

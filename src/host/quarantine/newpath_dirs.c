@@ -17,12 +17,12 @@
 
 enum {
 	EVENTS_SIZE = 2048,
-	READS = 16, /* for one wake-up; the rest is for the next */
+	READS = 16, /* in one wake-up; the next one reads the rest */
 	MADE = IN_CREATE | IN_MOVED_TO,
 	CHANGED = IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB,
 };
 
-/* Case counts for nothing: some file systems find `.ENVRC` under the name `.envrc`. */
+/* Ignore case: some file systems find `.ENVRC` under the name `.envrc`. */
 static unsigned name_bit(const char *name, size_t length)
 {
 	uint32_t hash = 0x811c9dc5u; /* FNV-1a */
@@ -30,7 +30,7 @@ static unsigned name_bit(const char *name, size_t length)
 	for (size_t i = 0; i < length; i++) {
 		unsigned char c = (unsigned char)name[i];
 
-		/* Letters that a file system may fold are all the same. */
+		/* Treat all letters that a file system may fold as one. */
 		c = c >= 0x80 ? 0x80 : c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 		if (c != 0x80 || i == 0 || !((unsigned char)name[i - 1] & 0x80))
 			hash = (hash ^ c) * 0x01000193u;
@@ -55,7 +55,7 @@ static bool has_name(const struct newpath_names *names, const char *name)
 static int add_dir(struct newpath_dirs *d, struct arena *arena,
 	const struct quarantine_item *item, size_t length, bool whole)
 {
-	/* Rules of one place stand together: the same directory is mostly a recent one. */
+	/* Search backwards: the rules of one place stand together, so that its directory was mostly added recently. */
 	for (size_t i = d->count; i-- > 0 && i + 64 > d->count;)
 		if (d->dirs[i].root_fd == item->root_fd &&
 			!strncmp(d->dirs[i].path, item->path, length) &&
@@ -102,7 +102,7 @@ int newpath_dirs_open(struct newpath_dirs *d)
 	return d->fd < 0 ? -errno : 0;
 }
 
-/* The watch is on the directory that was opened, not on what its name leads to by now. */
+/* Watch the directory that was opened, not what its name leads to by now. */
 static int watch_one(struct newpath_dirs *d, const struct newpath_dir *dir)
 {
 	char path[32];
@@ -115,7 +115,7 @@ static int watch_one(struct newpath_dirs *d, const struct newpath_dir *dir)
 		return fd;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/.", fd);
 	int wd = inotify_add_watch(d->fd, path, mask);
-	/* The directory is there: what is not is /proc. */
+	/* The directory is open, so ENOENT means that /proc is not mounted. */
 	return wd >= 0 ? wd : errno == ENOENT ? -EIO : -errno;
 }
 
@@ -126,13 +126,13 @@ void newpath_dirs_watch(struct newpath_dirs *d)
 		struct newpath_dir *dir = &d->dirs[i];
 		int wd = watch_one(d, dir);
 
-		/* What is not there, or is no directory, comes into being in the one above it. */
+		/* If it is absent, or no directory, the watch on the one above it tells when it is made. */
 		if (wd < 0 && wd != -ENOENT && wd != -ENOTDIR && wd != -ELOOP)
 			d->partial = true;
 		if (wd < 0)
 			wd = -1;
 		if (dir->wd >= 0 && dir->wd != wd)
-			(void)inotify_rm_watch(d->fd, dir->wd); /* it may have gone by itself */
+			(void)inotify_rm_watch(d->fd, dir->wd); /* it may be gone already */
 		dir->wd = wd;
 	}
 }
@@ -148,7 +148,7 @@ static const struct newpath_dir *find_dir(const struct newpath_dirs *d, int wd)
 static bool take_event(
 	const struct newpath_dirs *d, const struct inotify_event *event, bool *ret_changed)
 {
-	/* A watch that went, or a queue that was full: who knows what else happened. */
+	/* A watch was removed, or the queue overflowed: other events may be lost. */
 	if (event->mask & (IN_Q_OVERFLOW | IN_IGNORED | IN_UNMOUNT)) {
 		*ret_changed = true;
 		return true;

@@ -17,7 +17,7 @@ enum {
 	NEWPATH_BITS = 4096,
 };
 
-/* A set of names, in which some may seem to be that are not. */
+/* A set of names, by hash: it may seem to hold a name that it does not hold. */
 struct newpath_names {
 	uint64_t bits[NEWPATH_BITS / 64];
 };
@@ -27,7 +27,7 @@ struct newpath_dir {
 	int root_fd;
 	int wd; /* -1: not watched */
 	const char *path;
-	bool whole; /* whatever happens in it counts: it is the protected thing itself */
+	bool whole; /* it is the protected thing itself: every event in it counts */
 };
 
 struct newpath_dirs {
@@ -35,22 +35,22 @@ struct newpath_dirs {
 	struct newpath_dir *dirs;
 	size_t count;
 	struct newpath_names names;  /* of all components */
-	struct newpath_names leaves; /* of what is judged: newpath_judge.h */
-	bool partial;                /* something could not be watched the last time */
+	struct newpath_names leaves; /* of the items that newpath_judge.h judges */
+	bool partial;                /* not all could be watched the last time */
 };
 
-/* newpath_dirs_add - the directories on the way to @item; @judged: itself as well. 0 or -ENOMEM. */
+/* newpath_dirs_add - add the directories on the way to @item; @judged: and @item itself. 0 or -ENOMEM. */
 MUST_CHECK int newpath_dirs_add(struct newpath_dirs *d, struct arena *arena,
 	const struct quarantine_item *item, bool judged);
 
-/* newpath_dirs_open - 0, or -errno where there is no inotify. d->fd is the caller's. */
+/* newpath_dirs_open - get inotify; the caller closes d->fd. 0 or -errno. */
 MUST_CHECK int newpath_dirs_open(struct newpath_dirs *d);
 
-/* newpath_dirs_watch - watch what is there now; call it again whenever newpath_dirs_drain() says so. */
+/* newpath_dirs_watch - watch the directories that exist now; call it again whenever newpath_dirs_drain() returns true. */
 void newpath_dirs_watch(struct newpath_dirs *d);
 
 /*
- * newpath_dirs_drain - read what happened. Returns whether a name of a protected path came into being.
- * @ret_changed: whether something that is judged may have changed.
+ * newpath_dirs_drain - read the events. Returns whether a name of a protected path came into being.
+ * @ret_changed: whether a judged item may have changed.
  */
 MUST_CHECK bool newpath_dirs_drain(struct newpath_dirs *d, bool *ret_changed);

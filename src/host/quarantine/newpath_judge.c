@@ -3,9 +3,9 @@
  *
  * Runs in: S, while tools live.
  *
- * `git init` and `git clone` write config, hooks/\*.sample and branches. To move them away in the middle of that would
- * break git; to let a hook stand would break the host. What is plain stays until it changes; a hook goes at once;
- * anything else may be half written, and has 50 ms, a few times.
+ * `git init` and `git clone` write config, hooks/\*.sample and branches. Moving them away in the middle would break git;
+ * leaving a hook would let tools run code on the host. A plain file stays until it changes; a hook is moved at once;
+ * anything else may be half written and gets 50 ms, a few times.
  */
 #include "host/quarantine/newpath_judge.h"
 
@@ -23,12 +23,12 @@
 
 enum {
 	GRACE_MS = 50, /* to finish writing */
-	GRACES = 8,    /* then what is not plain goes at once */
+	GRACES = 8,    /* after so many a path that is not plain is moved at once */
 	CHECK_MS =
-		50, /* S waits so long for the child; twice as long after each time that was too short */
-	LATE_MAX = 2, /* on a busy machine; then it is not plain */
+		50,   /* S waits so long for the child, and twice as long after each time-out */
+	LATE_MAX = 2, /* time-outs, on a busy machine; after them it counts as not plain */
 	SETTLED_MS = 50,
-	/* What is written through an old mapping changes no time stamp and makes no event. */
+	/* Look again so often: a write through an old mapping changes no time stamp and makes no event. */
 	AGAIN_MS = 5000,
 	NAMES_SIZE = 2048,
 	NAMES_MAX = 256,
@@ -51,7 +51,7 @@ static bool is_sample(const char *name)
 		!strcmp(name + length - (sizeof(suffix) - 1), suffix);
 }
 
-/* Whether something is in the directory that is no sample, or so much that one cannot say. */
+/* Whether the directory holds something that is no sample, or too many names to tell. */
 static bool is_armed(const struct quarantine_item *item)
 {
 	_Alignas(struct beneath_entry) char buffer[NAMES_SIZE];
@@ -80,7 +80,7 @@ static bool is_unchanged(const struct newpath_judgement *j, const struct stat *s
 
 static void note_plain(struct newpath_judgement *j, const struct stat *st, int64_t now)
 {
-	/* Two changes within one tick of the clock have the same time. */
+	/* Two changes within one tick of the clock have the same ctime: look again soon after a change. */
 	j->again_ns = now + (j->plain && !j->changed ? AGAIN_MS : SETTLED_MS) * MS;
 	j->plain = true;
 	j->changed = false;
@@ -113,7 +113,7 @@ static bool may_grow(const struct quarantine_item *item, const struct stat *st)
 	return S_ISREG(st->st_mode) || (S_ISDIR(st->st_mode) && !is_armed(item));
 }
 
-/* It is not plain: whether it has the time to become so. */
+/* It is not plain. Does it still have time to become plain? */
 static bool has_grace(struct newpath_judgement *j, int64_t now)
 {
 	if (!j->seen_ns && j->graces < GRACES) {

@@ -29,12 +29,11 @@ enum {
 	NOTIFY_MS = 2000, /* then inotify */
 	REARM_MS = 2,     /* between two wake-ups */
 	BUSY_MS =
-		100, /* between two looks, where inotify does not reach, or tools make things again and again */
-	BUSY_COUNT = 32, /* moves and judgements in a second that make it so */
-	LOOK_MS =
-		200, /* a look takes so long and not longer: signals and time-outs wait for it */
+		100, /* between two looks, if inotify cannot watch everything, or tools make things again and again */
+	BUSY_COUNT = 32,  /* moves and judgements in a second: tools do so */
+	LOOK_MS = 200,    /* the longest look: signals and time-outs wait for it */
 	JUDGE_MS = 100,   /* of that, for judgements */
-	JUDGE_COUNT = 64, /* of them in a look */
+	JUDGE_COUNT = 64, /* judgements in a look */
 	ARENA_SIZE = 64 << 20,
 	NAMES_SIZE = 1 << 20,
 };
@@ -45,7 +44,7 @@ struct newpath_item {
 	bool judged;
 	bool stays; /* the last look said so */
 	struct newpath_judgement judgement;
-	uint64_t times;   /* it was moved */
+	uint64_t times;   /* that it was moved */
 	const char *from; /* the first time; NULL: there was none */
 	const char *to;
 	const char *id; /* of its record; NULL: there is none */
@@ -91,7 +90,7 @@ void newpath_watch_begin(
 		w->due_ns = clock_now_ns() + FIRST_MS * MS;
 }
 
-/* Items of the same root share its descriptor. A root that cannot be opened is told at the end. */
+/* Items of the same root share its descriptor. The check at the end reports a root that cannot be opened. */
 static int find_root(const struct newpath_watch *w, const char *root)
 {
 	const struct facts *facts = w->plan->facts;
@@ -178,7 +177,7 @@ static bool is_busy(const struct newpath_state *s)
 	return s->in_second > BUSY_COUNT && clock_now_ns() - s->second_ns < 1000 * MS;
 }
 
-/* The first time is told, as it happens: what was moved is the user's. The rest is counted. */
+/* Tell the user at once the first time, since what was moved is the user's. Count the other times. */
 static void note_moved(struct newpath_state *s, struct newpath_item *it, size_t length)
 {
 	struct report_quarantine moved;
@@ -209,13 +208,13 @@ static bool may_stay(void *context, const struct quarantine_item *item, size_t l
 {
 	const struct at_look *at = context;
 
-	/* What is in the way of it is nothing that git makes. */
+	/* git makes the path itself; it does not make what stands in its way. */
 	if (at->item->judged && !item->path[length])
 		at->item->stays = newpath_judge(&at->item->judgement, item, &at->state->budget);
 	return at->item->stays;
 }
 
-/* What stands there goes, or may stay until judgement.again_ns. */
+/* Move what stands there, or let it stay until judgement.again_ns. */
 static void look_at(struct newpath_state *s, struct newpath_item *it)
 {
 	struct at_look at = { s, it };
@@ -223,7 +222,7 @@ static void look_at(struct newpath_state *s, struct newpath_item *it)
 
 	s->budget.child_started = false;
 	int r = quarantine_take(&s->quarantine, &it->item, may_stay, &at, &length);
-	/* What still stands is told at the end. */
+	/* The check at the end reports what still stands. */
 	if (r > 0)
 		note_moved(s, it, length);
 	if (s->budget.child_started)
@@ -231,13 +230,13 @@ static void look_at(struct newpath_state *s, struct newpath_item *it)
 }
 
 /*
- * One after the other: the work is bounded by their number, and that of judgements by the budget. Where this is not
- * enough the next look begins with the first that was left, and is soon.
+ * Look at the items one after the other: their number bounds the work, and the budget that of judgements. If the budget
+ * is not enough, the next look comes soon and begins with the first item that was left.
  */
 static void look_at_all(struct newpath_state *s)
 {
 	struct quarantine_listing listing = { .root_fd = -1 };
-	struct arena names = s->names; /* what it takes is free again afterwards */
+	struct arena names = s->names; /* a copy: frees at the end what this look takes */
 	int64_t next = 0, now = clock_now_ns();
 	size_t turn = s->turn;
 
@@ -276,7 +275,7 @@ static void arm(struct newpath_watch *w, int op)
 
 	s->rearm_ns = 0;
 	if (epoll_ctl(w->epoll, op, s->dirs.fd, &event) < 0)
-		fd_close(&s->dirs.fd); /* it is looked for, then */
+		fd_close(&s->dirs.fd); /* then S looks every BUSY_MS instead */
 }
 
 static void report_unwatched(const struct newpath_watch *w, int r)
@@ -289,7 +288,7 @@ static void report_unwatched(const struct newpath_watch *w, int r)
 		error_report(&line);
 }
 
-/* Watched first: what comes into being before the watch is seen by the look. */
+/* Watch first, then look: the look sees what came into being before the watch. */
 static void begin_notify(struct newpath_watch *w)
 {
 	struct newpath_state *s = w->state;
@@ -367,7 +366,7 @@ void newpath_watch_step(struct newpath_watch *w)
 	if (now < w->due_ns)
 		return;
 	if (!w->state && make_state(w) < 0) {
-		w->due_ns = 0; /* no memory: the check at the end tells */
+		w->due_ns = 0; /* no memory: the check at the end finds everything */
 		return;
 	}
 	struct newpath_state *s = w->state;
@@ -381,7 +380,7 @@ void newpath_watch_step(struct newpath_watch *w)
 void newpath_watch_look(struct newpath_watch *w)
 {
 	if (!w->plan || (!w->state && make_state(w) < 0))
-		return; /* no memory: the check at the end tells */
+		return; /* no memory: the check at the end finds everything */
 	look_and_plan(w, clock_now_ns());
 	set_due(w);
 }

@@ -2,14 +2,14 @@
  * newpath_watch.h - new protected paths are moved away while the session lives.
  *
  * Runs in: S, of `carrel run` and of live sessions alike, in its one thread, while hostile tools race with it.
- * May not: read or change what it moves, wait for anybody, do more in one step than is bounded by the number of
- * protected paths, keep S from its timers and signals.
+ * May not: read or change what it moves, wait for anybody, keep S from its timers and signals. The number of protected
+ * paths bounds the work of one step.
  *
- * A short command never pays for it: the first look is 20 ms after the start, by the time-out of the epoll_wait(2)
- * that S is in anyway; then one every 20 ms, for 2 s. From then on inotify(7) wakes S when a name of a protected
- * path, or of a directory on the way to one, comes into being: to close it costs up to 12 ms (the kernel waits for
- * a grace period), which a session of 2 s does not notice. Where inotify is refused, or cannot watch all of the
- * directories, there is a look every 100 ms. What no look saw is found when the session ends (newpath.h).
+ * A short command never pays for it: S first looks 20 ms after the start, by the time-out of the epoll_wait(2) that
+ * it is in anyway, then every 20 ms for 2 s. From then on inotify(7) wakes S when a name of a protected path, or of
+ * a directory on the way to one, comes into being. S uses inotify no earlier because closing it costs up to 12 ms (the
+ * kernel waits for a grace period), which a session of 2 s does not notice. If inotify is refused, or cannot watch all
+ * of the directories, S looks every 100 ms. The check at the end of the session finds what no look saw (newpath.h).
  */
 #pragma once
 
@@ -27,14 +27,14 @@ struct newpath_state;
 struct newpath_watch {
 	const struct plan *plan;
 	struct newpath_state *state; /* from the first look on */
-	int64_t due_ns; /* CLOCK_MONOTONIC; 0: nothing to do but what newpath_watch_wake() is for */
+	int64_t due_ns; /* CLOCK_MONOTONIC, of the next step; 0: only newpath_watch_wake() leads to one */
 	int epoll;
 	uint64_t event;
 };
 
 /*
- * newpath_watch_begin - from now on. No system call is made. @epoll: the caller's, in which a descriptor will be
- * whose event has @event as its data, and calls for newpath_watch_wake().
+ * newpath_watch_begin - watch from now on. Makes no system call. @epoll: the caller's. A later step adds a descriptor
+ * to it with @event as its data; the caller answers that event with newpath_watch_wake().
  */
 void newpath_watch_begin(
 	struct newpath_watch *w, const struct plan *plan, int epoll, uint64_t event);
@@ -42,29 +42,30 @@ void newpath_watch_begin(
 /* newpath_watch_wait_ms - how long epoll_wait(2) may wait; -1: for ever. */
 int newpath_watch_wait_ms(const struct newpath_watch *w);
 
-/* newpath_watch_step - to be called whenever epoll_wait(2) returned: does what is due. */
+/* newpath_watch_step - do what is due. The caller calls it whenever epoll_wait(2) has returned. */
 void newpath_watch_step(struct newpath_watch *w);
 
 /* newpath_watch_wake - something happened in a watched directory. */
 void newpath_watch_wake(struct newpath_watch *w);
 
 /*
- * newpath_watch_add - what stood at a protected path is gone: from now on it is one that was absent. Once for a path.
+ * newpath_watch_add - the thing at a protected path is gone: treat the path from now on as one that was absent at the
+ * start. Call it once for a path.
  * 0, or -ENOMEM.
  */
 MUST_CHECK int newpath_watch_add(struct newpath_watch *w, const struct kept_path *gone);
 
-/* newpath_watch_look - now, whatever is due. As bounded as any other look. */
+/* newpath_watch_look - look now, even if no look is due. As bounded as any other look. */
 void newpath_watch_look(struct newpath_watch *w);
 
-/* newpath_watch_stop - the session has ended; what it moved is still known. */
+/* newpath_watch_stop - the session has ended: watch no more. The list of what was moved stays. */
 void newpath_watch_stop(struct newpath_watch *w);
 
 /* newpath_watch_count - how many times something was moved. */
 uint64_t newpath_watch_count(const struct newpath_watch *w);
 
 /*
- * newpath_watch_report - add what was moved to a list of what was found at the end.
+ * newpath_watch_report - add what was moved while the session lived to the list of what was found at its end.
  * @arena: owns the list, before and after. 0 or -ENOMEM.
  */
 MUST_CHECK int newpath_watch_report(const struct newpath_watch *w, struct arena *arena,

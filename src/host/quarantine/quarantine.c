@@ -28,7 +28,7 @@ struct check {
 	struct quarantine_listing listing;
 };
 
-/* A directory on the way that was made passable for the time of the check. */
+/* A directory on the way to which the check gave search permission, until it ends. */
 struct locked_dir {
 	int fd;
 	unsigned mode;
@@ -48,8 +48,8 @@ static size_t component_end(const char *path, size_t at)
 }
 
 /*
- * Something on the way is no directory: find it. Returns the length of the path up to it, 0 where
- * all is well by now, or -errno.
+ * Something on the way is no directory: find it. Returns the length of the path up to it, 0 if it has
+ * gone meanwhile, or -errno.
  */
 static ssize_t find_obstacle(int root_fd, const char *path)
 {
@@ -92,8 +92,8 @@ static int open_passage(int root_fd, const char *path, struct passage *p)
 	if (fstat(last, &st) < 0)
 		return -errno;
 	if (p->count >= LOCKED_DIRS || (st.st_mode & 0100))
-		return -EACCES; /* too many, or not the owner's bits are in the way */
-	/* No setuid or setgid bit, which S may not give: what a tool made so loses it. */
+		return -EACCES; /* too many, or something else than the owner's bits refuses */
+	/* S's filter forbids it to set setuid and setgid bits: a directory that a tool made with one loses it. */
 	int result = beneath_chmod(last, (st.st_mode & 01777) | 0700);
 	if (result < 0)
 		return result;

@@ -1,16 +1,16 @@
 /*
- * quarantine.h - what appeared at protected paths during a session is taken away from there.
+ * quarantine.h - move away what appeared at protected paths during a session.
  *
- * Runs in: the supervisor (host side): while the session lives, and again when all processes of it are dead; and
- * the sweep after a killed launcher.
+ * Runs in: the supervisor (host side), while the session lives and again when all its processes are dead; and the
+ * sweep after a killed launcher.
  * May not: follow a link, leave the writable root, read or copy what it moves, make anything where nothing appeared.
  *
- * A protected path that was absent at the start (`.git/hooks`, `.envrc`) has no mount that could guard it: a
- * placeholder on the host is not allowed. What is there was put there by the tools, and the host would later run or
- * obey it. It is renamed, and nothing else: no tree is too deep or too large for that, and no disk too full. Where
- * to: `.carrel-quarantine-<id>/` (0700) at the top of the writable root, or of the mount below it that the thing
- * lies on. What is in there has a name that nothing obeys (`.envrc.quarantined`), and git ignores it. A directory
- * that could not be made (a full disk) is done without: the thing is renamed where it is.
+ * No mount can guard a protected path that was absent at the start (`.git/hooks`, `.envrc`), since carrel makes no
+ * placeholder on the host. Tools put there what appears there, and the host would later run or obey it. carrel renames
+ * it and does nothing else: no tree is too deep or too large for a rename, and no disk too full. It goes to
+ * `.carrel-quarantine-<id>/` (0700) at the top of the writable root, or of the mount below it that the thing lies on,
+ * under a name that nothing obeys (`.envrc.quarantined`), and git ignores it. If carrel cannot make that directory (a
+ * full disk), it renames the thing where it is.
  */
 #pragma once
 
@@ -38,15 +38,15 @@ struct quarantine_item {
 	const char *path; /* below it, canonical as far as it existed, e.g. ".git/hooks" */
 	/*
 	 * Bytes of `path` that existed at the start (4 where `.git` did, 0 where nothing did). A
-	 * link or a file in the way *behind* this is itself something that appeared: with
-	 * `.git` -> elsewhere the host's git would obey elsewhere. So is a link *inside* it: the
-	 * path is canonical, there was none; somebody renamed the directory away, which no mount
-	 * holds. A file that is in the way there stays: nothing can be below it.
+	 * link or a file in the way *behind* this has itself appeared: with `.git` -> elsewhere
+	 * the host's git would obey elsewhere. A link *inside* it has appeared, too: the path is
+	 * canonical, so there was none; somebody renamed a directory that no mount holds. A file
+	 * that is in the way inside it stays: nothing can be below it.
 	 */
 	size_t existing_prefix_len;
 };
 
-/* A quarantine directory that is in use: one for each writable root, and for each mount below one. */
+/* A quarantine directory in use: one for each writable root, and for each mount below one. */
 struct quarantine_place {
 	int root_fd;    /* of the items it is for */
 	uint64_t mount; /* statx(2) */
@@ -61,14 +61,14 @@ struct quarantine {
 	struct quarantine_log log;
 	struct quarantine_place places[QUARANTINE_PLACES];
 	unsigned place_count;
-	bool live; /* tools may still run: nothing is removed, and no work is done that they can make large */
+	bool live; /* tools may still run: remove nothing, and do no work that they can make large */
 	char to[QUARANTINE_TO]; /* where the last one is now, relative to its root; empty: it had to be removed */
 	char id[QUARANTINE_ID + 1]; /* of its record; empty: it could not be noted */
 };
 
 /*
  * quarantine_begin - for the session with this id (20 letters and digits: more is cut). No effect on the machine.
- * @log: where to note what is moved; copied, what it names is the caller's.
+ * @log: where to note what is moved; copied, but the caller owns what it names.
  * quarantine_end - close the descriptors. The directories stay.
  */
 void quarantine_begin(
@@ -77,25 +77,25 @@ void quarantine_end(struct quarantine *q);
 
 /*
  * quarantine_take - take away what stands at @item's path, or in its way.
- * @may_stay: asked first where it is not NULL, with the length of the path up to what stands; true: it is left alone.
+ * @may_stay: NULL, or asked first, with the length of the path up to what stands; true: leave it alone.
  * @ret_length: that length, set where the answer is not 0.
- * Returns 1 where it was moved (q->to says where), 0 where there was nothing to move, -errno where it still
- * stands or could not be looked at. Costs one system call where nothing is there.
+ * Returns 1: moved (q->to says where); 0: there was nothing to move; -errno: it still stands, or could not be
+ * examined. Costs one system call if nothing is there.
  * See: openat2(2), renameat2(2).
  */
 MUST_CHECK int quarantine_take(struct quarantine *q, const struct quarantine_item *item,
 	bool (*may_stay)(void *context, const struct quarantine_item *item, size_t length),
 	void *context, size_t *ret_length);
 
-/* The names at the top of a root, known for the time of one look. */
+/* The names at the top of a root; valid during one look. */
 struct quarantine_listing {
 	int root_fd; /* whose; -1: none */
 	struct name_set names;
 };
 
 /*
- * quarantine_is_absent - whether a listing of the root settles that nothing is there, nor in the way.
- * @left: how many items there are from this one on: few are not worth a listing. @arena: owns it.
+ * quarantine_is_absent - whether a listing of the root proves that nothing is there, nor in the way.
+ * @left: the number of items from this one on: few are not worth a listing. @arena: owns it.
  */
 MUST_CHECK bool quarantine_is_absent(struct quarantine_listing *l, struct arena *arena,
 	const struct quarantine_item *item, size_t left);
@@ -107,7 +107,7 @@ struct quarantine_move {
 		*from; /* what appeared, relative to the root: `path` or a leading part of it */
 	const char *to; /* relative to the root; NULL: removed, see quarantine_check() */
 	const char *id; /* of its record; NULL: there is none */
-	int errnum;     /* 0: gone from where it was; otherwise it still stands */
+	int errnum;     /* 0: it is gone from there; otherwise it still stands */
 };
 
 struct quarantine_result {
@@ -118,10 +118,10 @@ struct quarantine_result {
 };
 
 /*
- * quarantine_check - look at every item when all processes of the session are dead, and move away what appeared.
+ * quarantine_check - examine every item when all processes of the session are dead, and move away what appeared.
  * @session_id, @log: as above. @ret: `arena` set by the caller, all else filled in, also on failure.
- * Costs one system call for each item that is still absent, or none where a listing of the root says so. Where a
- * full disk has no room even for another name in a directory, what appeared is removed.
+ * Costs one system call for each item that is still absent, or none if a listing of the root proves it. If a full
+ * disk has no room even for another name in a directory, what appeared is removed.
  * Returns 0 when no protected path stands any more, otherwise -errno of the first that does, with
  * @e filled in; all others have been dealt with. -ENOMEM: the arena is full.
  */

@@ -93,7 +93,7 @@ void quarantine_held_close(struct quarantine_held *h)
 
 /* --- the directory ---------------------------------------------------------------------------- */
 
-/* Nothing is left in @dir but what was put there with it. */
+/* Whether @dir holds nothing but the ignore file that carrel made with it. */
 static bool is_empty(int dir)
 {
 	_Alignas(struct beneath_entry) char buffer[2048];
@@ -113,7 +113,7 @@ static bool is_empty(int dir)
 	return n == 0;
 }
 
-/* What fails leaves an empty directory: a nuisance, and nothing more. */
+/* A failure leaves an empty directory, which does no harm. */
 static void tidy(const struct quarantine_held *h)
 {
 	const char *to = h->record->to, *name;
@@ -169,7 +169,7 @@ int quarantine_held_restore(const struct quarantine_held *h, struct error *e)
 		return fail(r, dir, e);
 	if (syscall(SYS_renameat2, h->dir, h->name, dir, name, RENAME_NOREPLACE) < 0)
 		return fail(r, -errno, e);
-	/* A tool of a session that lives exchanged it after it was looked at. */
+	/* A tool of a live session may have exchanged it after quarantine_held_open(): then put it back. */
 	if (fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) < 0 || now.st_ino != h->st.st_ino ||
 		now.st_dev != h->st.st_dev) {
 		(void)syscall(SYS_renameat2, dir, name, h->dir, h->name, RENAME_NOREPLACE);
@@ -194,7 +194,7 @@ int quarantine_held_remove(const struct quarantine_held *h, struct error *e)
 
 /* --- age -------------------------------------------------------------------------------------- */
 
-/* 1: it is to go, and is told; 0: it stays. */
+/* 1: it was removed (@dry_run: would be), and the caller tells; 0: it stays; or -errno. */
 static int age_one(const struct quarantine_record *r, int records, bool dry_run, int64_t now,
 	struct error *e)
 {
@@ -202,7 +202,7 @@ static int age_one(const struct quarantine_record *r, int records, bool dry_run,
 	int result = quarantine_held_open(r, &h);
 
 	if (result == -ENOENT) {
-		/* The place is there, and this is not in it: somebody has settled that. */
+		/* If the writable place exists and the thing is not in it, somebody has dealt with it: forget the record. */
 		autofd int root = open_root(r);
 
 		if (!dry_run && (root >= 0 || r->until_s <= now))

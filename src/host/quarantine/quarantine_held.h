@@ -2,7 +2,7 @@
  * quarantine_held.h - one thing in quarantine, found by its record: put back, or removed.
  *
  * Runs in: `carrel quarantine` and `carrel gc`, outside, with the caller's rights. May not: follow a link, overwrite
- * anything, go by a name that lies in a quarantine directory: a tool could have made it, and may be changing it now.
+ * anything, trust a name found in a quarantine directory: a tool could have made it, and may be changing it now.
  */
 #pragma once
 
@@ -18,11 +18,11 @@ struct quarantine_held {
 	int dir;          /* the directory that the thing lies in */
 	const char *name; /* of the thing in it; in the record */
 	struct stat st;
-	bool changed; /* since it was moved, as far as that can be told: of a directory what is in it is not looked at */
+	bool changed; /* since it was moved, as far as carrel can tell: it does not look into a directory */
 };
 
 /*
- * quarantine_held_open - find what @record names. quarantine_held_close() is for whoever got 0.
+ * quarantine_held_open - find what @record names. After 0 the caller calls quarantine_held_close().
  * Returns 0; -ENOENT: it is not there any more, or another thing is, or the writable place is gone; or -errno.
  */
 MUST_CHECK int quarantine_held_open(
@@ -30,8 +30,8 @@ MUST_CHECK int quarantine_held_open(
 void quarantine_held_close(struct quarantine_held *h);
 
 /*
- * quarantine_held_restore - rename it to where it appeared. What stands there stays: -EEXIST. Its directory must be
- * there, and no link on the way. Its quarantine directory goes where nothing else is in it.
+ * quarantine_held_restore - rename it to where it appeared. If something stands there, that stays: -EEXIST. Its directory
+ * must exist, with no link on the way. Its quarantine directory is removed if nothing else is in it.
  * Returns 0 or -errno with @e (ERROR_PATH).
  */
 MUST_CHECK int quarantine_held_restore(const struct quarantine_held *h, struct error *e);
@@ -40,9 +40,9 @@ MUST_CHECK int quarantine_held_restore(const struct quarantine_held *h, struct e
 MUST_CHECK int quarantine_held_remove(const struct quarantine_held *h, struct error *e);
 
 /*
- * quarantine_held_age - remove what has been in quarantine for as long as its record says, and records of what is
- * gone from a place that is still there. @records: the directory of records. @dry_run: only tell.
- * @each: is told the path where it appeared. Returns 0, or the first -errno with @e; the rest is done all the same.
+ * quarantine_held_age - remove what has been in quarantine for as long as its record says, and the records of things
+ * that are gone although their writable place is still there. @records: the directory of records. @dry_run: only tell.
+ * @each: called with the path where it appeared. A failure does not stop the rest. Returns 0, or the first -errno with @e.
  */
 MUST_CHECK int quarantine_held_age(int records, bool dry_run,
 	void (*each)(void *context, const char *path), void *context, struct error *e);

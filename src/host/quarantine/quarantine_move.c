@@ -2,8 +2,8 @@
  * quarantine_move.c - see quarantine_move.h.
  *
  * Runs in: the supervisor (host side), also while tools live: they may rename, replace and remove everything here at
- * any moment. Each step works on descriptors that were opened beneath the root; what a race gains is that
- * something else of the tools' is renamed, or that the next look finds it.
+ * any moment. Each step works on descriptors that were opened beneath the root. A tool that wins a race gets
+ * another of its own files renamed, or delays the rename until the next look.
  */
 #include "host/quarantine/quarantine_move.h"
 
@@ -23,8 +23,8 @@
 
 enum {
 	NAME_ATTEMPTS = 8,
-	NAMES_NUMBERED = 4, /* then they are random */
-	ENTRY = 280,        /* quarantine_name() and what makes it unique */
+	NAMES_NUMBERED = 4, /* later names are random */
+	ENTRY = 280,        /* quarantine_name() and a suffix that makes it unique */
 	SHORT_NAME = 20,
 };
 
@@ -54,7 +54,7 @@ static int rename_once(int from_fd, const char *name, int to_fd, const char *new
 		return 0;
 	if (errno != EINVAL)
 		return -errno;
-	/* A file system that knows no RENAME_NOREPLACE. */
+	/* The file system does not support RENAME_NOREPLACE. */
 	if (fstatat(to_fd, new_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
 	return renameat(from_fd, name, to_fd, new_name) < 0 ? -errno : 0;
@@ -67,12 +67,12 @@ static int open_for_change(int fd, unsigned *ret_mode)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	/* No setuid or setgid bit, which S may not give: what a tool made so loses it. */
+	/* S's filter forbids it to set setuid and setgid bits: a directory that a tool made with one loses it. */
 	*ret_mode = st.st_mode & 01777;
 	return beneath_chmod(fd, *ret_mode | 0700);
 }
 
-/* The rename, also out of a directory, or of one, that its owner made read-only. */
+/* Rename, even if the owner made read-only the directory that it is in, or the directory that it is. */
 static int rename_unlocked(int from_fd, const char *name, int to_fd, const char *new_name)
 {
 	unsigned mode;
@@ -125,7 +125,7 @@ static size_t parent_length(const char *path, size_t length)
 	return length ? length - 1 : 0;
 }
 
-/* How much of the path leads to the top of the mount that its leading @length bytes lie on. */
+/* The length of the path that leads to the top of the mount that its leading @length bytes lie on. */
 static int find_top(const struct quarantine_item *item, size_t length, size_t *ret_top)
 {
 	uint64_t here, above;
@@ -146,7 +146,7 @@ static int find_top(const struct quarantine_item *item, size_t length, size_t *r
 	return r;
 }
 
-/* Whether the directory is still what its name leads to: tools may have renamed or removed it. */
+/* Whether the name still leads to the directory: tools may have renamed or removed it. */
 static bool is_in_place(const struct quarantine_place *p)
 {
 	struct stat own, there;
@@ -172,7 +172,7 @@ static int make_unlocked(int top, const char *name)
 	return r < 0 ? r : changed;
 }
 
-/* So that `git status` and `git add` pass it by. Where a full disk has no room for it they do not. */
+/* Makes `git status` and `git add` ignore the directory. On a full disk it is missing, and they do not. */
 static void ignore_for_git(int fd)
 {
 	autofd int file =
@@ -209,7 +209,7 @@ static void close_place(struct quarantine_place *p)
 	fd_close(&p->top);
 }
 
-/* The entry for this root and mount: the one there is, or a free one, or the first again. */
+/* The entry for this root and mount: the existing one, or a free one, or else the first one, reused. */
 static struct quarantine_place *find_place(struct quarantine *q, int root_fd, uint64_t mount)
 {
 	for (unsigned i = 0; i < q->place_count; i++) {
@@ -267,7 +267,7 @@ static int open_place(struct quarantine *q, const struct quarantine_item *item, 
 
 /* --- moving ---------------------------------------------------------------------------------- */
 
-/* Where it is now: the leading @length bytes of the item's path, and below that. */
+/* Sets q->to: the leading @length bytes of the item's path, and @directory and @name below that. */
 static void record_place(struct quarantine *q, const struct quarantine_item *item,
 	size_t length, const char *directory, const char *name)
 {
@@ -277,8 +277,8 @@ static void record_place(struct quarantine *q, const struct quarantine_item *ite
 
 /* Into the quarantine directory at the leading @top bytes of the path, under the first free name. */
 /*
- * The name of an attempt. A tool makes it again and again: of what came after the first few only the last is kept,
- * under one name (*@ret_over); a directory can only replace an empty one, and gets another.
+ * The name for an attempt. If a tool makes the thing again and again, carrel keeps the first few and the last one, which
+ * replaces the one before under one name (*@ret_over). A directory can replace only an empty one, and gets another name.
  */
 static int entry_name(const struct quarantine *q, const char *base, unsigned attempt,
 	char ret_entry[ENTRY], bool *ret_over)
@@ -315,7 +315,7 @@ static int move_to_place(struct quarantine *q, const struct quarantine_item *ite
 
 		if (named < 0)
 			return named;
-		/* What is there already has a record of its own, which this one must not replace. */
+		/* The thing that already has this name has a record of its own, which this one must not replace. */
 		if (!over && fstatat(p->fd, entry, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 			r = -EEXIST;
 			continue;
@@ -335,7 +335,7 @@ static int move_to_place(struct quarantine *q, const struct quarantine_item *ite
 	return r;
 }
 
-/* Where it is, under a name that nobody obeys or could foresee. @longest: what the name may have. */
+/* Rename it where it is, to a name that nobody obeys or could foresee. @longest: the length that the name may have. */
 static int move_beside(struct quarantine *q, const struct quarantine_item *item, int from_fd,
 	const char *name, size_t length, size_t longest)
 {
@@ -362,7 +362,7 @@ static bool is_full(int r)
 	return r == -ENOSPC || r == -EDQUOT;
 }
 
-/* The removal, also out of a directory that its owner made read-only. */
+/* Remove it, even if the owner made its directory read-only. */
 static int remove_unlocked(int from_fd, const char *name)
 {
 	struct remove_result removed;
@@ -387,10 +387,10 @@ static int move_from(struct quarantine *q, const struct quarantine_item *item, i
 
 	if (r == -EXDEV && find_top(item, parent, &top) == 0)
 		r = move_to_place(q, item, top, from_fd, name, length);
-	/* Whatever prevented that: nobody needs the directory. */
+	/* Whatever the failure was, a rename where the thing is needs no quarantine directory. */
 	if (r < 0)
 		r = move_beside(q, item, from_fd, name, length, sizeof(q->name));
-	/* A directory that cannot grow has room for a name that is no longer than those in it, if for any. */
+	/* A directory that cannot grow may still have room for a name that is no longer than the old one. */
 	if (is_full(r) && strlen(name) > 3)
 		r = move_beside(q, item, from_fd, name, length, strlen(name));
 	if (is_full(r) && !q->live) {

@@ -1,5 +1,5 @@
 /*
- * quarantine_name.c - what a thing is called in quarantine. See quarantine.h.
+ * quarantine_name.c - the name of a thing in quarantine. See quarantine.h.
  *
  * Runs in: the supervisor (host side).
  */

@@ -89,7 +89,7 @@ static int put_field(int fd, const char *text, size_t length)
 	return r < 0 ? r : fd_write_all(fd, "", 1);
 }
 
-/* Fields with a NUL behind each: paths may have any other byte. Of `from` the first bytes are meant. */
+/* A NUL ends each field, since paths may have any other byte. Of `from` only the first bytes count. */
 static int put_record(int fd, const struct quarantine_record *r, size_t from_length)
 {
 	char numbers[192];
@@ -105,13 +105,13 @@ static int put_record(int fd, const struct quarantine_record *r, size_t from_len
 	return result < 0 ? result : put_field(fd, numbers, strlen(numbers));
 }
 
-/* Whole or not at all: under another name first. */
+/* Write it under another name first, so that it appears whole or not at all. */
 static int save(int records, const struct quarantine_record *r, size_t from_length)
 {
 	char temporary[QUARANTINE_ID + 2];
 
 	(void)snprintf(temporary, sizeof(temporary), ".%s", r->id);
-	(void)unlinkat(records, temporary, 0); /* of one that was killed */
+	(void)unlinkat(records, temporary, 0); /* left by a process that was killed */
 	autofd int fd =
 		fd_open_at(records, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	int result = fd < 0 ? fd : put_record(fd, r, from_length);
@@ -151,7 +151,7 @@ void quarantine_record_cancel(const struct quarantine_log *log, const char *id)
 {
 	autofd int records = log->state && *id ? open_log(log) : -ENOENT;
 
-	/* One that stays is taken off by `carrel gc`: what it names is not there. */
+	/* If this fails, `carrel gc` removes the record, since the thing that it names does not exist. */
 	if (records >= 0)
 		(void)unlinkat(records, id, 0);
 }
@@ -238,7 +238,7 @@ static int parse(const char *text, size_t size, struct quarantine_record *r)
 	return read_numbers(numbers, r);
 }
 
-/* 0; -EBADMSG: no record is so; or -errno. */
+/* 0; -EBADMSG: this is no valid record; or -errno. */
 static int load(int records, const char *name, struct arena *a, struct quarantine_record *r)
 {
 	struct stat st;

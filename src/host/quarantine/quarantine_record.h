@@ -1,13 +1,13 @@
 /*
- * quarantine_record.h - what was moved to quarantine, noted where no tool can write: in the state directory.
+ * quarantine_record.h - notes of what was moved to quarantine, kept where no tool can write: in the state directory.
  *
  * Runs in: the supervisor and the sweep, which write it; `carrel quarantine` and `carrel gc`, which read it. May not:
- * believe anything that lies in a quarantine directory, or its name: tools write there with the caller's uid. What is
- * listed, moved back or removed later is what a record names, and nothing else.
+ * believe anything that lies in a quarantine directory, or its name: tools write there with the caller's uid. carrel
+ * lists, moves back and removes only what a record names.
  *
  * A record is a file quarantine/ID in the state directory (host/session/state_place.h), which is covered in every
- * session. ID is a part of a hash of the session, the root and where the thing is now: of what is moved over an earlier
- * thing the record is written over the earlier one's.
+ * session. ID is a part of a hash of the session, the root and where the thing is now: if a thing is moved over an earlier
+ * one, its record replaces the earlier one's.
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 enum {
 	QUARANTINE_ID = 12, /* characters */
 	QUARANTINE_DAYS =
-		30, /* after so long `carrel gc` removes it, where the policy says nothing */
+		30, /* `carrel gc` removes it after so long, unless the policy says otherwise */
 };
 
 /* Where to note. Zeroed: nowhere. */
@@ -39,7 +39,7 @@ struct quarantine_record {
 	const char *from;    /* where it appeared, below that */
 	const char *to;      /* where it is now, below the root */
 	ino_t root_ino, ino; /* numbers of devices change when the machine starts again */
-	int64_t ctime_ns; /* once it was moved: later something in it changed. 0: not known, S was killed meanwhile */
+	int64_t ctime_ns; /* right after the move; a later one means that something in it changed. 0: unknown, S was killed before */
 	uint64_t size;
 	int64_t moved_s, until_s; /* CLOCK_REALTIME */
 };
@@ -56,9 +56,9 @@ struct quarantine_moving {
 };
 
 /*
- * quarantine_record_write - note the move: before it is made, so that whoever is killed behind it leaves nothing that
- * nobody knows of, and once more when it is done. @ret_id: the id; empty where it could not be noted. No failure stops
- * what was begun: the thing is moved, and told.
+ * quarantine_record_write - note the move: before it is made, so that a thing is on record even if the supervisor is
+ * killed right after the move, and once more when it is done. @ret_id: the id; empty: it could not be noted. A failure
+ * to note does not stop the move: the thing is moved, and the user is told.
  */
 void quarantine_record_write(const struct quarantine_log *log,
 	const struct quarantine_moving *m, char ret_id[QUARANTINE_ID + 1]);
@@ -73,7 +73,7 @@ MUST_CHECK int quarantine_record_open(int state);
 size_t quarantine_record_count(int records);
 
 /*
- * quarantine_record_list - all of them, the oldest first. One that is no record, or cannot be read, is left out.
+ * quarantine_record_list - all of them, the oldest first. Files that are no records, or cannot be read, are left out.
  * @a: owns the result. 0 or -errno.
  */
 MUST_CHECK int quarantine_record_list(

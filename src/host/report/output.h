@@ -1,5 +1,5 @@
 /*
- * output.h - what the policy says of standard output and error, and what is said of them at the end.
+ * output.h - the policy's settings for standard output and error, and what carrel tells of both at the end.
  *
  * Runs in: S, or the client of an exec.
  */
@@ -17,13 +17,13 @@ struct stdio_output output_of_policy(const struct policy *policy);
 
 /*
  * output_report - what came on the streams of @s, for the report. After stdio_close().
- * @arena: owns the texts. Without a budget and a bound nothing is filled in. 0 or -ENOMEM.
+ * @arena: owns the texts. Without a budget and a bound it fills in nothing. 0 or -ENOMEM.
  */
 MUST_CHECK int output_report(const struct stdio *s, struct arena *arena, struct report *ret);
 
 /*
- * output_report_faults - say on stderr what is wrong with the outputs that were saved: could not be written;
- * longer than output-max; gone with the session, unless @kept. After stdio_close().
+ * output_report_faults - say on stderr what is wrong with a saved output: it could not be written; it is longer
+ * than output-max; it went with the session, unless @kept. After stdio_close().
  * @quiet: errors alone.
  */
 void output_report_faults(const struct stdio *s, bool quiet, bool kept);

@@ -22,7 +22,7 @@
 #include "host/report/report_file.h"
 #include "plan/plan.h"
 
-#define REPORT_SCHEMA 1 /* goes up when a field changes its meaning or goes away */
+#define REPORT_SCHEMA 1 /* goes up when a field changes its meaning or is removed */
 
 enum report_started {
 	REPORT_STARTED_NO,      /* the payload's execve was not reached, or failed */
@@ -31,7 +31,7 @@ enum report_started {
 };
 
 enum report_end {
-	REPORT_END_NONE,   /* not started, or how it ended is not known */
+	REPORT_END_NONE,   /* the command was not started, or nobody knows how it ended */
 	REPORT_END_STATUS, /* the command ended with `status` */
 	REPORT_END_SIGNAL, /* `signal` ended it */
 };
@@ -64,7 +64,7 @@ enum report_teardown {
 	REPORT_TEARDOWN_NONE, /* there was no session directory */
 	REPORT_TEARDOWN_REMOVED,
 	REPORT_TEARDOWN_KEPT,     /* as asked */
-	REPORT_TEARDOWN_DEFERRED, /* left to the sweep in the background: the time was over */
+	REPORT_TEARDOWN_DEFERRED, /* no time left: the sweep removes the rest */
 	REPORT_TEARDOWN_PARTIAL,  /* something could not be removed */
 	REPORT_TEARDOWN_FAILED,   /* nothing could */
 };
@@ -73,9 +73,9 @@ enum report_teardown {
 struct report_quarantine {
 	const char *path; /* where it appeared */
 	const char *
-		to; /* where it (the first) is now; NULL: a full disk had no room even for a name */
+		to; /* where it (the first) is now; NULL: removed, since a full disk had no room even for a name */
 	uint64_t
-		times; /* it appeared and was taken away: more than once only while the session lived */
+		times; /* that it was moved away: more than once only while the session lived */
 	const char *id; /* for `carrel quarantine`; NULL: it could not be noted */
 };
 
@@ -87,7 +87,7 @@ struct report_covered {
 	bool gone;           /* nothing is there any more */
 };
 
-/* A process that was ended because it had hold of such a path. */
+/* A process that carrel ended because it held such a path. */
 struct report_breach {
 	const char *path; /* NULL: not known which */
 	const char *name; /* as the process called itself: any bytes */
@@ -97,11 +97,11 @@ struct report_breach {
 /* What was decided about one name or address at one port, in a session with `net allow`. */
 struct report_network_name {
 	const char *name;
-	uint32_t port;        /* 0: it was asked for, and no more */
+	uint32_t port;        /* 0: its address was asked for, and no connection */
 	const char *decision; /* "allowed", "denied-name", ... */
 	const char *rule;     /* the line that decided; NULL: none */
 	uint64_t times, bytes_in, bytes_out;
-	int errnum; /* why it failed, of the last time */
+	int errnum; /* why it failed the last time */
 };
 
 /* A rule that was added while the session lived: `carrel session allow`. */
@@ -132,7 +132,7 @@ struct report_output {
 
 /* An artifact that was promoted at the end, or could not be. */
 struct report_promotion {
-	const char *source; /* relative to the scratch; a pattern where it was not that far */
+	const char *source;      /* relative to the scratch; a pattern that was not expanded */
 	const char *destination; /* absolute */
 	const char *how;         /* promote_how_name(); NULL where it failed */
 	uint64_t files, bytes;
@@ -142,10 +142,10 @@ struct report_promotion {
 
 /* All texts are borrowed and may be any bytes; NULL where a text is not known is written as null. */
 struct report {
-	const char *session; /* id without "carrel-"; NULL before there is one */
+	const char *session; /* id without "carrel-"; NULL: the session has none yet */
 	uint32_t
-		execution; /* of a live session; 0: a session of its own. The session's own affairs,
-			     * its walls among them, are then left out: its own report tells them */
+		execution; /* of a live session; 0: a session of its own. The report of an execution
+			     * leaves out the session's walls and all else that the session's report tells */
 	const char *const *command; /* argv, NULL-terminated; not NULL itself */
 
 	enum report_started started;
@@ -162,15 +162,15 @@ struct report {
 	uint64_t user_us, system_us; /* the command and those it waited for */
 	uint64_t max_rss_bytes;      /* ru_maxrss is in KiB: times 1024 */
 
-	bool limits_known;   /* memory, pids or cpus was asked for: else the object is null */
-	const char *pids_by; /* "cgroup" or "rlimit"; NULL: pids was not asked for */
+	bool limits_known; /* the policy limits memory, pids or cpus; otherwise the object is null */
+	const char *pids_by;           /* "cgroup" or "rlimit"; NULL: pids was not asked for */
 	struct cgroup_figures figures; /* tasks_peak without init */
 
 	enum report_identity identity;
 	uid_t kernel_uid; /* the payload's, as seen outside */
 	gid_t kernel_gid;
 
-	/* What stood when the command ran, not what was planned. Where a wall is not on and
+	/* What was in force when the command ran, not what was planned. Where a wall is not on and
 	 * `why` is NULL, "not reached" is written. */
 	struct wall_fact walls[WALL_COUNT];
 	int landlock_abi; /* 0: none */
@@ -207,17 +207,17 @@ struct report {
 	const struct report_breach *breaches;
 	size_t breach_count;
 
-	bool explained; /* what was refused was looked for; else `denials` is null */
+	bool explained; /* carrel looked for refusals; otherwise `denials` is null */
 	const char *
 		denials; /* an array in JSON, as carrel-policy has written it; NULL: not known */
 	size_t denials_size;
-	const char *denials_missing; /* why some are missing in it; NULL: none is */
+	const char *denials_missing; /* why it lacks some; NULL: it is complete */
 
 	const struct report_quarantine *quarantined;
 	size_t quarantined_count;
 
 	enum report_stream stdio[3]; /* by descriptor */
-	const struct passed *passed; /* what the command was given beside them, or NULL */
+	const struct passed *passed; /* descriptors that the command got beside them, or NULL */
 
 	struct report_output
 		output[3];  /* by descriptor; none relayed: the whole object is null */
@@ -240,7 +240,7 @@ void report_init(struct report *ret, const char *const *command);
 /* report_put_published - the member `published` of a JSON object: a list. */
 void report_put_published(struct json *j, const struct report *r);
 
-/* report_put_live - a list: what was added to the network of a live session. */
+/* report_put_live - a list: the rules that were added to the network of a live session. */
 void report_put_live(struct json *j, const struct report *r);
 
 /* report_put_network - the member `network` of a JSON object: an object, or null where it is not known. */

@@ -29,7 +29,7 @@ static int refuse_target(struct error *e, int errnum, const char *target, const 
 
 /* --- fd:N ------------------------------------------------------------------------------------- */
 
-/* The part of @target that names a descriptor, NULL where it is an ordinary path. */
+/* The part of @target that names a descriptor; NULL: it is an ordinary path. */
 static const char *descriptor_text(const char *target)
 {
 	static const char *const prefixes[] = { "fd:", "/dev/fd/", "/proc/self/fd/" };
@@ -84,7 +84,7 @@ static int open_descriptor(
 		return refuse_descriptor(e, ERROR_OWN(EINVAL), target,
 			"the report cannot go to the command's own stdin or stdout");
 	int flags = fcntl(fd, F_GETFD);
-	/* Whatever the caller passed on has survived an execve: close-on-exec means it is ours. */
+	/* A descriptor of the caller's has survived an execve: one with close-on-exec is carrel's own. */
 	if (flags < 0 || (fd > 2 && (flags & FD_CLOEXEC)))
 		return refuse_descriptor(
 			e, ERROR_OWN(EBADF), target, "the report's descriptor is not open");
@@ -118,7 +118,7 @@ static int refuse_unread(const struct report_file *f, struct error *e)
 }
 
 /*
- * Where no plan says what tools can write they may have made the FIFO, and may be its reader: neither the start nor the end waits for it without a bound.
+ * If no plan says where tools can write, a tool may have made the FIFO and may read it: opening and writing both wait with a bound.
  * O_NONBLOCK: ENXIO where nobody reads, fifo(7).
  */
 static int open_stream(struct report_file *f, struct error *e)
@@ -136,7 +136,7 @@ static int open_stream(struct report_file *f, struct error *e)
 		return refuse_unread(f, e);
 	if (fd < 0)
 		return refuse_target(e, -fd, f->target, "cannot open the report");
-	/* Between fstatat and openat something else may have come: never write into that. */
+	/* Somebody may have replaced it between fstatat and openat: never write into the replacement. */
 	if (fstat(fd, &st) < 0 || (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)))
 		return refuse_target(e, ERROR_OWN(EINVAL), f->target,
 			"the report was replaced while it was opened");
@@ -186,9 +186,9 @@ static void remove_named(struct report_file *f)
 
 /*
  * Some file systems have no O_TMPFILE (EOPNOTSUPP; older kernels EISDIR, ENOENT or EINVAL), and
- * without /proc an unnamed file cannot be given a name by an ordinary user. Then it is shown that
- * a file can be made here, and made again when there is something to write: during the session no
- * name of ours stands in a directory that the tools may be able to write.
+ * without /proc an ordinary user cannot give an unnamed file a name. Then this makes a file to show
+ * that one can be made here, removes it, and makes it again when there is something to write: during
+ * the session no name of ours stands in a directory that tools may be able to write.
  */
 static int open_file(struct report_file *f, struct error *e)
 {
@@ -361,7 +361,7 @@ int report_file_begin(struct report_file *f)
 	return f->fd < 0 ? f->fd : 0;
 }
 
-/* Waits until the stream takes more; no longer than it is worth. 0 or -errno. */
+/* Waits until the stream takes more, at most patience_ms. 0 or -errno. */
 static int wait_writable(const struct report_file *f)
 {
 	struct pollfd p = { .fd = f->fd, .events = POLLOUT };
@@ -414,7 +414,7 @@ static int link_as(const struct report_file *f, const char *name)
 	return 0;
 }
 
-/* linkat(2) cannot replace: a second name beside the target first, then renameat(2). */
+/* linkat(2) cannot replace a file: link a second name beside the target, then renameat(2) that over it. */
 static int link_temp(struct report_file *f)
 {
 	char name[sizeof(f->temp)];

@@ -27,11 +27,11 @@ enum { REPORT_TEMP_SIZE = 32 };
 
 struct report_file {
 	enum report_file_kind kind;
-	bool dry;      /* nothing is opened or made: report_check() */
-	bool of_tools; /* what is beside it tools may have made */
-	int fd;        /* what is written to; -1 for NAMED until report_file_begin() */
+	bool dry;      /* open and make nothing: report_check() */
+	bool of_tools; /* tools may have made what lies beside it */
+	int fd;        /* the descriptor to write to; -1 for NAMED until report_file_begin() */
 	int dirfd;     /* O_PATH; -1 for STREAM */
-	int patience_ms; /* of a STREAM that takes nothing more; -1: for ever, as it is the caller's own */
+	int patience_ms; /* how long to wait for a STREAM that is full; -1: for ever, since the caller gave it */
 	const char *target; /* as it was asked for; borrowed */
 	char name[256];     /* the last component of target */
 	char temp
@@ -39,10 +39,10 @@ struct report_file {
 };
 
 /*
- * report_open - get everything that writing needs, and change nothing that can be seen.
+ * report_open - acquire everything that writing needs, without a visible change.
  * @target: a path, or "fd:N" with N >= 2 (also as /dev/fd/N, /dev/stderr, /proc/self/fd/N).
  *          Borrowed until report_write() or report_discard().
- * @place:  where tools can write: no link of theirs is followed on the way, and no FIFO opened there. NULL: nowhere.
+ * @place:  where tools can write: there no link on the way is followed and no FIFO is opened. NULL: nowhere.
  *
  * A path that does not exist or is a regular file is written to an unnamed file in the same
  * directory and put in place at the end, with the permissions an ordinary new file gets (0666 less
@@ -59,7 +59,7 @@ MUST_CHECK int report_open(const char *target, const struct toolplace *place,
 	struct report_file *ret, struct error *e);
 
 /*
- * report_check - what report_open() would come to, as far as can be said without opening or making anything.
+ * report_check - predict the result of report_open(), as far as that is possible without opening or making anything.
  * 0 or -errno with @e, as there.
  */
 MUST_CHECK int report_check(const char *target, struct error *e);
@@ -73,8 +73,8 @@ void report_discard(struct report_file *f);
 MUST_CHECK int report_file_begin(struct report_file *f);
 
 /*
- * report_file_write - a `write` for json_init(), @context is the struct report_file. Waits where a
- * non-blocking stream is full, patience_ms at most each time. 0 or -errno (EPIPE, ENOSPC, ETIMEDOUT, ...; the caller blocks SIGPIPE, SIGXFSZ).
+ * report_file_write - a `write` for json_init(), @context is the struct report_file. If a
+ * non-blocking stream is full, it waits, at most patience_ms each time. 0 or -errno (EPIPE, ENOSPC, ETIMEDOUT, ...; the caller blocks SIGPIPE, SIGXFSZ).
  */
 int report_file_write(void *context, const void *data, size_t size);
 

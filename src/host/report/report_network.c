@@ -1,5 +1,5 @@
 /*
- * report_network.c - what a session reached, was refused and published: see report.h.
+ * report_network.c - what a session reached, what it was refused and what it published: see report.h.
  *
  * Runs in: the launcher and S, outside.
  */

@@ -36,7 +36,7 @@ static int refuse_place(struct error *e, const char *target, const char *what)
 	return r;
 }
 
-/* The leading @length bytes of @target, absolute; NULL: no memory, or the caller is nowhere. */
+/* The leading @length bytes of @target, absolute; NULL: no memory, or the working directory has no path. */
 static const char *written(struct arena *a, const char *target, size_t length)
 {
 	const char *dir = arena_copy(a, target, length);
@@ -47,7 +47,7 @@ static const char *written(struct arena *a, const char *target, size_t length)
 	return cwd ? arena_join(a, cwd, '/', dir) : NULL;
 }
 
-/* @here: the directory that was opened, of which tools write nothing: no link of theirs may have led to it. */
+/* @here: the directory that was opened, where tools cannot write: no link that they can make may have led to it. */
 static int check_way(const struct toolplace *p, struct arena *a, const char *target,
 	size_t length, const char *here, struct error *e)
 {
@@ -70,7 +70,7 @@ static int check_way(const struct toolplace *p, struct arena *a, const char *tar
 		: 0;
 }
 
-/* What @dirfd is, canonical. */
+/* The canonical path of @dirfd. */
 static int find_here(struct arena *a, int dirfd, const char **ret)
 {
 	char way[40], *here = arena_alloc(a, PATH_MAX);
@@ -110,7 +110,7 @@ static int refuse_source(struct error *e, const char *file, const char *what)
 	return r;
 }
 
-/* @place is what @file led to when it was opened; @ret_of_tools: tools may have made it. */
+/* @place: the file that @file led to when it was opened; @ret_of_tools: tools may have made it. */
 static int check_file(const struct toolplace *p, struct arena *a, const char *file, int place,
 	bool *ret_of_tools, struct error *e)
 {
@@ -147,7 +147,7 @@ int toolplace_open(
 
 	if (r < 0)
 		return r;
-	/* A FIFO of the caller's own may be waited for. */
+	/* No tool can have made this FIFO, so that waiting for its writer is the caller's choice. */
 	int fd = place < 0 ? place
 		: of_tools ? plainfile_reopen(place)
 			   : fd_open_at(AT_FDCWD, file, O_RDONLY, 0);

@@ -1,11 +1,11 @@
 /*
- * toolplace.h - whether a path on the host is what the caller named, or what tools made of it.
+ * toolplace.h - whether a path on the host still leads to what the caller named, or tools have redirected it.
  *
  * Runs in: the launcher and the client, outside. May not: change anything.
  *
- * An earlier session, or another one, may have put a link in the way of a report, which then is written, with the
- * caller's rights, where the link leads; or a FIFO in its place, which nobody reads: no time-out would end that. The
- * same for what the caller gives to a session: a link to a key would bring that key in.
+ * A tool of another session, or of an earlier one, may have put a link in the way of a report: carrel would then write
+ * the report where the link leads, with the caller's rights. Or it put a FIFO there that nobody reads: carrel would wait
+ * without a time-out. A file that the caller gives to a session has the same problem: a link to a key would bring that key in.
  */
 #pragma once
 
@@ -23,22 +23,22 @@ struct toolplace {
 };
 
 /*
- * toolplace_of - those of a plan's facts, in @a; where the workspace is not known, the working directory.
+ * toolplace_of - the directories of a plan's facts, in @a; the working directory if the workspace is not known.
  * 0 or -ENOMEM.
  */
 MUST_CHECK int toolplace_of(struct toolplace *ret, struct arena *a, const struct facts *facts);
 
 /*
  * toolplace_check_dir - @dirfd was opened for the leading @length bytes of @target, the directory of a report.
- * Returns 0, and in @ret_of_tools whether it is one of tools'; or -errno with @e (ERROR_REPORT): it is none, and a
- * link in one led to it; or it was replaced meanwhile.
+ * Returns 0, and in @ret_of_tools whether tools can write in it; or -errno with @e (ERROR_REPORT): tools cannot, but a
+ * link where they can led to it; or it was replaced meanwhile.
  */
 MUST_CHECK int toolplace_check_dir(const struct toolplace *p, const char *target, size_t length,
 	int dirfd, bool *ret_of_tools, struct error *e);
 
 /*
- * toolplace_open - open @file for reading, as the caller named it. What lies where tools can write must be a regular
- * file, and no link of theirs leads to what lies elsewhere. @a: for the time of the call. The descriptor, or -errno
+ * toolplace_open - open @file for reading, as the caller named it. Where tools can write it must be a regular file, and
+ * a link there must not lead to a place where they cannot write. @a: for the time of the call. The descriptor, or -errno
  * with @e (ERROR_PATH).
  */
 MUST_CHECK int toolplace_open(

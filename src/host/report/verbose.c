@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "plan/plan_print.h"
 
-/* One line. What cannot be said is not said: nobody is there to read it. */
+/* One line. A failed write is ignored: nobody reads stderr then. */
 static void print_line(const char *const *parts, size_t count)
 {
 	int r = fd_write_all(STDERR_FILENO, "carrel: ", 8);
