@@ -136,6 +136,8 @@ seed() {
 	fails banned 'only main'
 	seed src/host/high/bad.c 'int f(void) {' '	struct sigaction a = { .sa_handler = handle };' '}'
 	fails banned 'no handlers'
+	seed src/host/high/bad.c '#pragma GCC diagnostic ignored "-Wunused"'
+	fails banned 'a warning is mended'
 	seed src/host/high/bad.c 'static int counter;'
 	fails banned 'mutable data'
 	seed src/host/high/bad.c 'static struct table rows[2] = { 0 };'
@@ -237,6 +239,14 @@ seed() {
 	seed src/base/bad.c 'static const char *const x = X;' 'const char *f(void);' \
 		'const char *f(void)' '{' '	return x;' '}'
 	passes clang
+	# Files that are built alike are read by one process; each is read.
+	for file in first second third; do
+		printf '{"directory": "/", "command": "gcc -c %s.c", "file": "%s"}\n' "$file" "$tree/src/base/$file.c"
+		seed "src/base/$file.c" "int $file;"
+	done | jq -s . >"$tree/build/compile_commands.json"
+	fails clang 'src/base/first.c:6:'
+	fails clang 'src/base/second.c:6:'
+	fails clang 'src/base/third.c:6:'
 }
 
 @test "man: a page that was not built, a fault in one, a reference that leads nowhere" {
