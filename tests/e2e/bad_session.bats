@@ -104,7 +104,7 @@ each_kind() {
 	replace() { rm "$link" && ln -s "$1" "$link"; }
 	replace "$T/elsewhere/$ID"
 	inside -- true
-	refused 'record'
+	refused 'no such live session'
 	mkdir -p "$T/elsewhere"
 	ln -s "$record" "$T/elsewhere/$ID"
 	inside -- true
