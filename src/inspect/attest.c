@@ -121,6 +121,13 @@ static int find_name(struct attest *a, struct error *e)
 	return 0;
 }
 
+static bool is_gone(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) < 0 && errno == ENOENT;
+}
+
 static int look_at_mounts(struct attest *a, struct mount_table *host, struct error *e)
 {
 	struct mount_table seen = { .arena = &a->arena };
@@ -134,7 +141,7 @@ static int look_at_mounts(struct attest *a, struct mount_table *host, struct err
 	r = mount_table_read(host, "/proc/self/mountinfo", e);
 	if (r < 0)
 		return r;
-	attest_mounts(&a->findings, &a->p.plan, a->name, host, &seen);
+	attest_mounts(&a->findings, &a->p.plan, a->name, host, &seen, is_gone);
 	return 0;
 }
 

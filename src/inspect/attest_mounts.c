@@ -24,6 +24,7 @@ struct judge {
 	const struct plan *plan;
 	const char *session;
 	const struct mount_table *host, *seen;
+	bool (*is_gone)(const char *path);
 	const struct op **planned; /* per mount of `seen`: its attach operation, or NULL */
 	struct slot_seen *picked;  /* per slot: the device of what was picked from it */
 	bool sealed;               /* "/" is the host's own */
@@ -219,11 +220,11 @@ static void judge_planned(struct judge *j, const struct op *attach, const char *
 		return;
 	}
 	if (!m || strcmp(m->target, path) != 0) {
-		bool may_go = attach->flags & OPF_OPTIONAL;
+		bool gone = (attach->flags & OPF_OPTIONAL) && j->is_gone(path);
 
-		findings_add(j->f, may_go ? VERDICT_NOTE : VERDICT_FAIL, "mount", path,
-			may_go ? "operation %d: it was gone when it was to be covered (%s)"
-			       : "operation %d: nothing is mounted here (%s)",
+		findings_add(j->f, gone ? VERDICT_NOTE : VERDICT_FAIL, "mount", path,
+			gone ? "operation %d: it is gone on the host, and needs no cover (%s)"
+			     : "operation %d: nothing is mounted here (%s)",
 			op_number(j, attach),
 			maker->why ? maker->why : plan_op_name(maker->kind));
 		return;
@@ -327,11 +328,15 @@ static void judge_rest(struct judge *j)
 }
 
 void attest_mounts(struct findings *f, const struct plan *plan, const char *session,
-	const struct mount_table *host, const struct mount_table *seen)
+	const struct mount_table *host, const struct mount_table *seen,
+	bool (*is_gone)(const char *path))
 {
-	struct judge j = {
-		.f = f, .plan = plan, .session = session, .host = host, .seen = seen
-	};
+	struct judge j = { .f = f,
+		.plan = plan,
+		.session = session,
+		.host = host,
+		.seen = seen,
+		.is_gone = is_gone };
 
 	j.planned = arena_array(f->arena, seen->count + 1, sizeof(*j.planned));
 	j.picked = arena_array(f->arena, PLAN_SLOT_MAX, sizeof(*j.picked));

@@ -14,9 +14,11 @@
  * @plan:    worked out anew, so that the session's name in it is another one.
  * @session: the name of the session that was looked at (carrel-<id>).
  * @host:    the caller's own mounts at the time.
+ * @is_gone: whether nothing is at a path of the host any more: a socket of the host that is gone needs no cover.
  */
 void attest_mounts(struct findings *f, const struct plan *plan, const char *session,
-	const struct mount_table *host, const struct mount_table *seen);
+	const struct mount_table *host, const struct mount_table *seen,
+	bool (*is_gone)(const char *path));
 
 /*
  * attest_rename - @text with every session name @from replaced by @to, of the same length.

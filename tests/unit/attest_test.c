@@ -132,6 +132,14 @@ static void read_table(struct fixture *f, struct mount_table *t, const char *tex
 	(void)close(fd);
 }
 
+static bool all_gone;
+
+static bool is_gone(const char *path)
+{
+	(void)path;
+	return all_gone;
+}
+
 /* Judge a session of these lines, of which line @skip is left out; @more is added. */
 static void judge(struct fixture *f, const char *const *lines, size_t count, size_t skip,
 	const char *more, size_t op_count)
@@ -148,7 +156,7 @@ static void judge(struct fixture *f, const char *const *lines, size_t count, siz
 	at += (size_t)snprintf(text + at, sizeof(text) - at, "%s", more);
 	read_table(f, &host, host_text, sizeof(host_text) - 1);
 	read_table(f, &seen, text, at);
-	attest_mounts(&f->findings, &plan, SESSION_NAME, &host, &seen);
+	attest_mounts(&f->findings, &plan, SESSION_NAME, &host, &seen, is_gone);
 	assert_false(f->findings.overflow);
 }
 
@@ -316,6 +324,29 @@ static void test_empty_table(void **state)
 	judge(f, NULL, 0, SIZE_MAX, "", COUNT(planned_ops));
 	assert_failure(f, "/", "no mounts");
 	assert_failure(f, "/srv/ws", "nothing is mounted here");
+}
+
+/* A cover of a socket: only where the socket is gone may it be missing. */
+static void test_socket_gone(void **state)
+{
+	struct fixture *f = *state;
+	size_t config = 16;
+
+	assert_string_equal(planned_ops[config].path, "/srv/ws/.git/config");
+	planned_ops[config].flags = OPF_OPTIONAL;
+	for (int gone = 0; gone < 2; gone++) {
+		all_gone = gone;
+		judge(f, NULL, 0, SIZE_MAX, "", COUNT(planned_ops));
+		if (!gone)
+			assert_failure(f, "/srv/ws/.git/config", "nothing is mounted here");
+		for (size_t i = 0; gone && i < f->findings.count; i++)
+			if (!strcmp(f->findings.items[i].on, "/srv/ws/.git/config"))
+				assert_int_equal(f->findings.items[i].verdict, VERDICT_NOTE);
+		tear_down(state);
+		(void)set_up(state);
+	}
+	planned_ops[config].flags = 0;
+	all_gone = false;
 }
 
 static void test_garbled_table(void **state)
@@ -562,6 +593,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_each_more, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_host_under_own_root, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_empty_table, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_socket_gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_garbled_table, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lookup, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lookup_below_another, set_up, tear_down),
