@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Programs as they are, without any proxy setting, each to a server on the host's loopback that stands for a remote name: package
-# managers, other resolvers than glibc's, other protocols than HTTP/1.1, and many bytes (docs/network.md).
+# Network by name with the programs that people run, each with a resolver or a protocol of its own: none has a proxy set, and
+# each is shown to be refused where the policy does not name its server.
 # ctest: as=user cost=8
 load ../lib/common
 load ../lib/names
@@ -9,92 +9,147 @@ setup() {
 	common_setup
 	need python3
 	world example.org=127.0.0.1 other.org=127.0.0.1
-	SITE=http://example.org:$WEB
 	ALLOWED=("${OPEN[@]}" --allow "example.org:$WEB")
 }
 
 teardown() {
-	[[ -z ${SERVER-} ]] || kill -KILL "$SERVER" 2>/dev/null || true
+	[[ -z ${SERVER_PID-} ]] || kill -KILL "$SERVER_PID" 2>/dev/null || true
 	end_world
 	common_teardown
 }
 
-# serves PROGRAM...: in the background; it prints the port that it has, which becomes $PORT and is allowed.
+# only_allowed COMMAND...: it works, and fails where the same server has a name that the policy does not allow. In the
+# command's words the name stands as NAME.
+only_allowed() {
+	carrel run --timeout 5m "${ALLOWED[@]}" -- "${@//NAME/other.org}"
+	[[ $status != 0 && $status != 125 ]] || fail 'not refused'
+	assert_matches "$stderr" 'hint: if the command needs it: --allow other\.org'
+	carrel run --timeout 5m "${ALLOWED[@]}" -- "${@//NAME/example.org}"
+	assert_status 0
+}
+
+# serves PROGRAM...: in the background; the first line that it prints is the port that it has, which becomes $PORT and is allowed.
 serves() {
 	"$@" </dev/null >"$T/server" 2>&1 3>&- 4>&- &
-	SERVER=$!
-	wait_for test -s "$T/server"
+	SERVER_PID=$!
+	wait_for grep -qx '[0-9]*' "$T/server"
 	PORT=$(head -n 1 "$T/server")
 	ALLOWED=("${RESOLVER[@]}" --allow "127.0.0.1:$PORT" --allow "example.org:$PORT")
 }
 
-# inside COMMAND...: in a session that may reach the name.
+# inside COMMAND...: it works in a session that may reach example.org, and does not hang.
 inside() {
-	carrel run "${ALLOWED[@]}" -- "$@"
+	carrel run --timeout 5m "${ALLOWED[@]}" -- "$@"
 	assert_status 0
 }
 
-@test "apt-get: the index of a repository, and a package" {
-	need apt-get dpkg-deb
-	mkdir -p "$T/deb/DEBIAN"
-	printf '%s\n' 'Package: desk' 'Version: 1.2' 'Architecture: all' 'Maintainer: x <x@example.org>' \
-		'Description: nothing' >"$T/deb/DEBIAN/control"
-	dpkg-deb --root-owner-group -b "$T/deb" "$WORLD/www/desk.deb" >/dev/null
+# secure_server: node's HTTP/2 over TLS, which also speaks HTTP/1.1 and takes an upgrade to a websocket. PORT is its port.
+secure_server() {
+	need node openssl
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=example.org \
+		-addext subjectAltName=DNS:example.org,DNS:other.org -keyout "$T/key" -out cert 2>/dev/null
+	node -e '
+		const fs = require("fs"), crypto = require("crypto");
+		const [key, cert, where] = process.argv.slice(1);
+		const server = require("http2").createSecureServer(
+			{ key: fs.readFileSync(key), cert: fs.readFileSync(cert), allowHTTP1: true },
+			(request, response) => response.end("over " + request.httpVersion + "\n"));
+		server.on("upgrade", (request, socket) => {
+			const accept = crypto.createHash("sha1").update(request.headers["sec-websocket-key"] +
+				"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64");
+			socket.on("error", () => {});
+			socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+				"Sec-WebSocket-Accept: " + accept + "\r\n\r\n");
+			socket.on("data", (frame) => {
+				const text = frame.subarray(6).map((byte, i) => byte ^ frame[2 + i % 4]);
+				socket.write(Buffer.concat([Buffer.from([0x81, text.length]), text]));
+			});
+		});
+		server.listen(0, "127.0.0.1", () => {
+			fs.writeFileSync(where + ".new", String(server.address().port));
+			fs.renameSync(where + ".new", where);
+		});' "$T/key" cert "$T/port" </dev/null >"$T/server.log" 2>&1 3>&- 4>&- &
+	SERVER_PID=$!
+	wait_for test -s "$T/port"
+	PORT=$(<"$T/port")
+	ALLOWED=("${RESOLVER[@]}" --allow "127.0.0.1:$PORT" --allow "example.org:$PORT")
+}
+
+@test "apt-get: an update and a download from a repository" {
+	command -v apt-get dpkg-deb >/dev/null || skip 'no Debian'
+	local repository=$WORLD/www/apt
+
+	mkdir -p "$T/desk/DEBIAN" "$repository" apt/etc/apt/apt.conf.d apt/var/lib/apt/lists/partial apt/var/cache/apt/archives/partial
+	printf '%s\n' 'Package: desk' 'Version: 1.2.3' 'Architecture: all' 'Maintainer: x <x@example.org>' \
+		'Description: a desk' >"$T/desk/DEBIAN/control"
+	chmod 0755 "$T/desk" "$T/desk/DEBIAN"
+	dpkg-deb --root-owner-group --build "$T/desk" "$repository/desk.deb" >/dev/null
 	{
-		cat "$T/deb/DEBIAN/control"
-		printf 'Filename: desk.deb\nSize: %d\nSHA256: %s\n' "$(stat -c %s "$WORLD/www/desk.deb")" \
-			"$(sha256sum <"$WORLD/www/desk.deb" | cut -d' ' -f1)"
-	} >"$WORLD/www/Packages"
-	echo "deb [trusted=yes] $SITE/file ./" >sources.list
-	inside sh -c 'mkdir -p "$TMPDIR/lists/partial" "$TMPDIR/cache/archives/partial"
-		set -- -qq -o Dir::Etc::SourceList="$PWD/sources.list" -o Dir::Etc::SourceParts=- -o Dir::State::Lists="$TMPDIR/lists" \
-			-o Dir::Cache="$TMPDIR/cache" -o Debug::NoLocking=1
-		apt-get "$@" update && apt-get "$@" download desk'
-	dpkg-deb -I desk_1.2_all.deb | grep -q 'Version: 1.2' || fail 'not fetched'
+		cat "$T/desk/DEBIAN/control"
+		printf 'Filename: ./desk.deb\nSize: %s\nSHA256: %s\n' "$(stat -c %s "$repository/desk.deb")" \
+			"$(sha256sum <"$repository/desk.deb" | cut -d ' ' -f 1)"
+	} >"$repository/Packages"
+	: >apt/status
+	printf 'Dir "%s/apt";\nDir::State::status "%s/apt/status";\nAPT::Sandbox::User "";\nAcquire::Languages "none";\nAcquire::Retries "0";\nAPT::Update::Error-Mode "any";\n' \
+		"$WS" "$WS" >apt.conf
+	# shellcheck disable=SC2016
+	only_allowed env APT_CONFIG=apt.conf sh -c 'echo "deb [trusted=yes] $0 ./" >apt/etc/apt/sources.list
+		apt-get -q update && apt-get -q download desk' "http://NAME:$WEB/file/apt"
+	cmp desk_*.deb "$repository/desk.deb"
 }
 
-@test "pip: the index of a repository, and a wheel" {
-	/usr/bin/python3 -m pip --version >/dev/null 2>&1 || skip 'no pip for /usr/bin/python3 on this machine'
-	mkdir -p "$WORLD/www/simple/desk"
-	/usr/bin/python3 - "$WORLD/www/simple/desk" <<-'PY'
+@test "pip: a wheel from an index" {
+	local -a pip
+	local index=$WORLD/www/simple/desk
+
+	pip=(/usr/share/python-wheels/pip-*.whl /usr/lib/python3*/ensurepip/_bundled/pip-*.whl)
+	[[ -e ${pip[0]} ]] || pip=("${pip[1]}")
+	[[ -e ${pip[0]} ]] || fail 'python has no wheel of pip (ensurepip)'
+	mkdir -p "$index"
+	python3 - "$index" <<-'WHEEL'
 		import sys, zipfile
-		with zipfile.ZipFile(sys.argv[1] + "/desk-1.2-py3-none-any.whl", "w") as z:
-		    z.writestr("desk.py", "print('desk')\n")
-		    z.writestr("desk-1.2.dist-info/METADATA", "Metadata-Version: 2.1\nName: desk\nVersion: 1.2\n")
-		    z.writestr("desk-1.2.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-		    z.writestr("desk-1.2.dist-info/RECORD", "desk.py,,\n")
-	PY
-	inside /usr/bin/python3 -m pip install -q --no-cache-dir --disable-pip-version-check --trusted-host example.org \
-		--index-url "$SITE/file/simple" --target site desk
-	[[ -s site/desk.py ]] || fail 'not installed'
+		with zipfile.ZipFile(sys.argv[1] + "/desk-1.2.3-py3-none-any.whl", "w") as wheel:
+		    wheel.writestr("desk.py", "legs = 4\n")
+		    wheel.writestr("desk-1.2.3.dist-info/METADATA", "Metadata-Version: 2.1\nName: desk\nVersion: 1.2.3\n")
+		    wheel.writestr("desk-1.2.3.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+		    wheel.writestr("desk-1.2.3.dist-info/RECORD", "")
+	WHEEL
+	echo '<a href="desk-1.2.3-py3-none-any.whl">desk-1.2.3-py3-none-any.whl</a>' >"$index/index.html"
+	only_allowed /usr/bin/python3 "${pip[0]}/pip" --isolated --no-cache-dir --disable-pip-version-check --retries 0 \
+		install -q --no-deps --no-compile --target site --trusted-host NAME --index-url "http://NAME:$WEB/file/simple/" desk
+	[[ $(<site/desk.py) == 'legs = 4' ]] || fail 'not installed'
 }
 
-@test "resolvers of their own: c-ares, musl, Java" {
+@test "HTTP/2, and a websocket" {
+	secure_server
+	if command -v curl >/dev/null && [[ $(curl -V) == *HTTP2* ]]; then
+		only_allowed curl -sS --http2 --cacert cert "https://NAME:$PORT/"
+		assert_output 'over 2.0'
+	fi
+	only_allowed node -e '
+		const [name, port] = process.argv.slice(1);
+		const request = require("https").request({ host: name, port, ca: require("fs").readFileSync("cert"), headers: {
+			Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": 13, "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==" } });
+		request.on("upgrade", (response, socket) => {
+			socket.once("data", (frame) => { console.log(frame.subarray(2).toString()); socket.destroy(); });
+			const mask = [1, 2, 3, 4], text = Buffer.from("a frame").map((byte, i) => byte ^ mask[i % 4]);
+			socket.write(Buffer.from([0x81, 0x80 | text.length, ...mask, ...text]));
+		});
+		request.end();' NAME "$PORT"
+	assert_output 'a frame'
+}
+
+@test "resolvers of their own: c-ares in node, and musl's" {
 	need node
-	inside node -e 'const d = require("dns").promises
-		Promise.all([d.resolve4("example.org"), d.resolve6("example.org"), d.lookup("example.org")]).then(a => console.log(a[0][0], a[1][0], a[2].address))'
-	assert_output '198.18.0.1 fd63:6172:7265:6c00::1 198.18.0.1'
-	need musl-gcc
-	cat >name.c <<-'C'
-		#include <netdb.h>
-		#include <stdio.h>
-		int main(int argc, char **argv)
-		{
-			struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list, *a;
-			char host[64];
-			if (argc != 2 || getaddrinfo(argv[1], "80", &hints, &list))
-				return 1;
-			for (a = list; a; a = a->ai_next)
-				if (!getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof(host), NULL, 0, NI_NUMERICHOST))
-					puts(host);
-			return 0;
-		}
-	C
-	musl-gcc -static -o name name.c
-	inside ./name example.org
-	[[ $(sort <<<"$output" | paste -sd ' ') == '198.18.0.1 fd63:6172:7265:6c00::1' ]] || fail "$output"
-	carrel run "${ALLOWED[@]}" -- ./name other.org
-	assert_status 1
+	only_allowed node -e 'require("dns").resolve4(process.argv[1], (error, found) => {
+		if (error) throw error;
+		require("http").get({ host: found[0], port: process.argv[2], headers: { Host: process.argv[1] } },
+			(response) => response.pipe(process.stdout));
+	})' NAME "$WEB"
+	assert_output 'hello example.org'
+	cp "$CARREL_HELPERS/fetch" fetch # /var/tmp is the session's own
+	only_allowed ./fetch NAME "$WEB"
+	assert_matches "$output" 'hello example.org'
 }
 
 @test "Java's HTTP client" {
@@ -109,7 +164,7 @@ inside() {
 			}
 		}
 	JAVA
-	inside java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC Get.java "$SITE"
+	inside java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC Get.java "http://example.org:$WEB"
 	assert_output 'hello example.org'
 }
 
@@ -117,16 +172,17 @@ inside() {
 	need go
 	cat >get.go <<-'GO'
 		package main
-		import ("io"; "net/http"; "os")
+		import ("io"; "net"; "os")
 		func main() {
-			r, err := http.Get(os.Args[1])
+			c, err := net.Dial("tcp", "example.org:" + os.Args[1])
 			if err != nil { panic(err) }
-			io.Copy(os.Stdout, r.Body)
+			io.WriteString(c, "GET / HTTP/1.0\r\nHost: example.org\r\n\r\n")
+			io.Copy(os.Stdout, c)
 		}
 	GO
 	CGO_ENABLED=0 GOFLAGS=-mod=mod GOCACHE=$T/go go build -o get get.go
-	inside ./get "$SITE"
-	assert_output 'hello example.org'
+	inside ./get "$WEB"
+	assert_matches "$output" 'hello example.org'
 }
 
 @test "TLS 1.2 and 1.3 with openssl" {
@@ -154,62 +210,29 @@ while True:
 	done
 }
 
-@test "HTTP/2" {
-	need node curl
-	curl --version | grep -q HTTP2 || skip 'no HTTP/2 in curl on this machine'
-	serves node -e 'const s = require("http2").createServer((q, r) => r.end("over HTTP/" + q.httpVersion + "\n"))
-		s.listen(0, "127.0.0.1", () => console.log(s.address().port))'
-	inside curl -sS --http2-prior-knowledge "http://example.org:$PORT/a"
-	assert_output 'over HTTP/2.0'
-}
-
-@test "a websocket" {
-	need node
-	node --experimental-websocket -e 'process.exit(typeof WebSocket == "function" ? 0 : 1)' 2>/dev/null || skip 'no WebSocket in node on this machine'
-	serves python3 -u -c 'import base64, hashlib, re, socket
+@test "ssh, where the server speaks first" {
+	need ssh ssh-keygen
+	[[ -x /usr/sbin/sshd ]] || skip 'no sshd on this machine'
+	ssh-keygen -q -t ed25519 -N '' -f "$T/host"
+	ssh-keygen -q -t ed25519 -N '' -f key
+	cp key.pub "$T/authorized"
+	serves python3 -u -c 'import socket, subprocess, sys
 listener = socket.create_server(("127.0.0.1", 0))
 print(listener.getsockname()[1])
 while True:
     c = listener.accept()[0]
-    head = b""
-    while not head.endswith(b"\r\n\r\n"):
-        head += c.recv(1)
-    key = re.search(rb"(?i)sec-websocket-key: (\S+)", head)[1] + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-    c.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
-              + base64.b64encode(hashlib.sha1(key).digest()) + b"\r\n\r\n")
-    size = c.recv(2)[1] & 127
-    frame = c.recv(4 + size, socket.MSG_WAITALL)
-    text = bytes(b ^ frame[i % 4] for i, b in enumerate(frame[4:]))
-    c.sendall(bytes([0x81, len(text)]) + text.upper() + b"\x88\x02\x03\xe8")'
-	inside node --no-warnings --experimental-websocket -e 'const s = new WebSocket(process.argv[1])
-		s.onopen = () => s.send("desk"); s.onmessage = m => { console.log(m.data); s.close() }' "ws://example.org:$PORT/"
-	assert_output DESK
-}
-
-@test "ssh, where the server speaks first" {
-	need ssh ssh-keygen
-	local sshd=/usr/sbin/sshd
-	[[ -x $sshd ]] || skip 'no sshd on this machine'
-	ssh-keygen -q -t ed25519 -N '' -f "$T/host"
-	ssh-keygen -q -t ed25519 -N '' -f key
-	cp key.pub "$T/authorized"
-	serves sh -c 'exec "$0" -D -e -p 0 -o ListenAddress=127.0.0.1 -h "$1" -o AuthorizedKeysFile="$2" -o StrictModes=no -o PidFile=none -o UsePAM=no 2>&1 |
-		sed -un "s/^Server listening on .* port \([0-9]*\).*/\1/p"' "$sshd" "$T/host" "$T/authorized"
-	inside ssh -F none -i key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -p "$PORT" example.org echo over ssh
+    subprocess.Popen(["/usr/sbin/sshd", "-i", "-f", "/dev/null", "-h", sys.argv[1], "-o", "AuthorizedKeysFile=" + sys.argv[2],
+                      "-o", "StrictModes=no", "-o", "UsePAM=no"], stdin=c, stdout=c, stderr=subprocess.DEVNULL)
+    c.close()' "$T/host" "$T/authorized"
+	inside ssh -F none -i key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR \
+		-l "$(id -un)" -p "$PORT" example.org echo over ssh
 	assert_output 'over ssh'
 }
 
-@test "many bytes, and many connections at once, arrive whole" {
+@test "many bytes arrive whole" {
 	need curl
 	head -c 32M /dev/urandom >"$WORLD/www/large"
 	# shellcheck disable=SC2016
-	inside sh -c 'curl -sS "$0/file/large" | sha256sum' "$SITE"
+	inside sh -c 'curl -sS "$0/file/large" | sha256sum' "http://example.org:$WEB"
 	[[ ${output%% *} == "$(sha256sum <"$WORLD/www/large" | cut -d' ' -f1)" ]] || fail 'other bytes'
-	inside python3 -c '
-import socket, sys
-all_ = [socket.create_connection(("example.org", int(sys.argv[1]))) for _ in range(500)]
-for c in all_:
-    c.sendall(b"GET / HTTP/1.0\r\nHost: example.org\r\n\r\n")
-print(sum(b"hello example.org" in c.makefile("rb").read() for c in all_))' "$WEB"
-	assert_output 500
 }

@@ -55,7 +55,8 @@ static bool allowing(struct arena *arena, const struct egress_name *n, char *ret
 	if ((n->decision != EGRESS_DENIED_NAME && n->decision != EGRESS_DENIED_PORT) ||
 		n->rule >= 0 || n->port > UINT16_MAX ||
 		netrule_parse(&rule, arena, false, n->text, "allow", &ignored) < 0 ||
-		rule.kind != NETRULE_NAME)
+		rule.kind != NETRULE_NAME ||
+		rule.name[0] == '_') /* SRV and its kin (RFC 2782): no host's name */
 		return false;
 	if (n->port && n->port != 80 && n->port != 443)
 		return snprintf(ret, size, " --allow %s:%u", rule.name, n->port) < (int)size;
