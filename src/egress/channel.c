@@ -63,6 +63,8 @@ static int take_sockets(struct egress *eg, const struct received *got)
 {
 	bool with_dns = got->record.number & EGRESS_SOCKETS_DNS;
 
+	if (got->record.number & ~(EGRESS_SOCKETS_DNS | EGRESS_SOCKETS_SIX))
+		return -EPROTO;
 	eg->six |= (got->record.number & EGRESS_SOCKETS_SIX) != 0;
 	if (with_dns && (got->count < 2 || eg->dns.fd >= 0))
 		return -EPROTO;

@@ -40,6 +40,33 @@ print(socket.create_connection(("early.example.org", 2222)).recv(6).decode())'
 	assert_output early
 }
 
+@test "the proxy by a name, and as localhost; addresses of the policy are connected to without it" {
+	proxy
+	local option
+	# The name of the proxy is resolved, and leads to a private address: the policy names it.
+	for option in "http://localhost:$PROXY_PORT" "http://OTHER.org:$PROXY_PORT/"; do
+		carrel run "${RESOLVER[@]}" --egress-proxy "$option" --allow a.example.org -- curl -sS http://a.example.org/
+		assert_output 'hello a.example.org'
+	done
+	carrel run "${RESOLVER[@]}" --egress-proxy "http://none.org:$PROXY_PORT" --allow a.example.org --net-log "$T/log" -- \
+		curl -sS http://a.example.org/
+	assert_matches "$status" '^(7|56)$'
+	assert_matches "$(<"$T/log")" "resolve the proxy's name"
+	rm "$WORLD/asked"
+	carrel run "${PROXY[@]}" --allow "127.0.0.1:$WEB" --allow "localhost:$WEB" -- curl -sS "http://127.0.0.1:$WEB/"
+	assert_output 'hello 127.0.0.1'
+	[[ ! -e $WORLD/asked ]] || fail "the proxy was asked: $(<"$WORLD/asked")"
+}
+
+@test "the preset ca passes on the variables that name certificates, and nothing without it" {
+	export SSL_CERT_FILE=/etc/ssl/company.pem NODE_EXTRA_CA_CERTS=/etc/ssl/company.pem
+	carrel run --with ca -- sh -c 'echo "$SSL_CERT_FILE $NODE_EXTRA_CA_CERTS"'
+	assert_output '/etc/ssl/company.pem /etc/ssl/company.pem'
+	carrel run --unsetenv SSL_CERT_FILE -- sh -c 'echo "<$SSL_CERT_FILE>"' # the control arm
+	assert_output '<>'
+	unset SSL_CERT_FILE NODE_EXTRA_CA_CERTS
+}
+
 @test "the session's own proxy leads there too, with CONNECT and without" {
 	proxy
 	for option in -p --; do

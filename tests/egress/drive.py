@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """drive.py PROGRAM CASE - one case of tests/egress/program.bats: status 0, or what was not so is on stderr; 77: namespaces
 are refused here."""
+import ctypes
 import hashlib
 import os
 import select
@@ -10,11 +11,12 @@ import ssl
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
-from world import (A, AAAA, CNAME, HTTPS, OTHER, PUBLIC, REFUSED, RULE, TXT, Egress, Inner, Resolver, echo, enter_outer,
-                   keep_low, query, read_answer, serve, wire_name)
+from world import (A, AAAA, CNAME, HTTPS, LIBC, NEWNS, OTHER, PUBLIC, REFUSED, RULE, TXT, Egress, Inner, Resolver, echo,
+                   enter_outer, keep_low, query, read_answer, serve, unshare, wire_name)
 
 PROGRAM = sys.argv[1]
 RESOLVER = "resolver 127.0.0.1:5353"
@@ -128,6 +130,45 @@ def case_names_six():
     t.egress.end()
 
 
+def hosts(text):
+    """From now on hosts(5) of this process and of those that it starts."""
+    unshare(NEWNS)
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(text)
+        file.flush()
+        os.chmod(file.name, 0o644)
+        if LIBC.mount(file.name.encode(), b"/etc/hosts", None, 0x1000, None) != 0:  # MS_BIND
+            raise OSError(ctypes.get_errno(), "mount")
+
+
+def case_host_proxy():
+    """The proxy of the host's network is asked for names, but for those of hosts(5)."""
+    hosts(f"{PUBLIC} here.example\n10.1.2.3 private.example\n")
+    asked = []
+
+    def proxy(c):
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += c.recv(1)
+        asked.append(head.split()[1].decode())
+        c.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        echo(c)
+
+    serve((OTHER, 3128), proxy)
+    serve((PUBLIC, 80), echo)
+    t = Case(f"proxy {OTHER}:3128", "allow *.example:80")
+    for name, wanted in (("here.example", []), ("there.example", ["there.example:80"])):
+        with t.connect(name, 80) as c:
+            c.sendall(b"text")
+            equal(c.recv(4), b"text", name)
+        equal(asked, wanted, name)
+    true(t.is_reset(t.address("private.example"), 80), "hosts(5) leads to a private address")
+    t.event("address", "private.example")
+    equal(asked, ["there.example:80"], "the proxy is not asked for it")
+    equal(t.resolver.asked, [], "nor is the resolver")
+    t.egress.end()
+
+
 def case_dns_over_tcp():
     t = Case("allow good.example", "allow other.example")
     with t.inner.connect(("127.0.0.1", 53)) as c:
@@ -233,6 +274,12 @@ def case_no_resolver():
 
 
 # --- connections -------------------------------------------------------------------------------
+def small_buffers():
+    """Of the calling thread's network namespace: a machine's own may hold more than is sent here, 32 MiB a socket."""
+    with open("/proc/sys/net/ipv4/tcp_rmem", "w", encoding="ascii") as f:
+        f.write("4096 131072 4194304")
+
+
 def case_relay():
     size = 32 << 20
     data = os.urandom(1 << 20) * 32
@@ -242,7 +289,9 @@ def case_relay():
         seen.append(hashlib.sha256(read_all(c)).digest())  # until the client's half is closed
         c.sendall(data)
 
+    small_buffers()
     t = Case("connections 100", "allow good.example:8080", "allow other.example:80")
+    t.inner.run(small_buffers)
     serve((PUBLIC, 8080), server)
     serve((OTHER, 80), echo)
     with t.connect("good.example", 8080) as c:

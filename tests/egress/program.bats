@@ -22,6 +22,10 @@ drive() {
 	drive names_six
 }
 
+@test "the proxy of the host's network is asked for names, but for those of hosts(5)" {
+	drive host_proxy
+}
+
 @test "queries over TCP: in pieces, several at once, too long, more than it holds" {
 	drive dns_over_tcp
 }

@@ -14,7 +14,7 @@ import subprocess
 import threading
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-NEWUSER, NEWNET = 0x10000000, 0x40000000
+NEWNS, NEWUSER, NEWNET = 0x00020000, 0x10000000, 0x40000000
 RECORD = struct.Struct("=IIIiiIIIQQQ512s")
 MAGIC = 0x63656731
 SOCKETS, RULE, END, READY, EVENT, REFUSED, DONE = range(1, 8)

@@ -63,6 +63,16 @@ print(ask('a.example.org', 8080, b''))"
 	[[ ! -e $WORLD/asked ]] || fail "it was asked: $(<"$WORLD/asked")"
 }
 
+@test "on port 443 it carries TLS for the allowed name alone" {
+	inside -- "print(ask('a.example.org', 443, b'GET / HTTP/1.0\r\nHost: a.example.org\r\n\r\n'))"
+	assert_output "b'ConnectionResetError'"
+	[[ ! -e $WORLD/asked ]] || fail "it was asked: $(<"$WORLD/asked")"
+	# The control arm: without that look it is.
+	inside --no-tls-name -- "print(ask('a.example.org', 443, b'GET / HTTP/1.0\r\nHost: a.example.org\r\n\r\n')[:12])"
+	assert_output "b'HTTP/1.0 200'"
+	[[ $(<"$WORLD/asked") == a.example.org:443 ]] || fail 'it was not asked'
+}
+
 @test "a name cannot write into the request that the proxy gets" {
 	inside -- '
 bad = [b"a\r\nX-Evil: 1\r\n.example.org", b"a b.example.org", b"a:22.example.org", b"a\0.example.org", b"a\xff.example.org", b"a%0d.example.org", b"A@b.example.org"]

@@ -134,6 +134,12 @@ static void test_locks(void **state)
 			"loosens" },
 		{ "lock net-resolver\n", "--net-resolver", "192.0.2.1",
 			"command line: --net-resolver", "loosens" },
+		{ "lock egress-proxy\negress-proxy http://p:1\n", "--egress-proxy",
+			"http://p:2", "command line: --egress-proxy", "loosens" },
+		{ "lock egress-proxy\n", "--egress-proxy", "http://p:2",
+			"command line: --egress-proxy", "loosens" },
+		{ "lock egress-proxy-login\n", "--egress-proxy-login", "/l",
+			"command line: --egress-proxy-login", "loosens" },
 	};
 	struct fixture f;
 
@@ -234,6 +240,20 @@ static void test_values(void **state)
 		begin(&f);
 		add_args(&f, ARGS(wrong[i].option, wrong[i].value));
 		assert_fails(&f, ERROR_USAGE, wrong[i].option, wrong[i].what, NULL);
+		stop(&f);
+	}
+	static const char *const proxies[][2] = {
+		{ "http://Proxy.Example.:3128/", "http://proxy.example:3128" },
+		{ "http://192.0.2.1:80", "http://192.0.2.1:80" },
+		{ "http://[2001:DB8::1]:3128", "http://[2001:db8::1]:3128" },
+		{ "http://localhost:3128", "http://localhost:3128" },
+	};
+	for (size_t i = 0; i < COUNT(proxies); i++) {
+		begin(&f);
+		add_args(&f, ARGS("--egress-proxy", proxies[i][0]));
+		finish(&f);
+		assert_fine(&f);
+		assert_string_equal(f.policy.egress_proxy.value, proxies[i][1]);
 		stop(&f);
 	}
 	static const char *const resolvers[][2] = {

@@ -102,24 +102,6 @@ static void masks_stay_as_they_were(void **state)
 	}
 }
 
-/* A child of ours that waits behind us on @first, and may run anywhere in @own. */
-static pid_t fork_behind(size_t first, const cpu_set_t *own)
-{
-	cpu_set_t one;
-
-	CPU_ZERO(&one);
-	CPU_SET(first, &one);
-	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-	pid_t child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		for (;;)
-			(void)pause();
-	assert_int_equal(sched_setaffinity(child, sizeof(*own), own), 0);
-	assert_int_equal(sched_setaffinity(0, sizeof(*own), own), 0);
-	return child;
-}
-
 /* From the first processor to another, where there is one. The child may have run there before it was moved. */
 static void a_child_that_waits_is_moved(void **state)
 {
@@ -131,8 +113,9 @@ static void a_child_that_waits_is_moved(void **state)
 	assert_int_equal(sched_getaffinity(0, sizeof(own), &own), 0);
 	size_t first = first_of(&own);
 	for (int i = 0; i < 1000 && !moved; i++) {
-		pid_t child = fork_behind(first, &own);
+		pid_t child = fork_on(first, &own);
 
+		assert_int_equal(sched_setaffinity(child, sizeof(own), &own), 0);
 		tuning_move(child, (int)first);
 		assert_true(process_stat_read(child, text));
 		moved = process_stat_number(text, 39) != (int64_t)first;

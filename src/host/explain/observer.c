@@ -227,7 +227,8 @@ static int keep_capabilities(const struct plan *plan)
 {
 	const bool own = (plan->clone_flags & CLONE_NEWUSER) && !plan->facts->privileged;
 
-	/* /proc/PID/fd, where the directory of an *at() call is named, is open to its owner alone. See: proc(5). */
+	/* /proc/PID/fd, where the directory of an *at() call is named, is open to its owner alone. Where that fails
+	 * its name is missing in what is said, and nothing else. See: proc(5), setfsuid(2). */
 	if (plan->facts->privileged)
 		(void)syscall(SYS_setfsuid, plan->facts->kernel_uid);
 	return confine_self_capabilities(own ? 0 : 1u << CAP_SYS_PTRACE);
