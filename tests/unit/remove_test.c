@@ -568,7 +568,21 @@ static void test_killed_leader(void **state)
 
 /* --- others at work meanwhile ------------------------------------------------------------------ */
 
-/* Forks a process that repeats @work on the tree until it is killed. @ret_done counts its turns. */
+enum { CREATED_MAX = 5000 }; /* entries during one removal */
+
+enum {
+	TURNS,
+	TURNS_MAX
+}; /* what an attacker shares: its turns, and how many it may take; 0: any number */
+
+static bool may_not(const uint32_t *done, unsigned turn)
+{
+	uint32_t most = __atomic_load_n(&done[TURNS_MAX], __ATOMIC_SEQ_CST);
+
+	return most && turn > most;
+}
+
+/* Forks a process that repeats @work on the tree until it is killed. @ret_done: see above. */
 static pid_t start_attacker(
 	struct tree *t, void (*work)(int fd, unsigned turn), uint32_t **ret_done)
 {
@@ -581,8 +595,10 @@ static pid_t start_attacker(
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails does not stop it */
 		for (unsigned turn = 0;; turn++) {
+			while (may_not(done, turn))
+				pause_shortly();
 			work(t->fd, turn);
-			__atomic_store_n(done, turn, __ATOMIC_SEQ_CST);
+			__atomic_store_n(&done[TURNS], turn, __ATOMIC_SEQ_CST);
 		}
 	}
 	*ret_done = done;
@@ -591,7 +607,7 @@ static pid_t start_attacker(
 
 static uint32_t turns(const uint32_t *done)
 {
-	return __atomic_load_n(done, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&done[TURNS], __ATOMIC_SEQ_CST);
 }
 
 static void create_entries(int fd, unsigned turn)
@@ -624,8 +640,11 @@ static void test_concurrent_creator(void **state)
 
 	for (unsigned round = 0; round < 50; round++) {
 		struct remove_result result;
+		uint32_t from = turns(done);
 
-		for (uint32_t from = turns(done); turns(done) < from + 20;)
+		/* Who creates faster than is removed, and does not stop, is not outrun. */
+		__atomic_store_n(&done[TURNS_MAX], from + CREATED_MAX, __ATOMIC_SEQ_CST);
+		while (turns(done) < from + 20)
 			pause_shortly();
 		int status = remove_tree(t->fd, "s", &result, NULL);
 		/* Gone at some moment, or truly reported. */
