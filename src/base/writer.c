@@ -7,10 +7,13 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
+
+enum { FEW = 64, DIGITS_MAX = 20 }; /* 2^64 - 1 has 20 digits */
 
 void writer_init(struct writer *w, char *buffer, size_t size, writer_fn write, void *context)
 {
@@ -38,6 +41,12 @@ static void flush(struct writer *w)
 		writer_fail(w, r);
 }
 
+/* The first byte of a character takes a column, those that follow it in UTF-8 do not. */
+static bool is_character(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
 /* One for each character, not for each byte. */
 static void count(struct writer *w, const char *data, size_t size)
 {
@@ -46,14 +55,30 @@ static void count(struct writer *w, const char *data, size_t size)
 	size_t columns = newline ? 0 : w->column;
 
 	for (const char *at = newline ? newline + 1 : data; at < end; at++)
-		columns += ((unsigned char)*at & 0xc0) != 0x80;
+		columns += is_character(*at);
 	w->column = columns;
+}
+
+/* For a few bytes, for which there is room: calls of memrchr() and memcpy() cost more than this loop. */
+static void put_few(struct writer *w, const char *data, size_t size)
+{
+	char *to = w->buffer + w->used;
+	size_t column = w->column;
+
+	for (size_t i = 0; i < size; i++) {
+		to[i] = data[i];
+		column = data[i] == '\n' ? 0 : column + is_character(data[i]);
+	}
+	w->used += size;
+	w->column = column;
 }
 
 void writer_bytes(struct writer *w, const void *data, size_t size)
 {
 	const char *at = data;
 
+	if (size <= FEW && size <= w->size - w->used && !w->error)
+		return put_few(w, at, size);
 	count(w, at, size);
 	while (size > 0 && !w->error) {
 		size_t room = w->size - w->used;
@@ -80,6 +105,16 @@ void writer_char(struct writer *w, char c)
 void writer_text(struct writer *w, const char *text)
 {
 	writer_bytes(w, text, strlen(text));
+}
+
+void writer_number(struct writer *w, uint64_t number)
+{
+	char digits[DIGITS_MAX], *first = digits + DIGITS_MAX;
+
+	do
+		*--first = (char)('0' + number % 10);
+	while ((number /= 10) > 0);
+	writer_bytes(w, first, (size_t)(digits + DIGITS_MAX - first));
 }
 
 void writer_format(struct writer *w, const char *format, ...)

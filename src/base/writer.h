@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -38,6 +39,9 @@ void writer_fail(struct writer *w, int error);
 void writer_bytes(struct writer *w, const void *data, size_t size);
 void writer_char(struct writer *w, char c);
 void writer_text(struct writer *w, const char *text);
+
+/* writer_number - in decimal. */
+void writer_number(struct writer *w, uint64_t number);
 
 /* writer_format - at most 255 bytes of it. */
 void writer_format(struct writer *w, const char *format, ...)

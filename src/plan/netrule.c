@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/writer.h"
 #include "plan/netrule_private.h"
 
 enum { SHOWN = 60, HOST_MAX = NETRULE_NAME_MAX + 3 }; /* "*." before it, a dot behind it */
@@ -72,8 +73,8 @@ static int add_port(struct reading *r, uint16_t port)
 	if (rule->port_count == NETRULE_PORT_MAX)
 		return fail(r, "write a second line for the others", "has more than %d ports",
 			NETRULE_PORT_MAX);
-	memmove(rule->ports + at + 1, rule->ports + at,
-		(rule->port_count - at) * sizeof(rule->ports[0]));
+	for (size_t i = rule->port_count; i > at; i--)
+		rule->ports[i] = rule->ports[i - 1];
 	rule->ports[at] = port;
 	rule->port_count++;
 	return 0;
@@ -212,7 +213,7 @@ static int check_name(const struct reading *r, const char *name, size_t size)
 	}
 }
 
-/* @host: lower case, writable. */
+/* @host: lower case, writable, in the arena. */
 static int read_name(struct reading *r, char *host)
 {
 	size_t length = strlen(host);
@@ -242,8 +243,8 @@ static int read_name(struct reading *r, char *host)
 	if (!strcmp(last ? last + 1 : host, "localhost"))
 		return fail(r, "the host's own loopback is localhost",
 			"is below localhost, where no name is another host's");
-	r->rule.name = arena_copy(r->arena, host, length);
-	return r->rule.name ? 0 : error_no_memory(r->e, "policy");
+	r->rule.name = host;
+	return 0;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
@@ -319,13 +320,15 @@ int netrule_parse(struct netrule *ret, struct arena *arena, bool deny, const cha
 	struct reading r = {
 		.rule = { .deny = deny }, .arena = arena, .text = text, .what = what, .e = e
 	};
-	char copy[NETRULE_TEXT_MAX];
 	int failed = check_bytes(&r, text);
 
 	if (failed < 0)
 		return failed;
-	memcpy(copy, text, strlen(text) + 1);
-	failed = copy[0] == '[' ? read_bracketed(&r, copy + 1) : read_host(&r, copy);
+	/* The name of the rule is a part of it. */
+	char *own = arena_copy(arena, text, strlen(text));
+	if (!own)
+		return error_no_memory(e, "policy");
+	failed = *own == '[' ? read_bracketed(&r, own + 1) : read_host(&r, own);
 	if (failed < 0)
 		return failed;
 	*ret = r.rule;
@@ -334,42 +337,44 @@ int netrule_parse(struct netrule *ret, struct arena *arena, bool deny, const cha
 
 /* --- as text ---------------------------------------------------------------------------------- */
 
-static int format_host(const struct netrule *rule, char *ret, size_t size)
+static void put_host(struct writer *w, const struct netrule *rule)
 {
-	char address[INET6_ADDRSTRLEN], bits[8] = "";
-	unsigned whole = rule->family == 4 ? 32 : 128;
+	char address[INET6_ADDRSTRLEN];
+	bool four = rule->family == 4;
 
 	switch (rule->kind) {
-	case NETRULE_NAME:
-		return snprintf(ret, size, "%s", rule->name);
-	case NETRULE_BELOW:
-		return snprintf(ret, size, "*.%s", rule->name);
 	case NETRULE_LOCALHOST:
-		return snprintf(ret, size, "localhost");
+		return writer_text(w, "localhost");
+	case NETRULE_BELOW:
+		writer_text(w, "*.");
+		return writer_text(w, rule->name);
+	case NETRULE_NAME:
+		return writer_text(w, rule->name);
 	case NETRULE_BLOCK:
 		break;
 	}
-	if (!inet_ntop(rule->family == 4 ? AF_INET : AF_INET6, rule->address, address,
-		    sizeof(address)))
-		return -1;
-	if (rule->bits < whole)
-		(void)snprintf(bits, sizeof(bits), "/%u", rule->bits);
-	return snprintf(ret, size, rule->family == 4 ? "%s%s" : "[%s]%s", address, bits);
+	if (!inet_ntop(four ? AF_INET : AF_INET6, rule->address, address, sizeof(address)))
+		return writer_fail(w, -errno);
+	writer_text(w, four ? "" : "[");
+	writer_text(w, address);
+	writer_text(w, four ? "" : "]");
+	if (rule->bits < (four ? 32 : 128)) {
+		writer_char(w, '/');
+		writer_number(w, rule->bits);
+	}
 }
 
 int netrule_format(const struct netrule *rule, char *ret, size_t size)
 {
-	int used = format_host(rule, ret, size);
+	struct writer w;
 
-	if (used < 0 || (size_t)used >= size)
-		return -ENOBUFS;
+	writer_init(&w, ret, size, NULL, NULL);
+	put_host(&w, rule);
 	for (unsigned i = 0; i < rule->port_count; i++) {
-		int n = snprintf(ret + used, size - (size_t)used, "%c%u", i == 0 ? ':' : ',',
-			rule->ports[i]);
-
-		if (n < 0 || (size_t)n >= size - (size_t)used)
-			return -ENOBUFS;
-		used += n;
+		writer_char(&w, i == 0 ? ':' : ',');
+		writer_number(&w, rule->ports[i]);
 	}
-	return used;
+	writer_bytes(&w, "", 1); /* the NUL */
+	int r = writer_finish(&w);
+	return r < 0 ? r : (int)w.used - 1;
 }

@@ -35,17 +35,20 @@ static bool add_port(struct plan *p, uint16_t port, size_t most)
 	return true;
 }
 
+static int fail_ports(const struct net_rule *r, struct error *e)
+{
+	char on[512];
+
+	policy_format_source(&r->source, "allow", on, sizeof(on));
+	return error_set(e, ERROR_POLICY, "plan", ERROR_OWN(E2BIG), on,
+		"the policy allows more than %d different ports", NETRULE_LISTEN_MAX);
+}
+
 static int add_ports(struct plan *p, const struct net_rule *r, struct error *e)
 {
-	for (unsigned i = 0; i < r->rule->port_count; i++) {
-		char on[512];
-
-		if (add_port(p, r->rule->ports[i], NETRULE_LISTEN_MAX))
-			continue;
-		policy_format_source(&r->source, "allow", on, sizeof(on));
-		return error_set(e, ERROR_POLICY, "plan", ERROR_OWN(E2BIG), on,
-			"the policy allows more than %d different ports", NETRULE_LISTEN_MAX);
-	}
+	for (unsigned i = 0; i < r->rule->port_count; i++)
+		if (!add_port(p, r->rule->ports[i], NETRULE_LISTEN_MAX))
+			return fail_ports(r, e);
 	return 0;
 }
 

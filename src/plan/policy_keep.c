@@ -59,14 +59,19 @@ char *policy_work(struct policy *p, int which, size_t size)
 void policy_format_source(
 	const struct source *source, const char *setting, char *ret_text, size_t size)
 {
-	if (source->layer == LAYER_DEFAULT || !source->file)
-		(void)snprintf(ret_text, size, "default");
-	else if (setting && is_command_line(source))
-		(void)snprintf(ret_text, size, "%s: --%s", source->file, setting);
-	else if (source->line > 0)
-		(void)snprintf(ret_text, size, "%s:%u", source->file, source->line);
-	else
-		(void)snprintf(ret_text, size, "%s", source->file);
+	bool is_default = source->layer == LAYER_DEFAULT || !source->file;
+	struct writer w;
+
+	writer_init(&w, ret_text, size - 1, NULL, NULL);
+	writer_text(&w, is_default ? "default" : source->file);
+	if (!is_default && setting && is_command_line(source)) {
+		writer_text(&w, ": --");
+		writer_text(&w, setting);
+	} else if (!is_default && source->line > 0) {
+		writer_char(&w, ':');
+		writer_number(&w, source->line);
+	}
+	ret_text[w.used] = '\0'; /* what does not fit is cut */
 }
 
 /* --- keeping a line --------------------------------------------------------------------------- */

@@ -60,30 +60,44 @@ int policy_fail_set(const struct policy_place *at, const char *name)
 
 /* --- one line --------------------------------------------------------------------------------- */
 
-/* netrule_parse(), whose error is said as that of a line. */
-static int parse(
-	const struct policy_place *at, bool deny, const char *word, struct netrule *ret)
+/* What netrule_parse() says of @word, as the error of a line. */
+static int fail_rule(const struct policy_place *at, bool deny, const char *word)
 {
 	struct error e = { 0 };
-	int r = netrule_parse(ret, at->p->arena, deny, word, at->setting, &e);
+	struct netrule rule;
+	int r = netrule_parse(&rule, at->p->arena, deny, word, at->setting, &e);
 
 	if (r >= 0)
-		return 0;
-	if (r == -ENOMEM)
-		return policy_full(at->e);
+		return r;
 	r = policy_fail(at, "%s", e.what);
 	if (e.hint[0])
 		error_hint(at->e, "%s", e.hint);
 	return r;
 }
 
+/* A word that is refused is read a second time, for the message: ten thousand others need no room for one. */
+static int parse(
+	const struct policy_place *at, bool deny, const char *word, struct netrule *ret)
+{
+	int r = netrule_parse(ret, at->p->arena, deny, word, at->setting, NULL);
+
+	if (r >= 0)
+		return 0;
+	return r == -ENOMEM ? policy_full(at->e) : fail_rule(at, deny, word);
+}
+
 static int keep_rule(
 	const struct policy_place *at, const struct netrule *rule, struct policy_line *l)
 {
-	char text[NETRULE_TEXT_MAX];
-	int r = netrule_format(rule, text, sizeof(text));
+	size_t room;
+	char *text = arena_rest(at->p->arena, &room);
+	int length =
+		netrule_format(rule, text, room < NETRULE_TEXT_MAX ? room : NETRULE_TEXT_MAX);
 
-	return r < 0 ? policy_full(at->e) : policy_keep_text(at, text, l);
+	if (length < 0)
+		return policy_full(at->e);
+	l->text = arena_keep(at->p->arena, (size_t)length + 1, (size_t)length + 1);
+	return l->text ? 0 : policy_full(at->e);
 }
 
 int policy_read_host(const struct policy_place *at, const struct setting *s, const char *word,

@@ -304,6 +304,30 @@ with_system() {
 	assert_matches "$stderr" 'carrel: .*pass-fd'
 }
 
+@test "a lock of the machine holds against a published port" {
+	publishes() {
+		with_system "$1" "$CARREL" run --publish 8080:0 -- touch "$WS/ran"
+	}
+	publishes 'net none' # the control arm
+	assert_status 0
+	rm "$WS/ran"
+	publishes 'lock publish'
+	assert_status 125
+	assert_matches "$stderr" "carrel: 'publish' loosens 'publish', which the system policy locks: command line: --publish"
+	[[ ! -e $WS/ran ]] || fail 'the command ran'
+	printf 'publish 8080:0\n' >"$USER_POLICY"
+	with_system 'lock publish' "$CARREL" run -- touch "$WS/ran"
+	assert_status 125
+	assert_matches "$stderr" "locks: $USER_POLICY:1"
+	[[ ! -e $WS/ran ]] || fail 'the command ran'
+	with_system $'publish 8081:0\nlock publish' "$CARREL" run -- touch "$WS/own"
+	assert_status 125
+	assert_matches "$stderr" "locks: $USER_POLICY:1"
+	rm "$USER_POLICY"
+	with_system $'publish 8081:0\nlock publish' "$CARREL" run -- touch "$WS/ran" # the machine's own
+	assert_status 0
+}
+
 @test "a lock: later layers may tighten, not loosen, and are told file and line" {
 	with_system $'net none\nlock net' "$CARREL" run --net host -- touch "$WS/ran"
 	assert_status 125

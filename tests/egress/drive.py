@@ -2,6 +2,7 @@
 """drive.py PROGRAM CASE - one case of tests/egress/program.bats: status 0, or what was not so is on stderr; 77: namespaces
 are refused here."""
 import ctypes
+import errno
 import hashlib
 import os
 import select
@@ -15,8 +16,8 @@ import tempfile
 import threading
 import time
 
-from world import (A, AAAA, CNAME, HTTPS, LIBC, NEWNS, OTHER, PUBLIC, REFUSED, RULE, TXT, Egress, Inner, Resolver, echo,
-                   enter_outer, keep_low, query, read_answer, serve, unshare, wire_name)
+from world import (A, AAAA, CNAME, HTTPS, LIBC, NEWNS, OTHER, POOL, PUBLIC, PUBLISH, REFUSED, RULE, TXT, UNRULE, Egress, Inner,
+                   Resolver, echo, enter_outer, keep_low, query, read_answer, serve, unshare, wire_name)
 
 PROGRAM = sys.argv[1]
 RESOLVER = "resolver 127.0.0.1:5353"
@@ -49,6 +50,16 @@ class Case:
     def ask(self, name, kind=A, raw=None):
         self.udp.sendto(raw if raw is not None else query(name, kind), ("127.0.0.1", 53))
         return read_answer(self.udp.recv(4096))
+
+    def ask_again(self, name):
+        """As a resolver does: a datagram that found a full queue is sent again."""
+        self.udp.settimeout(1)
+        for _ in range(60):
+            try:
+                return self.ask(name)
+            except TimeoutError:
+                pass
+        raise AssertionError("no answer about " + name)
 
     def address(self, name):
         answer = self.ask(name)
@@ -217,7 +228,7 @@ def case_bad_messages():
     for i in range(3000):
         send(os.urandom(i % 600))
     t.udp = t.inner.udp()
-    equal(t.ask("good.example")["rcode"], 0, "after all that")
+    equal(t.ask_again("good.example")["rcode"], 0, "after all that")
     t.egress.end()
 
 
@@ -619,6 +630,86 @@ def case_rules_added():
     equal((record["kind"], record["number"] > 0), (REFUSED, True))
     true("looks like an address" in record["text"], record["text"])
     t.egress.end()
+
+
+def answered(t):
+    """The number of REFUSED, the answer to a rule that was sent; what was decided meanwhile is passed over."""
+    while True:
+        record = t.egress.receive()
+        if record["kind"] == REFUSED:
+            return record["number"]
+
+
+def case_rules_removed():
+    t = Case("allow good.example:80")
+    serve((PUBLIC, 80), echo)
+    serve((OTHER, 80), echo)
+    for text in ("allow other.example:80\tthe user", "allow good.example:80\tthe user"):
+        t.egress.send(RULE, text=text)
+        equal(answered(t), 0, text)
+    with t.connect("other.example", 80) as other, t.connect("good.example", 80) as good:
+        for c in (other, good):
+            c.sendall(b"x")
+            equal(c.recv(1), b"x")
+        for rule, number in ((1, 0), (2, 0), (1, errno.ENOENT), (0, errno.ENOENT), (3, errno.ENOENT), (-1, errno.ENOENT)):
+            t.egress.send(UNRULE, rule=rule)
+            equal(answered(t), number, f"taken back: {rule}")
+        try:
+            equal(other.recv(1), "a reset", "what only that rule allowed")
+        except ConnectionResetError:
+            pass
+        good.sendall(b"y")
+        equal(good.recv(1), b"y", "what a line of the policy allows as well")
+    equal(t.ask("other.example")["rcode"], 3, "it is no name any more")
+    equal(t.ask("good.example")["rcode"], 0, "a line of the policy stays")
+    t.egress.send(RULE, text="allow other.example:80\tthe user")
+    equal(answered(t), 0, "once more")
+    equal(t.ask("other.example")["rcode"], 0)
+    t.egress.end()
+
+
+def case_published():
+    t = Case("allow good.example:80", ports=(80,))
+    outer = socket.create_server(("127.0.0.1", 0))
+    port = outer.getsockname()[1]
+    inner_socket = lambda family: t.inner.run(socket.socket, family, socket.SOCK_STREAM)
+    t.egress.send(PUBLISH, port=7070, fds=[outer])
+    pool = [inner_socket(socket.AF_INET) for _ in range(3)]
+    t.egress.send(POOL, fds=pool)
+    for s in [outer, *pool]:
+        s.close()
+
+    def talk(data):
+        with socket.create_connection(("127.0.0.1", port), 20) as c:
+            c.sendall(data)
+            c.shutdown(socket.SHUT_WR)
+            return read_all(c)
+
+    try:
+        equal(talk(b"x"), "a reset", "nobody listens inside")
+    except (ConnectionResetError, BrokenPipeError):
+        pass
+    server = t.inner.listener(7070, "127.0.0.1")
+
+    def answer():
+        while True:
+            c, _ = server.accept()
+            with c:
+                echo(c)
+
+    threading.Thread(target=answer, daemon=True).start()
+    for i in range(20):  # more than the pool has: each socket is used again
+        equal(talk(bytes([i]) * 70000), bytes([i]) * 70000, f"connection {i}")
+    event = t.egress.receive()
+    while event["decision"] != "published":
+        event = t.egress.receive()
+    equal((event["port"], event["in"] > 0, event["out"] > 0), (7070, True, True), "what is told of it")
+    t.egress.end()
+    t = Egress(PROGRAM, [RESOLVER, "allow good.example\tx"], Inner()).start()
+    with socket.socket() as s:
+        t.send(POOL, fds=[s])
+    equal(t.process.wait(20), 125, "sockets where no port is published")
+    t.close()
 
 
 def case_confined():

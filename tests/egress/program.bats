@@ -96,6 +96,14 @@ drive() {
 	drive rules_added
 }
 
+@test "a rule that is taken back: what only it allowed ends, the policy's own stay" {
+	drive rules_removed
+}
+
+@test "a published port: by the sockets that it was given, each used again" {
+	drive published
+}
+
 @test "its own walls, and that it dies with what started it" {
 	drive confined
 }

@@ -17,8 +17,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 NEWNS, NEWUSER, NEWNET = 0x00020000, 0x10000000, 0x40000000
 RECORD = struct.Struct("=IIIiiIIIQQQ512s")
 MAGIC = 0x63656731
-SOCKETS, RULE, END, READY, EVENT, REFUSED, DONE = range(1, 8)
-DECISIONS = ["", "allowed", "name", "port", "address", "tls", "limit", "failed"]
+SOCKETS, RULE, END, READY, EVENT, REFUSED, DONE, UNRULE, POOL, PUBLISH = range(1, 11)
+DECISIONS = ["", "allowed", "name", "port", "address", "tls", "limit", "failed", "published"]
 PUBLIC, OTHER = "8.8.8.8", "1.1.1.1"  # the outer namespace's own
 
 
@@ -172,9 +172,9 @@ class Egress:
             s.close()
         return self
 
-    def send(self, kind, number=0, text="", fds=(), magic=MAGIC, raw=None):
+    def send(self, kind, number=0, text="", fds=(), magic=MAGIC, raw=None, rule=-1, port=0):
         record = raw if raw is not None else RECORD.pack(
-            magic, kind, 0, number, -1, 0, 0, 0, 0, 0, 0, text.encode())
+            magic, kind, 0, number, rule, port, 0, 0, 0, 0, 0, text.encode())
         socket.send_fds(self.channel, [record], [s.fileno() for s in fds])
 
     def receive(self):

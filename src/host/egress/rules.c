@@ -7,8 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,12 +18,12 @@ enum { BUFFER_SIZE = 2048, PLACE_MAX = 512 };
 
 static void put_number(struct writer *w, const char *name, const struct number_value *n)
 {
-	char line[64];
-
 	if (!n->set)
 		return;
-	(void)snprintf(line, sizeof(line), "%s %" PRIu64 "\n", name, n->value);
-	writer_text(w, line);
+	writer_text(w, name);
+	writer_char(w, ' ');
+	writer_number(w, n->value);
+	writer_char(w, '\n');
 }
 
 /* Where it was written. The name of a file can hold anything: what would end the line is shown as a question mark. */

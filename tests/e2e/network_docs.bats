@@ -1,0 +1,90 @@
+#!/usr/bin/env bats
+# docs/network.md: each of its examples is run as it stands there, and gives what stands there. No packet leaves the machine: in
+# a network namespace of its own nothing answers.
+# ctest: as=user
+load ../lib/common
+load ../lib/live
+
+setup() {
+	live_setup
+	need curl
+	need npm
+	need python3
+	PATH=${CARREL%/*}:$PATH
+	export XDG_RUNTIME_DIR=$T/run
+}
+
+# example NUMBER: the lines of one indented block of the document that is no picture, without the indentation.
+example() {
+	awk -v want="$1" '/^    (\$ |carrel |export |egress-)/ && !inside { n++; inside = 1 } !/^    / { inside = 0 }
+		inside && n == want { print substr($0, 5) }' "$CARREL_SOURCE/docs/network.md"
+}
+
+# alone COMMAND: a line of shell, where the machine has no network but the host's loopback.
+alone() {
+	local -a new=(unshare --net)
+
+	need unshare ip
+	is_root || new=(unshare --user --map-current-user --keep-caps --net)
+	run --separate-stderr "${new[@]}" bash -c "ip link set lo up && cd '$WS' || exit 77
+		$1"
+	[[ $status != 77 ]] || skip 'no network namespace for this caller'
+}
+
+@test "an allowed name" {
+	[[ $(example 1) == 'carrel run --allow registry.npmjs.org -- npm install' ]] || fail 'the document has another example'
+	echo '{"name": "x", "version": "1.0.0"}' >"$WS/package.json"
+	alone "$(example 1)"
+	assert_status 0
+	assert_matches "$output" 'up to date'
+}
+
+@test "a name that is not allowed, and what is said of it" {
+	example 2 | grep -q '^\$ ' || fail 'the document has another example'
+	alone "$(example 2 | sed -n 's/^\$ //p') 2>&1"
+	assert_status 6
+	assert_output "$(example 2 | grep -v '^\$ ')"
+}
+
+@test "a live session is given names, and one is taken back" {
+	need jq
+	run --separate-stderr bash -c "cd '$WS' && $(example 3)
+		echo \$CARREL_SESSION" 3>&- 4>&-
+	assert_status 0
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	export CARREL_SESSION=$output
+	carrel session show --json
+	[[ $(jq -c '.allow | sort' <<<"$output") == '["*.example.net:80,443","registry.npmjs.org:80,443"]' ]] || fail "$output"
+	carrel session end
+}
+
+@test "a server inside is reached on the host's loopback" {
+	local line
+
+	echo hello >"$WS/file"
+	line=$(example 4 | sed -n 1p)
+	alone "$line >$T/served 2>&1 & for ((i = 0; i < 600; i++)); do curl -s http://127.0.0.1:8080/file && break; sleep 0.1; done; kill \$!; wait"
+	assert_output hello
+	line=$(example 4 | sed -n 2p)
+	run --separate-stderr bash -c "cd '$WS' && $line" 3>&- 4>&-
+	assert_status 0
+	CARREL_SESSION=$(sed -n 's/^session //p' <<<"$output")
+	export CARREL_SESSION
+	carrel session show
+	assert_matches "$output" 'published +.*8080'
+	carrel session end
+}
+
+@test "the lines about the proxy of a company are a policy" {
+	mkdir -p "$HOME/.config/carrel"
+	(umask 077 && echo 'user:password' >"$HOME/.config/carrel/proxy-login")
+	example 5 >"$T/policy"
+	grep -q '^egress-proxy ' "$T/policy" || fail 'the document has another example'
+	carrel policy show --policy "$T/policy" --allow example.org
+	assert_status 0
+	assert_matches "$output" 'egress-proxy http://proxy.example.com:3128'
+	cd "$WS"
+	carrel run --policy "$T/policy" --allow example.org -- true
+	assert_status 0
+	[[ -z $(example 6) ]] || fail 'an example that is not run'
+}
