@@ -157,6 +157,27 @@ refused() {
 	rm -r "$dir"
 }
 
+@test "a preset that gives nothing on this machine says so" {
+	local note='^carrel: the preset gives nothing here: no file, device or variable of it exists: ca$'
+
+	unset SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO PIP_CERT CARGO_HTTP_CAINFO
+	carrel run --with ca --with session-proxy -- sh -c 'exit 3'
+	assert_status 3
+	assert_matches "$stderr" "$note"
+	carrel run --with ca -- true
+	assert_status 0
+	assert_matches "$stderr" "$note"
+	carrel run --quiet --with ca -- true
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	NODE_EXTRA_CA_CERTS=/etc/own.pem carrel run --with ca -- true
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	carrel run --with session-proxy -- true
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	begin --with ca
+	assert_matches "$(<"$T/begin.err")" "$note"
+	end_session
+}
+
 @test "podman's socket only with a second word" {
 	mkdir "$T/run/podman"
 	chmod 0700 "$T/run/podman"

@@ -47,11 +47,11 @@ static int watch(const struct cover *c, int fd, uint32_t events, uint64_t event)
 
 /* --- its process --------------------------------------------------------------------------------- */
 
-/* Not reaped yet, so that the pid is still its own. */
+/* The pid is still the coverer's: only cover_reap() reaps it. */
 static void kill_coverer(struct cover *c)
 {
 	if (c->socket < 0)
-		return; /* it is, or there was none */
+		return; /* killed already, or never started */
 	if (c->coverer > 0)
 		(void)kill(c->coverer, SIGKILL);
 	fd_close(&c->socket);
@@ -78,7 +78,7 @@ int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
 	return c->mounts < 0 ? c->mounts : watch(c, c->mounts, EPOLLPRI, event);
 }
 
-/* A child without an exit signal, which would look as if init had ended. */
+/* It is cloned without an exit signal: S would take SIGCHLD for the end of init. */
 static int start_coverer(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
 {
 	const pid_t self = getpid();
@@ -139,8 +139,8 @@ int cover_settle(struct cover *c)
 }
 
 /*
- * Have it covered: cover_event() hears of it. Most often at once: what is to begin meanwhile waits, as everything inside
- * stands still; where it takes longer, time-outs and signals come first.
+ * Ask the coverer to cover every bare place; cover_event() takes the answer. The short wait for the first answer is no loss, as
+ * the session is stopped meanwhile; if it takes longer, S goes back to its time-outs and signals.
  */
 static int ask(struct cover *c)
 {
@@ -154,10 +154,10 @@ static int ask(struct cover *c)
 	explain_give_way(c->explain); /* a process has one tracer: freeze.h */
 	c->board->asked_ns = clock_now_ns();
 	c->late_ns = c->board->asked_ns + INT64_C(1000000) * FINISH_MS;
-	/* A coverer that is dead is found by the end of its stream. */
+	/* EPIPE: it is dead; handle_answer() sees the end of its stream. */
 	if (send(c->socket, &byte, 1, MSG_NOSIGNAL) != 1 && errno != EPIPE)
 		return -errno;
-	/* The first byte: there is a coverer. The others are cover_event()'s. */
+	/* The first byte reports that the coverer runs; cover_event() takes the others. */
 	while (poll(&answer, 1, WAIT_MS) > 0 && !c->ready)
 		if (recv(c->socket, &byte, 1, MSG_DONTWAIT) == 1)
 			c->ready = true;
@@ -204,7 +204,7 @@ static int fail(const struct cover *c, struct error *e)
 
 /* --- events ------------------------------------------------------------------------------------ */
 
-/* Somebody was ended: that is said whatever is quiet. */
+/* Report each process that was killed, also with `quiet`. */
 static void tell(struct cover *c)
 {
 	const struct cover_board *b = c->board;
@@ -236,7 +236,7 @@ static void tell_places(struct cover *c)
 	}
 }
 
-/* This machine refuses the coverer something. 0: nothing is missing yet. */
+/* This machine refuses something that the coverer needs: go on without it. 0: no mount is missing yet. */
 static int do_without(struct cover *c, struct error *e)
 {
 	c->board = NULL;
@@ -245,7 +245,7 @@ static int do_without(struct cover *c, struct error *e)
 	return mountwatch_lost(c->mounts, c->plan, e) ? -EIO : 0;
 }
 
-/* No answer is no cover: the coverer is stopped, or hangs. */
+/* The coverer has not answered in time: it is stopped, or hangs. */
 static int fail_late(struct cover *c, struct error *e)
 {
 	c->board->failed = COVER_FAILED_DIED;
@@ -294,7 +294,7 @@ int cover_event(struct cover *c, uint64_t event, struct error *e)
 		const char *missing;
 		int r = mountwatch_missing(c->mounts, c->plan, &missing);
 
-		/* What covers again changes the table as well. -EINVAL: init has ended, and says so elsewhere. */
+		/* The coverer changes the table as well. -EINVAL: init has ended, which S sees by its pidfd. */
 		return (r == 0 && !missing) || r == -EINVAL ? 0 : ask(c);
 	}
 	if (gone_drain(c) < 0)

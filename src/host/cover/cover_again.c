@@ -27,7 +27,7 @@
 #include "host/cover/proc_text.h"
 #include "plan/tree_node.h"
 
-/* A host that replaces a path again and again may do so this often while its session stands still. */
+/* While the session is stopped the host may replace paths so often, before that counts as a failure. */
 enum { ROUNDS = 64 };
 
 struct work {
@@ -45,7 +45,7 @@ static int failed(struct work *w, enum cover_failure why, int op, int r)
 	return r;
 }
 
-/* --- what covers what -------------------------------------------------------------------------- */
+/* --- covers ------------------------------------------------------------------------------------- */
 
 static const struct node *node_at(const struct plan *plan, const char *path)
 {
@@ -55,7 +55,7 @@ static const struct node *node_at(const struct plan *plan, const char *path)
 	return NULL;
 }
 
-/* Attached nowhere yet: an empty directory, or an empty file, that cannot be written. A descriptor or -errno. */
+/* A read-only mount of an empty directory or file, not attached yet. A descriptor or -errno. */
 static int make_empty(bool is_dir)
 {
 	struct box_made none = { .proc = -1, .devpts = -1, .tmpfs = -1 };
@@ -72,7 +72,7 @@ static int make_empty(bool is_dir)
 		? take_fd(&tmpfs)
 		: sys_open_tree(tmpfs, "nothing", OPEN_TREE_CLONE | AT_SYMLINK_NOFOLLOW);
 	if (tree == -EINVAL) {
-		/* Before Linux 6.15 only what is attached is cloned: on top of the root, where no path leads to. */
+		/* Before Linux 6.15 the kernel clones attached mounts alone: attach it on the root, where no path leads. */
 		autofd int root = fd_open_at(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
 		int r = root < 0 ? root : sys_move_mount(tmpfs, root);
 
@@ -86,7 +86,7 @@ static int make_empty(bool is_dir)
 	return r < 0 ? r : take_fd(&tree);
 }
 
-/* What is seen at @at, once more; @writable: as it is, so that it is a mount point. A descriptor or -errno. */
+/* A read-only clone of what @at shows; @writable: one that can be written, to be a mount point. A descriptor or -errno. */
 static int make_self(int at, bool is_dir, bool writable)
 {
 	unsigned recursive = is_dir ? AT_RECURSIVE : 0;
@@ -148,20 +148,20 @@ static int cover_there(struct work *w, size_t op, const struct node *n, int at)
 	bool is_dir = S_ISDIR(st.st_mode);
 	if (S_ISLNK(st.st_mode) || (n->kind == NODE_PIN && !is_dir))
 		return failed(w, COVER_FAILED_KIND, (int)op, -ELOOP);
-	/* By its other name it would be written. */
+	/* A tool could write it by its other name. */
 	if (n->kind == NODE_PROTECT && !is_dir && st.st_nlink > 1)
 		return failed(w, COVER_FAILED_LINKS, (int)op, -EMLINK);
 	autofd int tree = n->kind == NODE_HIDE ? make_empty(is_dir)
 					       : make_self(at, is_dir, n->kind == NODE_PIN);
 	int r = tree < 0 ? tree : sys_move_mount(tree, at);
 	if (r == -ENOENT || r == -ESTALE)
-		return 0; /* replaced since: the table shows it bare, and there is another round */
+		return 0; /* replaced meanwhile: the next round finds it bare in the table */
 	if (r < 0)
 		return failed(w, COVER_FAILED_COVER, (int)op, r);
 	place->dev = st.st_dev;
 	place->ino = st.st_ino;
 	place->gone = false;
-	/* A pin is bare when it can be moved; who stands in it may. */
+	/* An uncovered pin could only have been renamed: a process that is in it has gained nothing. */
 	return n->kind == NODE_PIN ? 0 : add_thing(w, op, n, &st);
 }
 
@@ -186,7 +186,7 @@ static int cover_place(struct work *w, size_t op)
 
 /* --- one view ---------------------------------------------------------------------------------- */
 
-/* *@ret_bare: how many places were found bare and are something. */
+/* *@ret_bare: how many bare places were found where something exists. */
 static int cover_round(struct work *w, int table, size_t *ret_bare)
 {
 	const struct plan *plan = w->task->plan;
@@ -228,7 +228,7 @@ static int cover_view(struct work *w, int view)
 	return failed(w, COVER_FAILED_AGAIN, -1, -EAGAIN);
 }
 
-/* The namespaces that own the session's mounts: of an ordinary user a user namespace that is the user's. */
+/* Enter the user namespace that owns the session's mounts, where an ordinary user has made them. */
 static int enter_user_ns(struct work *w)
 {
 	if (w->task->plan->facts->privileged)
@@ -266,7 +266,7 @@ static void note_times(struct work *w)
 	}
 }
 
-/* Its last threads are dead before anything else goes on: a signal that cannot be caught, to what stands still. */
+/* Kill a process that is stopped: none of its threads runs another instruction. */
 static int end_holder(void *context, pid_t process, size_t thing)
 {
 	struct work *w = context;
@@ -295,7 +295,7 @@ static int stop_all(struct work *w)
 
 int cover_again(const struct cover_task *t)
 {
-	static struct work w; /* too large for a stack; the process does this once */
+	static struct work w; /* too large for the stack; this process calls it once */
 
 	w.task = t;
 	int r = freeze_init(
@@ -312,7 +312,7 @@ int cover_again(const struct cover_task *t)
 	if (r < 0)
 		return r;
 	note_times(&w);
-	/* What was ours, and has become the command while we covered. */
+	/* A monitor may have become the command meanwhile. */
 	r = w.thing_count ? stop_all(&w) : 0;
 	if (r < 0)
 		return r;

@@ -23,9 +23,9 @@
 enum { ALARM_SECONDS = COVER_MOST_MS / 1000 + 3 };
 
 /*
- * As far as this root has them; S has them permitted (confine_self.h). What its child needs where root itself made the mounts.
- * Of an ordinary user the child has every capability in the session's user namespace when it has entered it, and this
- * process needs none: user_namespaces(7).
+ * Where root itself made the mounts, the child needs these capabilities, and S has kept them as permitted (confine_self.h).
+ * For an ordinary user this process needs none: its child gets every capability in the session's user namespace by entering
+ * it (user_namespaces(7)).
  */
 static int keep_capabilities(bool privileged)
 {
@@ -33,17 +33,17 @@ static int keep_capabilities(bool privileged)
 	return confine_self_capabilities(kept);
 }
 
-/* The coverer's descriptors, from its beginning to its end. */
+/* The numbers of the coverer's descriptors. */
 enum { FD_SOCKET, FD_PROC, FD_VIEWS, FD_END = FD_VIEWS + VIEW_COUNT };
 
-/* Everything else of S is closed. */
+/* Keep these descriptors of S, and close all others. */
 static int keep_descriptors(int socket, int proc, const int view[VIEW_COUNT])
 {
 	int from[FD_END] = { socket, proc };
 
 	for (unsigned i = 0; i < VIEW_COUNT; i++)
 		from[FD_VIEWS + i] = view[i];
-	/* Out of the way first: one may lie where another goes. */
+	/* Move them out of the way first: one may have the number that another gets. */
 	for (int i = 0; i < FD_END; i++)
 		if (from[i] >= 0 && (from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, FD_END)) < 0)
 			return -errno;
@@ -57,7 +57,7 @@ static int keep_descriptors(int socket, int proc, const int view[VIEW_COUNT])
 
 static _Noreturn void work_once(const struct cover_task *t, pid_t coverer)
 {
-	/* Should a file system keep it for ever: with it goes what it holds. */
+	/* If a file system hangs, the alarm ends this process, and the kernel kills those that it stopped. */
 	int r = parent_die_with(coverer, SIGKILL);
 
 	(void)alarm(ALARM_SECONDS);
@@ -65,7 +65,7 @@ static _Noreturn void work_once(const struct cover_task *t, pid_t coverer)
 	_exit(t->board->result < 0 ? 1 : 0);
 }
 
-/* For each byte that comes from S one that goes back, when the child has ended. */
+/* Answer each byte of S with one byte, when the child has ended. */
 static _Noreturn void coverer_loop(const struct cover_task *t)
 {
 	const pid_t self = getpid();
@@ -97,7 +97,7 @@ static _Noreturn void coverer_loop(const struct cover_task *t)
 	_exit(0);
 }
 
-/* What it was born with: /proc, and the mount namespace of each view that there is. By their new numbers. */
+/* Keep /proc and the mount namespaces of the views, by their new numbers. */
 static int take_descriptors(struct cover_task *t, int socket, int ret_view[VIEW_COUNT])
 {
 	int r = keep_descriptors(socket, t->proc, t->view);
@@ -109,7 +109,7 @@ static int take_descriptors(struct cover_task *t, int socket, int ret_view[VIEW_
 	return r;
 }
 
-/* @ret_view: in use as long as @t is. */
+/* @t keeps a pointer to @ret_view. */
 static int set_up(struct cover_task *t, pid_t parent, int socket, int ret_view[VIEW_COUNT])
 {
 	sigset_t alarm_only;
@@ -120,7 +120,7 @@ static int set_up(struct cover_task *t, pid_t parent, int socket, int ret_view[V
 	r = take_descriptors(t, socket, ret_view);
 	if (r < 0)
 		return r;
-	/* The child is to see the ends of what it stops (SIGCHLD stays blocked) and its alarm. */
+	/* The child waits for SIGCHLD, which stays blocked; SIGALRM has to end it. */
 	(void)sigemptyset(&alarm_only);
 	(void)sigaddset(&alarm_only, SIGALRM);
 	(void)sigprocmask(SIG_UNBLOCK, &alarm_only, NULL);
@@ -137,7 +137,7 @@ _Noreturn void coverer_main(struct cover_task *t, pid_t parent, int socket)
 {
 	int view[VIEW_COUNT];
 
-	/* S learns by the first byte that there is a coverer. */
+	/* The first byte reports to S that the coverer runs. */
 	if (set_up(t, parent, socket, view) < 0 || write(FD_SOCKET, "", 1) != 1)
 		_exit(1);
 	coverer_loop(t);

@@ -1,7 +1,7 @@
 /*
- * coverer.h - the process that waits for what the host uncovers: cover.h.
+ * coverer.h - the process that waits until the host has uncovered something: cover.h.
  *
- * Runs in: the coverer, a child of S, outside of the session, from its first line to its end.
+ * Runs in: the coverer, a child of S outside the session.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "host/cover/cover_again.h"
 
 /*
- * coverer_main - confine itself, send a byte, and for each byte from @socket do the work once and send one back. It ends
- * with @parent, or with the socket. @t: complete; all descriptors but @socket and its own are closed.
+ * coverer_main - confine this process, send a byte, and then for each byte from @socket do the work once and send one back. The
+ * process ends when @parent ends or closes the socket. @t: complete. Closes all descriptors but @socket and those of @t.
  */
 _Noreturn void coverer_main(struct cover_task *t, pid_t parent, int socket);

@@ -29,7 +29,7 @@ enum { RELEASE_NS = 2000000000 };
 enum state {
 	ASKED,   /* to stop */
 	STOPPED, /* in a ptrace-stop: it runs no instruction */
-	INERT,   /* waits in vfork(2) for a child that is stopped; stops when that goes on */
+	INERT, /* waits in vfork(2) for a child that is stopped, and stops when that child runs again */
 	GONE,
 };
 
@@ -51,7 +51,7 @@ int freeze_init(struct freeze *ret, int proc, pid_t init, int64_t deadline_ns)
 	return 0;
 }
 
-/* The place of @thread in the table, or the free one where it belongs. */
+/* The entry of @thread in the table, or the free one where it belongs. */
 static struct frozen *place_of(struct freeze *f, pid_t thread)
 {
 	size_t i = ((uint32_t)thread * 2654435761u) >> 16;
@@ -82,7 +82,7 @@ static void set_state(struct freeze *f, struct frozen *t, enum state state)
 
 /* --- one thread -------------------------------------------------------------------------------- */
 
-/* Seized by somebody else, or by us because its parent was (PTRACE_O_TRACEFORK). */
+/* Who traces @thread: another process, or this one since it traces the parent (PTRACE_O_TRACEFORK). 0: nobody. */
 static pid_t tracer_of(const struct freeze *f, pid_t thread)
 {
 	char text[PROC_TEXT_MAX];
@@ -94,8 +94,8 @@ static pid_t tracer_of(const struct freeze *f, pid_t thread)
 }
 
 /*
- * Not to be traced: ended by now, ours, or what nobody of its user may look into. Init's children are ours until
- * they have executed something, and their memory belongs to the host's user namespace (ptrace_may_access()).
+ * The kernel refuses to trace @thread: it has ended, it is carrel's own, or no process of its user may trace it. A child of init is
+ * carrel's own until it has executed a program: its memory belongs to the host's user namespace (ptrace_may_access()).
  */
 static int handle_refusal(struct freeze *f, pid_t thread, pid_t process)
 {
@@ -108,13 +108,13 @@ static int handle_refusal(struct freeze *f, pid_t thread, pid_t process)
 		if (!t)
 			return -E2BIG;
 		set_state(
-			f, t, ASKED); /* it stops of itself: ptrace(2), automatic attachment */
+			f, t, ASKED); /* the kernel stops it: ptrace(2), automatic attachment */
 		return 1;
 	}
 	if (proc_stat_read(f->proc, thread, &st) < 0 || st.state == 'Z' || st.state == 'X')
 		return 0;
 	f->culprit = process;
-	if (tracer) /* what it holds could not be relied on: another decides when it goes on */
+	if (tracer) /* its tracer could let it run while it is searched */
 		return -EBUSY;
 	if (!(st.flags & PF_FORKNOEXEC))
 		return -EPERM;
@@ -126,12 +126,12 @@ static int handle_refusal(struct freeze *f, pid_t thread, pid_t process)
 	return 0;
 }
 
-/* 1: it was asked to stop; 0: there is nothing to wait for; or -errno. */
+/* 1: the thread was asked to stop; 0: there is nothing to wait for; or -errno. */
 static int stop_thread(struct freeze *f, pid_t thread, pid_t process)
 {
 	const struct frozen *known = place_of(f, thread);
 
-	/* One of ours may have become the command since. */
+	/* A process of carrel's own may have become the command since. */
 	if (known->thread && !known->ours && known->state != GONE)
 		return 0;
 	if (ptrace(PTRACE_SEIZE, thread, NULL,
@@ -156,7 +156,7 @@ static int note_stop(struct freeze *f, pid_t thread, int status)
 	if (!t->thread) {
 		struct proc_stat st;
 
-		/* Attached with its parent, before a look at the children has found it. */
+		/* The kernel attached it with its parent, before it was found among the children. */
 		if (proc_stat_read(f->proc, thread, &st) < 0)
 			st.process = thread;
 		t = add_thread(f, thread, st.process, GONE);
@@ -168,7 +168,7 @@ static int note_stop(struct freeze *f, pid_t thread, int status)
 		return 0;
 	}
 	set_state(f, t, STOPPED);
-	/* Without an event it is the delivery of a signal, which is to happen when it goes on. */
+	/* A stop without an event is the delivery of a signal, which let_go() then delivers. */
 	t->signal = status >> 16 ? 0 : (uint8_t)WSTOPSIG(status);
 	return 0;
 }
@@ -297,14 +297,14 @@ static int look_at_thread(void *context, pid_t thread)
 	(void)snprintf(name, sizeof(name), "task/%d/children", (int)thread);
 	int r = proc_read_all(l->f->proc, l->process, name, &text);
 	if (r == -ENOENT || r == -ESRCH)
-		return 0; /* it has ended; what it left has come to init, and is found there */
+		return 0; /* it has ended: its children are init's now, and are found there */
 	if (r >= 0)
 		r = queue_children(l->f, text, &l->queued);
 	proc_text_free(text);
 	return r;
 }
 
-/* One look at all that descends from init. How many threads ran, or -errno. */
+/* Visit every descendant of init once. How many threads were found running, or -errno. */
 static int look_at_all(struct freeze *f)
 {
 	struct look l = { .f = f, .queued = 1 };
@@ -327,7 +327,7 @@ int freeze_all(struct freeze *f)
 	for (;;) {
 		int asked = look_at_all(f);
 
-		/* About to be carrel's no more, or another's tracee about to stop. */
+		/* A monitor may be about to become the command, or a tracer about to let its process go: try again. */
 		if ((asked == -EPERM || asked == -EBUSY) && clock_now_ns() < f->deadline_ns) {
 			await_signal();
 			asked = 1;
@@ -374,7 +374,7 @@ int freeze_release(struct freeze *f)
 			return 0;
 		if (clock_now_ns() >= until)
 			return -ETIMEDOUT;
-		/* Those in vfork(2) stop as soon as their child, which runs again, has let them. */
+		/* A thread in vfork(2) stops as soon as its child, which runs again, has executed or ended. */
 		await_signal();
 		int r = collect_stops(f);
 		if (r < 0)

@@ -35,12 +35,12 @@ static int begin_gone(struct cover *c)
 	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->gone, &ev) < 0 ? -errno : 0;
 }
 
-/* The nearest directory above @path that is there is watched; @dir: its path then. 1: @path may have come back meanwhile. */
+/* Watch the nearest existing directory above @path, whose path is in @dir then. 1: @path may exist again by now. */
 static int watch_above(struct cover *c, const char *path, char *dir, size_t length)
 {
 	struct stat st;
 	size_t below =
-		0; /* bytes of the path of what is missing in it, where that is not @path itself */
+		0; /* length of the path of the directory that is missing in it; 0: @path itself is */
 
 	for (;;) {
 		dir[length ? length : 1] = '\0';
@@ -60,8 +60,8 @@ static int watch_above(struct cover *c, const char *path, char *dir, size_t leng
 }
 
 /*
- * Where something was hidden and is gone its directory is watched, or what is left above that: nothing else tells that it
- * comes back. Whatever comes into being there leads to the next look, which watches further down.
+ * Watch the directory of a hidden file that does not exist now, or what is left above it: nothing else reports that the file
+ * comes back. Each new entry there leads to the next call, which watches further down.
  */
 static int watch_for_return(struct cover *c, const char *path)
 {
@@ -88,8 +88,8 @@ static const struct kept_path *kept_at(const struct plan *plan, const char *path
 }
 
 /*
- * Something hidden is hidden when it comes back. What is protected and gone is as what was absent (newpath_watch.h):
- * whoever makes it anew, nobody may obey it. A directory that was pinned is neither: what is protected in it went with it.
+ * A hidden file is hidden again when it comes back. A protected file that is gone becomes a path that was absent
+ * (newpath_watch.h): whoever makes it anew, it is moved away. A pinned directory needs neither: what was protected in it is gone too.
  */
 static int look_after_place(struct cover *c, const char *path)
 {
@@ -102,7 +102,7 @@ static int look_after_place(struct cover *c, const char *path)
 		r = watch_for_return(c, path);
 	else if (kept)
 		r = newpath_watch_add(c->newpath, kept);
-	/* Between the look at it and the watch. */
+	/* It came back before the watch was set. */
 	if (hidden && r == 0 && lstat(path, &st) == 0)
 		c->again = true;
 	return r;
@@ -124,7 +124,7 @@ int gone_look_after(struct cover *c)
 	return 0;
 }
 
-/* What came into being beside it is no reason to stop anybody. */
+/* Another file in the same directory is no reason to stop the session. */
 int gone_drain(struct cover *c)
 {
 	char events[1024];

@@ -1,5 +1,5 @@
 /*
- * gone.h - what was covered, and is not there any more: nothing but its directory tells that it comes back.
+ * gone.h - covered files that do not exist any more: S watches their directories, to see them come back.
  *
  * Runs in: S.
  */
@@ -8,9 +8,9 @@
 #include "host/cover/cover.h"
 
 /*
- * gone_look_after - after each answer of the coverer: watch for what it found to be gone. c->again: something is there
- * again. 0; -errno: it cannot be watched, and the board says what.
- * gone_drain - the watches have spoken: the same, unless an answer is due, which is followed by it.
+ * gone_look_after - after each answer of the coverer: watch for each file that it found missing. Sets c->again where one exists
+ * again. 0; -errno: one cannot be watched, and the board names it.
+ * gone_drain - inotify has reported something: do the same, unless the coverer is at work; its answer leads to it then.
  */
 MUST_CHECK int gone_look_after(struct cover *c);
 MUST_CHECK int gone_drain(struct cover *c);

@@ -32,8 +32,8 @@ struct search {
 };
 
 /*
- * What was opened there by its name: while it was bare, for a cover that is torn away has no name any more. Where it was
- * replaced once more the kernel calls it deleted (d_path()).
+ * Was the file opened by this name while it was bare? A cover that the kernel detached has no name any more. A file that was replaced
+ * once more has " (deleted)" behind its name (d_path()).
  */
 static bool is_of(const struct uncovered *u, const char *path)
 {
@@ -44,7 +44,7 @@ static bool is_of(const struct uncovered *u, const char *path)
 			(u->is_dir && path[length] == '/'));
 }
 
-/* @path: NULL where it cannot be read. */
+/* The index of the thing that @st or @path (NULL: unknown) belongs to, or NONE. */
 static int match(const struct search *s, const struct stat *st, const char *path)
 {
 	for (size_t i = 0; i < s->count; i++) {
@@ -57,7 +57,7 @@ static int match(const struct search *s, const struct stat *st, const char *path
 	return NONE;
 }
 
-/* Of a link in /proc: what it leads to. @name: below /proc/PID. Gone by now: NONE. */
+/* The thing that the link /proc/PID/@name leads to. NONE also where the link does not exist any more. */
 static int match_link(const struct search *s, const char *name, struct stat *ret_st)
 {
 	static char path[PATH_MAX]; /* one thread, and no room for it on the stack */
@@ -74,14 +74,14 @@ static int match_link(const struct search *s, const char *name, struct stat *ret
 	return match(s, ret_st, n > 0 ? path : NULL);
 }
 
-/* Descriptors that were sent and not received yet: "scm_fds" in fdinfo, Linux 5.6. */
+/* Are there descriptors that were sent to this socket and not received yet? "scm_fds" in fdinfo, Linux 5.6. */
 static bool has_descriptors_in_flight(const struct search *s, pid_t number)
 {
 	char name[64], text[PROC_TEXT_MAX];
 
 	(void)snprintf(name, sizeof(name), "fdinfo/%d", (int)number);
 	ssize_t n = proc_read(s->f->proc, s->thread, name, text, sizeof(text));
-	if (n < 0) /* what cannot be told counts as held */
+	if (n < 0) /* unknown: counts as held */
 		return n != -ENOENT && n != -ESRCH;
 	const char *line = strstr(text, "\nscm_fds:");
 	return line && strtoul(line + sizeof("\nscm_fds:") - 1, NULL, 10) > 0;

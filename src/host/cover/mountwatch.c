@@ -25,7 +25,7 @@ int mountwatch_open(pid_t init)
 	return fd == -EINVAL || fd == -EACCES ? -ENOENT : fd;
 }
 
-/* Whether the escaped field (space, tab, newline, backslash as \ooo: proc(5)) is @path. */
+/* Is the escaped field (space, tab, newline and backslash as \ooo: proc(5)) @path? */
 static bool field_is(const char *field, size_t size, const char *path)
 {
 	size_t i = 0;
@@ -70,7 +70,7 @@ void mountwatch_table_free(struct mountwatch_table *table)
 	table->text = NULL;
 }
 
-/* All of it, where @size has room for it and a NUL. Bytes, -EFBIG where it has not, or -errno. */
+/* Read the whole file. Its bytes; -EFBIG: @size has no room for it and a NUL; or -errno. */
 static ssize_t read_into(int fd, char *text, size_t size)
 {
 	if (lseek(fd, 0, SEEK_SET) < 0)

@@ -1,7 +1,7 @@
 /*
  * mountwatch.h - the mounts of a session, as the kernel lists them: /proc/PID/mountinfo, proc(5).
  *
- * Runs in: S, while the session lives, and the coverer's child. Thousands of mounts of the host can be in it.
+ * Runs in: S, while the session lives, and the coverer's child. The list can have thousands of the host's mounts.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 /*
  * mountwatch_open - a descriptor that polls EPOLLPRI when init's mounts change, or -errno.
  *
- * -ENOENT: they cannot be seen (hidepid), or init has ended already.
+ * -ENOENT: /proc hides init (hidepid), or init has ended.
  */
 MUST_CHECK int mountwatch_open(pid_t init);
 
@@ -26,18 +26,18 @@ MUST_CHECK int mountwatch_open(pid_t init);
 MUST_CHECK int mountwatch_missing(int fd, const struct plan *plan, const char **ret_path);
 
 /*
- * mountwatch_lost - where nobody can cover it again: whether the session has to end, for something of the plan is not
- * mounted any more, or that cannot be told. @fd: from mountwatch_open(). @e says which.
+ * mountwatch_lost - for a session without a coverer: does it have to end, because a mount of the plan is missing, or because
+ * that cannot be found out? @fd: from mountwatch_open(). @e says which.
  */
 bool mountwatch_lost(int fd, const struct plan *plan, struct error *e);
 
-/* A copy of the table, of any length. */
+/* A copy of the mount table, of any length. */
 struct mountwatch_table {
 	char *text; /* ended by a NUL */
 	size_t size;
 };
 
-/* mountwatch_table_read - 0 or -errno; -EINVAL: whose mounts @fd lists has ended. mountwatch_table_free gives it back. */
+/* mountwatch_table_read - 0 or -errno; -EINVAL: the process of @fd has ended. mountwatch_table_free - free its memory. */
 MUST_CHECK int mountwatch_table_read(int fd, struct mountwatch_table *ret);
 void mountwatch_table_free(struct mountwatch_table *table);
 

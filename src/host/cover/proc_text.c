@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 
-enum { TEXT_MAX = 64 << 20 }; /* address space, of which only what is read is taken */
+enum { TEXT_MAX = 64 << 20 }; /* address space: only the pages that are read into use memory */
 
 static int open_file(int proc, pid_t pid, const char *name, int flags)
 {
@@ -53,7 +53,7 @@ int proc_read_all(int proc, pid_t pid, const char *name, char **ret_text)
 		(void)munmap(text, TEXT_MAX);
 		return n < 0 ? (int)n : -EFBIG;
 	}
-	*ret_text = text; /* what was not written is zero */
+	*ret_text = text; /* the mapping is zero behind what was read */
 	return 0;
 }
 

@@ -2,7 +2,7 @@
  * proc_text.h - the files of one process in /proc, through a descriptor of /proc that was opened before the caller
  * went into another mount namespace.
  *
- * Runs in: the coverer's child. What is read there tools can have chosen: names, numbers of descriptors.
+ * Runs in: the coverer's child. Tools can have chosen what it reads: names, numbers of descriptors.
  */
 #pragma once
 
@@ -21,10 +21,10 @@ struct proc_stat {
 	pid_t process;  /* the thread group */
 };
 
-/* proc_read - /proc/@pid/@name, ended by a NUL; what is longer is cut. Bytes read, or -errno. */
+/* proc_read - the beginning of /proc/@pid/@name, as far as @size goes, with a NUL behind it. Bytes read, or -errno. */
 MUST_CHECK ssize_t proc_read(int proc, pid_t pid, const char *name, char *ret, size_t size);
 
-/* proc_read_all - the same, as long as it is, in memory that proc_text_free() gives back. 0 or -errno. */
+/* proc_read_all - all of it, in memory that proc_text_free() frees. 0 or -errno. */
 MUST_CHECK int proc_read_all(int proc, pid_t pid, const char *name, char **ret_text);
 void proc_text_free(char *text);
 

@@ -12,12 +12,15 @@
 #include "base/error_report.h"
 #include "base/fd.h"
 #include "host/facts/facts.h"
+#include "plan/embedded.h"
+#include "plan/env.h"
 #include "plan/path.h"
 
 enum {
 	ARENA_SIZE = 1 << 20,
 	REFUSALS_SHOWN = 3, /* of the names that were refused */
 	HINT_MAX = 320,
+	PRESET_MAX = 128, /* "with:" and a name */
 };
 
 static bool is_in_word(char c)
@@ -121,4 +124,56 @@ void notes_work_tree(const struct prepared *p, const char *const *failed)
 		(void)error_report(&line);
 	}
 	arena_free(&arena);
+}
+
+/* Does a line of the shipped preset @word have an effect here? */
+static bool gives_something(const struct plan *plan, const char *word)
+{
+	const struct policy *policy = plan->policy;
+	char text[PRESET_MAX];
+
+	if (snprintf(text, sizeof(text), "with:%s", word) >= (int)sizeof(text) ||
+		(policy->net_source.file && !strcmp(policy->net_source.file, text)))
+		return true;
+	for (size_t i = 0; i < plan->facts->path_count; i++) {
+		const struct path_rule *rule = plan->facts->paths[i].rule;
+
+		if (rule && rule->source.file && !strcmp(rule->source.file, text))
+			return true;
+	}
+	for (size_t i = 0; i < plan->env_count; i++) {
+		const struct env_rule *rule = plan_env_rule(plan, plan->envp[i]);
+
+		if (rule && rule->source.file && !strcmp(rule->source.file, text))
+			return true;
+	}
+	return false;
+}
+
+static bool is_shipped(const char *word)
+{
+	for (size_t i = 0; i < embedded_text_count; i++) {
+		const char *name = embedded_texts[i].name;
+		size_t length = strlen(word);
+
+		if (!strncmp(name, word, length) && !strcmp(name + length, ".with"))
+			return true;
+	}
+	return false;
+}
+
+void notes_presets(const struct prepared *p)
+{
+	const struct policy *policy = &p->policy;
+
+	for (size_t i = 0; i < policy->with_count && !policy->quiet.on; i++) {
+		const char *word = policy->withs[i].word;
+		struct error line = { 0 };
+
+		if (!is_shipped(word) || gives_something(&p->plan, word))
+			continue;
+		(void)error_set(&line, ERROR_POLICY, "close", 0, word,
+			"the preset gives nothing here: no file, device or variable of it exists");
+		(void)error_report(&line);
+	}
 }

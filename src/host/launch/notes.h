@@ -18,6 +18,9 @@
  */
 void notes_work_tree(const struct prepared *p, const char *const *failed);
 
+/* notes_presets - a preset that ships with carrel was asked for, and nothing that it names exists. */
+void notes_presets(const struct prepared *p);
+
 /* notes_refusals - the network refused something: the first few names, and the option that allows them. */
 void notes_refusals(const struct policy *policy, const struct egress *egress);
 

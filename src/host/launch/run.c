@@ -321,9 +321,14 @@ static int exit_status(struct run *run, int r)
 	return r < 0 ? STATUS_CARREL : explain_end_before_start(run);
 }
 
-/* Why the command may have failed. */
-static void explain_failure(const struct run *run)
+/* What the user asked for in vain, and why the command may have failed. */
+static void explain_run(const struct run *run, int status)
 {
+	if (run->outcome.started != STARTED_YES)
+		return;
+	notes_presets(run->p);
+	if (status == 0 || run->outcome.timed_out)
+		return;
 	notes_work_tree(run->p, run->p->argv);
 	notes_refusals(&run->p->policy, &run->launch.egress);
 }
@@ -354,8 +359,8 @@ static int finish_run(struct run *run, int status)
 		sweeper_start(run->p->records, "");
 	if (run->error.code != ERROR_NONE)
 		error_report(&run->error);
-	else if (status != 0 && run->outcome.started == STARTED_YES && !run->outcome.timed_out)
-		explain_failure(run);
+	else
+		explain_run(run, status);
 	/* This runs while the kernel takes init down; the wait for init comes last. */
 	prepare_free(run->p);
 	launch_kill(&run->launch);

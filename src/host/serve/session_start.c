@@ -105,6 +105,7 @@ static void report_ready(void *context)
 	(void)!(s->flags[FLAG_JSON].given ? session_show_json(&s->p->plan, &s->launch.egress)
 					  : session_show_text(f, &s->launch.egress));
 	notes_work_tree(s->p, NULL);
+	notes_presets(s->p);
 	sweeper_start(s->p->records, session_id(f->session_name));
 	if (s->said < 0)
 		return;
