@@ -203,6 +203,8 @@ static bool at_entry(struct tracer *t, struct trace_process *p, unsigned number,
 		t->result->overflow = true;
 	if (number == SYS_seccomp && p->kind == KIND_HELPER)
 		p->kind = KIND_READER;
+	if (number == SYS_unshare && p->kind == KIND_MONITOR)
+		p->kind = KIND_INIT;
 	if (!is_point(t, p, index))
 		return true;
 	t->counting = false;
