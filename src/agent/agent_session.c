@@ -103,9 +103,6 @@ static int read_paths(struct agent_session *d, struct error *e)
 	d->scratch = json_string_value(json_object_get(d->started, "scratch"));
 	d->workspace = json_string_value(json_object_get(d->started, "workspace"));
 	d->tool_results = json_string_value(json_object_get(d->started, "tool_results"));
-	const char *net = json_string_value(json_object_get(d->started, "net"));
-	d->no_network = net && !strcmp(net, "none");
-	d->some_network = net && !strcmp(net, "allow");
 	if (!d->id || !d->scratch || !d->workspace || !d->tool_results)
 		return complain(e, ERROR_OWN(EPROTO),
 			"the session was started, but did not report where it is");

@@ -21,37 +21,22 @@ static void add(json_t *notes, struct buffer *text, const struct buffer *note)
 	buffer_format(text, "[%s]\n", note->data);
 }
 
-/* What resolvers and package managers say. */
-static bool says_network(const struct buffer *output)
-{
-	static const char *const words[] = { "could not resolve", "temporary failure in name",
-		"temporary failure resolving", "name or service not known", "getaddrinfo",
-		"EAI_AGAIN", "ENOTFOUND", "network is unreachable", "ENETUNREACH",
-		"no such host", "failed to lookup address",
-		"failed to establish a new connection", "unable to resolve host",
-		"bad address" };
-
-	for (size_t i = 0; output->data && i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcasestr(output->data, words[i]))
-			return true;
-	return false;
-}
-
-void exec_notes_network(const struct agent_session *d, const struct buffer *const *outputs,
-	unsigned count, json_t *notes, struct buffer *text)
+void exec_notes_network(
+	const struct control_record *end, const char *names, json_t *notes, struct buffer *text)
 {
 	autobuffer struct buffer note = { 0 };
-	bool said = false;
 
-	for (unsigned i = 0; (d->no_network || d->some_network) && i < count && !said; i++)
-		said = says_network(outputs[i]);
-	if (!said)
-		return;
-	buffer_text(&note,
-		d->no_network
-			? "this session has no network: do not retry a download or an installation"
-			: "this session reaches only what `status` lists as allowed: do not retry another host, say what you need");
-	add(notes, text, &note);
+	if (end->number == CONTROL_NETWORK_NONE)
+		buffer_text(&note,
+			"this session has no network: do not retry a download or an installation");
+	if (end->number == CONTROL_NETWORK_NAMES) {
+		buffer_text(&note,
+			"this session reaches only what `status` lists as allowed. Refused:");
+		harmless_add(&note, names, strlen(names));
+		buffer_text(&note, ". Do not retry it: say what you need");
+	}
+	if (note.used)
+		add(notes, text, &note);
 }
 
 /* How often it was moved since the last time; noted. */

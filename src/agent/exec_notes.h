@@ -8,12 +8,12 @@
 #include "agent/agent_session.h"
 
 /*
- * exec_notes_network - where a command failed in a session without a network, or with one of allowed names, and one of its outputs
- * has the words of a network that fails: that trying again is in vain.
- * @outputs: what it wrote. @notes: an array, to which the note is added; so it is to @text, as a line.
+ * exec_notes_network - a command failed that looked for a network where there is none, or for names that are not allowed: that
+ * trying again is in vain.
+ * @end: how it ended; @names: those that were refused. @notes: an array, to which the note is added; so it is to @text, as a line.
  */
-void exec_notes_network(const struct agent_session *d, const struct buffer *const *outputs,
-	unsigned count, json_t *notes, struct buffer *text);
+void exec_notes_network(const struct control_record *end, const char *names, json_t *notes,
+	struct buffer *text);
 
 /*
  * exec_notes_moved - what was moved to quarantine since this was asked last.

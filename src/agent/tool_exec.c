@@ -27,6 +27,7 @@
 #include "base/fd.h"
 #include "base/name.h"
 #include "box/channel.h"
+#include "host/launch/notes.h"
 
 enum { STREAMS = 2 };
 
@@ -40,8 +41,9 @@ struct work {
 	struct watch in;  /* stdin, while there is text for it */
 	const char *text; /* of stdin */
 	size_t left;
-	uint32_t execution;        /* 0: not accepted yet */
-	struct control_record end; /* ENDED, while the session is asked what it took away */
+	uint32_t execution;          /* 0: not accepted yet */
+	struct control_record end;   /* ENDED, while the session is asked what it took away */
+	char names[NOTES_NAMES_MAX]; /* CONTROL_NETWORK_NAMES: those that were refused */
 	int refused; /* what the command was (host/explain/board.h), until it is said; -1: not known */
 };
 
@@ -178,11 +180,9 @@ static json_t *structure(const struct work *w, const struct control_record *end)
 static void add_notes(struct work *w, const struct control_message *moved, json_t *structured,
 	struct buffer *text)
 {
-	const struct buffer *const outputs[STREAMS] = { &w->out[0].kept, &w->out[1].kept };
 	json_t *notes = json_array();
 
-	if (w->end.wait_status)
-		exec_notes_network(w->session, outputs, STREAMS, notes, text);
+	exec_notes_network(&w->end, w->names, notes, text);
 	if (moved)
 		exec_notes_moved(w->session, moved, notes, text);
 	if (json_array_size(notes) > 0)
@@ -271,11 +271,14 @@ static void accepted(struct work *w, uint32_t execution)
 }
 
 /* It has ended: the answer waits for one more. */
-static void ask_moved(struct work *w, const struct control_record *end)
+static void ask_moved(struct work *w, const struct control_message *m)
 {
 	struct control_record record = { .kind = CONTROL_MOVED };
 
-	w->end = *end;
+	w->end = m->head;
+	if (m->head.number == CONTROL_NETWORK_NAMES &&
+		strnlen(m->body, m->size) < sizeof(w->names))
+		memcpy(w->names, m->body, strnlen(m->body, m->size));
 	agent_session_forget(w->session, &w->request);
 	if (agent_session_send(w->session, &w->request, &record, NULL, 0, NULL, 0) < 0)
 		answer_end(w, NULL);
@@ -301,7 +304,7 @@ static void exec_answered(struct session_request *a, struct control_message *m)
 		if (m->head.started == STARTED_NO)
 			return answer_unstarted(w, &m->head);
 		if (m->head.started == STARTED_YES || m->head.wait_status || m->head.limit)
-			return ask_moved(w, &m->head);
+			return ask_moved(w, m);
 		buffer_text(
 			&why, "it is not known how the command ended: its monitor was killed");
 		break;

@@ -21,6 +21,7 @@
 
 #include "box/channel.h"
 #include "box/descendants.h"
+#include "box/network.h"
 #include "box/number.h"
 #include "box/rest.h"
 #include "box/sys.h"
@@ -177,6 +178,8 @@ static void payload_ended(struct monitor *m, const siginfo_t *end)
 		record.op = m->start.ret_step;
 		record.errnum = m->start.ret_errno;
 	}
+	if (status != 0)
+		record.unrouted = network_unrouted();
 	m->last = record;
 	m->ended = true;
 }

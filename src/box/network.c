@@ -1,12 +1,13 @@
 /*
  * network.c - see network.h.
  *
- * Runs in: init. No heap, no stdio.
+ * Runs in: init, and monitors (network_unrouted()). No heap, no stdio.
  */
 #include "box/network.h"
 
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
@@ -255,4 +256,82 @@ int network_pool(int channel)
 				(void)close(fds[i]);
 		}
 	return r < 0 ? r : 0;
+}
+
+/* Of each file; what is looked for stands in its first half. */
+enum { COUNTERS_MAX = 3968 };
+
+/* --- counters --------------------------------------------------------------------------------- */
+
+/* The number at @text; more than fits is the most that does. */
+static uint32_t read_number(const char *text)
+{
+	uint64_t value = 0;
+
+	for (; *text >= '0' && *text <= '9' && value < UINT32_MAX; text++)
+		value = value * 10 + (uint64_t)(*text - '0');
+	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+static const char *next_word(const char *at)
+{
+	at += strcspn(at, " \n");
+	return *at == ' ' ? at + 1 : NULL;
+}
+
+/* snmp has two lines for each protocol, "\nIp: NAME ..." and "\nIp: VALUE ...". */
+static uint32_t read_column(const char *text, const char *line, const char *name)
+{
+	const char *names = strstr(text, line);
+	const char *values = names ? strstr(names + 1, line) : NULL;
+	const size_t length = strlen(name);
+
+	for (names = names ? next_word(names + 1) : NULL,
+	    values = values ? next_word(values + 1) : NULL;
+		names && values; names = next_word(names), values = next_word(values))
+		if (!strncmp(names, name, length) &&
+			(names[length] == ' ' || names[length] == '\n'))
+			return read_number(values);
+	return 0;
+}
+
+/* snmp6 has "\nNAME  VALUE". */
+static uint32_t read_row(const char *text, const char *name)
+{
+	const char *row = strstr(text, name);
+
+	row = row ? row + strlen(name) : NULL;
+	return row && (*row == ' ' || *row == '\t') ? read_number(row + strspn(row, " \t")) : 0;
+}
+
+/* Behind a newline, so that each line has one in front of it. */
+static bool read_counters(const char *path, char *ret, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	size_t used = 1;
+	ssize_t n = fd < 0 ? -1 : 1;
+
+	ret[0] = '\n';
+	while (n > 0 && used < size - 1) {
+		n = read(fd, ret + used, size - 1 - used);
+		used += n > 0 ? (size_t)n : 0;
+	}
+	ret[used] = '\0';
+	if (fd >= 0)
+		(void)close(fd);
+	return n >= 0;
+}
+
+uint32_t network_unrouted(void)
+{
+	char text[COUNTERS_MAX];
+	uint64_t sum = 0;
+
+	if (read_counters("/proc/net/snmp", text, sizeof(text)))
+		sum += (uint64_t)read_column(text, "\nIp:", "OutNoRoutes") +
+			read_column(text, "\nUdp:", "NoPorts");
+	if (read_counters("/proc/net/snmp6", text, sizeof(text)))
+		sum += (uint64_t)read_row(text, "\nIp6OutNoRoutes") +
+			read_row(text, "\nUdp6NoPorts");
+	return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
 }

@@ -1,7 +1,7 @@
 /*
  * network.h - the session's network, where the policy allows hosts: addresses on the loopback, and listeners.
  *
- * Runs in: init, while it has its rights over its network namespace.
+ * Runs in: init, while it has its rights over its network namespace; network_unrouted() in every monitor.
  */
 #pragma once
 
@@ -18,6 +18,14 @@ __attribute__((warn_unused_result)) int network_address(void);
  * to one fails. 0 or -errno.
  */
 __attribute__((warn_unused_result)) int network_local(const struct net_local *block);
+
+/*
+ * network_unrouted - how often processes of this network namespace looked for something outside of it since it was made: connections
+ * and datagrams for which there was no route, and datagrams to a port of the loopback that nobody listens at, as a host's resolver may be
+ * there. The kernel counts them; a tool can add to them and take nothing away. 0 also where they cannot be read.
+ * See: /proc/net/snmp, RFC 4293 (ipSystemStatsOutNoRoutes), RFC 4113 (udpNoPorts).
+ */
+uint32_t network_unrouted(void);
 
 /*
  * network_pool - make the sockets that servers inside are connected to with, CHANNEL_POOL of each family that there is, and send

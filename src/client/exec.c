@@ -16,6 +16,7 @@
 #include "base/error_report.h"
 #include "base/fd.h"
 #include "client/exec_explain.h"
+#include "client/exec_notes.h"
 #include "client/exec_report.h"
 #include "client/execution.h"
 #include "client/options.h"
@@ -387,24 +388,6 @@ static int open_report(struct exec *x)
 		: r;
 }
 
-/* With --quiet as well: it may be what somebody is looking for. */
-static void tell_moved(const struct exec *x)
-{
-	struct error line = { 0 };
-	unsigned count = x->end.ended ? x->end.how.streams : 0;
-
-	if (!count)
-		return;
-	(void)error_set(&line, ERROR_PATH, "session", 0, NULL,
-		count == 1
-			? "%u path that is protected was made meanwhile, and moved to quarantine"
-			: "%u paths that are protected were made meanwhile, and moved to quarantine",
-		count);
-
-	error_hint(&line, "carrel quarantine list");
-	(void)error_report(&line);
-}
-
 static int run_execution(struct exec *x)
 {
 	int status = STATUS_CARREL;
@@ -421,7 +404,7 @@ static int run_execution(struct exec *x)
 		status = execution_status(&x->end, &x->session, &x->request, &x->error);
 	if (r < 0 && status == 0)
 		status = STATUS_CARREL;
-	tell_moved(x);
+	exec_notes_print(&x->end, is_given(x, SETTING_QUIET));
 	if (x->end.ended && !explain->off)
 		x->explained = exec_explain(
 			&x->refused, &x->session, &x->end, is_given(x, SETTING_QUIET));

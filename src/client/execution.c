@@ -206,6 +206,27 @@ static int accepted(struct execution *x, uint32_t number)
 	return r < 0 ? r : handle_early(x);
 }
 
+/* Names with their NUL, where the record says so; then what was used, where limits hold. */
+static void read_end_body(struct execution *x)
+{
+	struct execution_end *end = &x->end;
+	const char *body = x->message.body;
+	size_t size = x->message.size;
+
+	if (end->how.started == STARTED_YES && end->how.number == CONTROL_NETWORK_NAMES) {
+		size_t length = strnlen(body, size) + 1; /* a NUL is behind the body */
+
+		if (length <= sizeof(end->names))
+			memcpy(end->names, body, length);
+		length = length > size ? size : length;
+		body += length;
+		size -= length;
+	}
+	end->limited = size == sizeof(end->usage);
+	if (end->limited)
+		memcpy(&end->usage, body, sizeof(end->usage));
+}
+
 static int handle_message(struct execution *x, bool *ret_over)
 {
 	const struct control_record *m = &x->message.head;
@@ -227,9 +248,7 @@ static int handle_message(struct execution *x, bool *ret_over)
 	case CONTROL_ENDED:
 		x->end.ended = true;
 		x->end.how = *m;
-		x->end.limited = x->message.size == sizeof(x->end.usage);
-		if (x->end.limited)
-			memcpy(&x->end.usage, x->message.body, sizeof(x->end.usage));
+		read_end_body(x);
 		if (x->message.fd_count == 1)
 			x->end.refused = take_fd(&x->message.fds[0]);
 		*ret_over = true;

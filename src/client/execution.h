@@ -10,6 +10,7 @@
 #include "box/request.h"
 #include "client/find.h"
 #include "host/launch/limits.h"
+#include "host/launch/notes.h"
 #include "host/process/signals.h"
 #include "host/stdio/passed.h"
 #include "host/stdio/stdio.h"
@@ -28,11 +29,12 @@ struct execution_request {
 
 /* What became of it. */
 struct execution_end {
-	uint32_t number;           /* 0: it was not accepted */
-	bool runs;                 /* a service, and it has begun */
-	bool ended;                /* `how` is filled in */
-	struct control_record how; /* ENDED */
-	bool limited;              /* `usage` is filled in */
+	uint32_t number;             /* 0: it was not accepted */
+	bool runs;                   /* a service, and it has begun */
+	bool ended;                  /* `how` is filled in */
+	struct control_record how;   /* ENDED */
+	char names[NOTES_NAMES_MAX]; /* CONTROL_NETWORK_NAMES: as notes_refused() gives them */
+	bool limited;                /* `usage` is filled in */
 	struct limits_usage usage;
 	int refused; /* what it was refused (host/explain/board.h), the caller's; -1: not known, or not looked for */
 };

@@ -189,14 +189,21 @@ static int apply_rules(struct env_list *l, const struct plan *plan)
 	return r;
 }
 
-/* Whether TMPDIR is as the policy has it: set by a line of its own, or not to be there at all. */
-static bool has_own_tmpdir(const struct env_list *l, const struct policy *policy)
+static bool list_has(const struct env_list *l, const char *name)
 {
 	for (size_t i = 0; i < l->count; i++)
-		if (is_named(&l->entries[i], "TMPDIR", strlen("TMPDIR")))
+		if (is_named(&l->entries[i], name, strlen(name)))
 			return true;
+	return false;
+}
+
+/* Whether @name is as the policy has it: set by a line of its own, or not to be there at all. */
+static bool has_own(const struct env_list *l, const struct policy *policy, const char *name)
+{
+	if (list_has(l, name))
+		return true;
 	for (size_t i = 0; i < policy->env_count; i++)
-		if (policy->envs[i].unset && !strcmp(policy->envs[i].name, "TMPDIR"))
+		if (policy->envs[i].unset && !strcmp(policy->envs[i].name, name))
 			return true;
 	return false;
 }
@@ -220,7 +227,7 @@ static int apply_own(struct env_list *l, const struct plan *plan)
 		{ "CARREL_WORKSPACE", facts->workspace },
 		{ "CARREL_SCRATCH", scratch },
 		{ "CARREL_TOOL_RESULTS", results },
-		{ "TMPDIR", has_own_tmpdir(l, policy) ? NULL : tmp },
+		{ "TMPDIR", has_own(l, policy, "TMPDIR") ? NULL : tmp },
 		{ "PWD", plan->cwd },
 	};
 	int r = 0;
@@ -230,6 +237,30 @@ static int apply_own(struct env_list *l, const struct plan *plan)
 			r = list_set(l, own[i][0], own[i][1]);
 	for (size_t i = 0; i < policy->scratch_env_count && r >= 0; i++)
 		r = list_set(l, policy->scratch_envs[i].word, scratch);
+	return r;
+}
+
+/*
+ * npm tries a name that cannot be found again, for 70 s in all (fetch-retries): here it is not found then either. With `net allow` it
+ * may be found, so that it tries again, but soon. Only where the policy speaks of npm, and does not say this itself.
+ */
+static int hasten_npm(struct env_list *l, const struct plan *plan)
+{
+	static const struct {
+		enum net_mode net;
+		const char *name, *value;
+	} all[] = {
+		{ NET_NONE, "npm_config_fetch_retries", "0" },
+		{ NET_ALLOW, "npm_config_fetch_retry_mintimeout", "1000" },
+		{ NET_ALLOW, "npm_config_fetch_retry_maxtimeout", "4000" },
+	};
+	int r = 0;
+
+	if (!list_has(l, "npm_config_cache"))
+		return 0;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && r >= 0; i++)
+		if (plan->policy->net == all[i].net && !has_own(l, plan->policy, all[i].name))
+			r = list_set(l, all[i].name, all[i].value);
 	return r;
 }
 
@@ -246,16 +277,25 @@ static void choose_cwd(struct plan *plan)
 		plan->cwd = facts->workspace;
 }
 
+static int fill_list(struct env_list *l, const struct plan *plan)
+{
+	int r = look_at_caller(l, plan->facts->environ);
+
+	if (r < 0)
+		return r;
+	r = apply_rules(l, plan);
+	if (r < 0)
+		return r;
+	r = hasten_npm(l, plan);
+	return r < 0 ? r : apply_own(l, plan);
+}
+
 int plan_environment(struct plan *plan, struct error *e)
 {
 	struct env_list l = { .arena = plan->arena, .e = e };
 
 	choose_cwd(plan);
-	int r = look_at_caller(&l, plan->facts->environ);
-	if (r >= 0)
-		r = apply_rules(&l, plan);
-	if (r >= 0)
-		r = apply_own(&l, plan);
+	int r = fill_list(&l, plan);
 	if (r < 0)
 		return r;
 	const char **envp = arena_array(l.arena, l.count + 1, sizeof(*envp));

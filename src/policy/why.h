@@ -125,9 +125,9 @@ struct why_thing {
 
 /*
  * why_access - may the payload do @mode (R_OK, W_OK, X_OK) with it, as far as owner, mode and access control list go, and the
- * mount that `fd` was opened on? Asked of the kernel by a child that has the payload's ids.
+ * mount that `fd` was opened on? The kernel is asked with the payload's ids.
  * Returns the errno that the payload would see, 0, or -errno where that cannot be found out.
- * See: faccessat2(2), mount_setattr(2) MOUNT_ATTR_IDMAP.
+ * See: faccessat2(2), setfsuid(2), mount_setattr(2) MOUNT_ATTR_IDMAP.
  */
 MUST_CHECK int why_access(const struct why_thing *t, int mode);
 

@@ -2,43 +2,97 @@
  * why_try.c - what the payload may do with a file: its owner, mode and access control list, the mount that it is
  * seen on, and Landlock.
  *
- * Runs in: carrel-policy, outside, as the caller; and in children of it that have the payload's ids and no capability.
- * They ask the kernel and end; nothing is opened for more than a look.
+ * Runs in: carrel-policy, outside, as the caller. For the length of one question it takes the payload's ids for files, and gives up
+ * its capabilities. It opens nothing for more than a look.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "policy/why.h"
 
 /* --- the kernel's word ------------------------------------------------------------------------ */
 
-static int drop_capabilities(void)
+enum { GROUPS_MAX = 65536 }; /* NGROUPS_MAX of the kernel */
+
+/* What the caller is, while carrel-policy asks as the payload. */
+struct caller {
+	struct __user_cap_data_struct capabilities[_LINUX_CAPABILITY_U32S_3];
+	int group_count;
+	gid_t groups[GROUPS_MAX];
+};
+
+static int set_capabilities(const struct __user_cap_data_struct *data)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-/* In the child. An errno of the kernel's, or 255: it could not become the payload. */
+static int note_caller(struct caller *ret)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+
+	ret->group_count = getgroups(GROUPS_MAX, ret->groups);
+	if (ret->group_count < 0 || syscall(SYS_capget, &header, ret->capabilities) < 0)
+		return -errno;
+	return 0;
+}
+
+/* The permitted capabilities stay, for become_caller(); the kernel asks for the effective ones. See: setfsuid(2). */
+static int become_payload(const struct caller *c, const struct why_ids *ids)
+{
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3];
+
+	memcpy(none, c->capabilities, sizeof(none));
+	for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		none[i].effective = 0;
+	if (ids->change) {
+		if (setgroups(0, NULL) < 0)
+			return -errno;
+		(void)setfsgid(ids->gid);
+		(void)setfsuid(ids->uid);
+		/* They do not report a failure. */
+		if ((gid_t)setfsgid((gid_t)-1) != ids->gid ||
+			(uid_t)setfsuid((uid_t)-1) != ids->uid)
+			return -EPERM;
+	}
+	return set_capabilities(none);
+}
+
+/* A failure leaves the process with fewer rights than the caller, and the next question fails. */
+static int become_caller(const struct caller *c, const struct why_ids *ids)
+{
+	int r = set_capabilities(c->capabilities);
+
+	if (r < 0 || !ids->change)
+		return r;
+	(void)setfsuid(geteuid());
+	(void)setfsgid(getegid());
+	r = setgroups((size_t)c->group_count, c->groups) < 0 ? -errno : 0;
+	/* setfsuid(2) takes capabilities out of the effective set, and puts them back. */
+	return r < 0 ? r : set_capabilities(c->capabilities);
+}
+
+/* An errno of the kernel's or 0; or -errno: it could not become the payload. */
 static int ask(const struct why_ids *ids, int fd, int mode)
 {
-	if (ids->change &&
-		(setgroups(0, NULL) < 0 || setresgid(ids->gid, ids->gid, ids->gid) < 0 ||
-			setresuid(ids->uid, ids->uid, ids->uid) < 0))
-		return 255;
-	if (drop_capabilities() < 0)
-		return 255;
-	if (syscall(SYS_faccessat2, fd, "", mode, AT_EACCESS | AT_EMPTY_PATH) == 0)
-		return 0;
-	return errno < 255 ? errno : 255;
+	static struct caller caller; /* one thread, and no room for it on the stack */
+	int r = note_caller(&caller), answer = 0;
+
+	if (r < 0)
+		return r;
+	r = become_payload(&caller, ids);
+	if (r >= 0 && syscall(SYS_faccessat2, fd, "", mode, AT_EACCESS | AT_EMPTY_PATH) < 0)
+		answer = errno;
+	int restored = become_caller(&caller, ids);
+	return r < 0 ? r : restored < 0 ? restored : answer;
 }
 
 /*
@@ -59,21 +113,11 @@ static bool is_strangers(const struct why_thing *t, int mode)
 
 int why_access(const struct why_thing *t, int mode)
 {
-	siginfo_t info = { 0 };
-
 	if (t->fd < 0)
 		return t->refused;
 	if (is_strangers(t, mode))
 		return EACCES;
-	pid_t child = fork();
-	if (child < 0)
-		return -errno;
-	if (child == 0)
-		_exit(ask(&t->ids, t->fd, mode));
-	while (waitid(P_PID, (id_t)child, &info, WEXITED) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return info.si_code != CLD_EXITED || info.si_status == 255 ? -ECHILD : info.si_status;
+	return ask(&t->ids, t->fd, mode);
 }
 
 /* --- what is there ---------------------------------------------------------------------------- */

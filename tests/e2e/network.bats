@@ -43,6 +43,16 @@ reach() {
 	grep -q '"version":"1.2.3"' node_modules/desk/package.json || fail 'not installed'
 }
 
+@test "npm ends soon where its registry cannot be found" {
+	need npm
+	carrel run --timeout 40s -- npm view desk --registry http://desk.example.org/
+	assert_status 1
+	assert_matches "$stderr" 'EAI_AGAIN|ENOTFOUND'
+	carrel run --timeout 40s "${ALLOWED[@]}" -- npm view desk --registry http://desk.example.org/
+	assert_status 1
+	assert_matches "$stderr" 'hint: if the command needs it: --allow desk.example.org'
+}
+
 @test "the session's own proxy: by a preset, and in the place of the caller's" {
 	reach curl -sS --proxy socks5h://127.0.0.1:3128 "$SITE"
 	carrel run --with session-proxy "${ALLOWED[@]}" -- sh -c 'echo "$https_proxy $NO_PROXY"; curl -sSv "$0" 2>&1' "$SITE"
@@ -234,4 +244,54 @@ print(socket.getaddrinfo("localhost", 80, socket.AF_INET6)[0][4][0])' "$WEB"
 	assert_matches "$output" 'allow example.org:80,443'
 	carrel why --allow example.org other.org
 	assert_matches "$output" 'no line allows'
+}
+
+@test "a command that fails and looked for a network is told that there is none" {
+	local note='carrel: the command looked for a network, and the session has none'
+
+	carrel run -- python3 -c 'import socket; socket.create_connection(("192.0.2.1", 80))'
+	assert_status 1
+	assert_matches "$stderr" "$note"
+	assert_matches "$stderr" 'carrel: hint: `--allow HOST` for what it needs, or `--net host` for all that this machine reaches'
+	carrel run -- python3 -c 'import socket; socket.create_connection(("2001:db8::1", 80))'
+	assert_matches "$stderr" "$note"
+	# As a host's resolver may be: nobody is there.
+	carrel run -- python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(("127.0.0.53", 53)); s.send(b"x"); s.recv(1)'
+	assert_matches "$stderr" "$note"
+	# Not where it did not fail, did not look for one, or has one.
+	carrel run -- python3 -c 'import socket; socket.socket().connect_ex(("192.0.2.1", 80))'
+	assert_status 0
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	carrel run -- python3 -c 'import socket; socket.create_connection(("127.0.0.1", 1))'
+	assert_status 1
+	assert_matches "$stderr" 'ConnectionRefusedError'
+	[[ $stderr != *'looked for a network'* ]] || fail "it says: $stderr"
+	carrel run --net host -- python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", 1)); exit(1)'
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	carrel run --quiet -- python3 -c 'import socket; exit(socket.socket().connect_ex(("192.0.2.1", 80)))'
+	[[ -z $stderr ]] || fail "it says: $stderr"
+}
+
+@test "exec tells of names that were refused, and of a network that is not there" {
+	local none='looked for a network, and the session has none' refused='the network refused what the policy does not allow'
+	local look=(python3 -c 'import socket, sys; exit(socket.socket().connect_ex((sys.argv[1], 80)))')
+
+	export XDG_RUNTIME_DIR=$T/run
+	mkdir -m 0700 "$XDG_RUNTIME_DIR"
+	SESSION=$("$CARREL" session start "${ALLOWED[@]}" | sed -n 's/^session //p')
+	carrel exec -s "$SESSION" -- python3 -c 'import socket; socket.getaddrinfo("never.example.net", 80)'
+	assert_status 1
+	assert_matches "$stderr" "$refused"
+	assert_matches "$stderr" 'carrel: hint: if the command needs it: --allow never.example.net'
+	carrel exec -s "$SESSION" -- sh -c 'exit 3'
+	assert_status 3
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	carrel exec -s "$SESSION" --net none -- "${look[@]}" 192.0.2.1
+	assert_matches "$stderr" "$none"
+	carrel exec -s "$SESSION" --net none -- sh -c 'exit 3'
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	carrel session end -s "$SESSION"
+	assert_status 0
 }

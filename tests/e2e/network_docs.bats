@@ -46,9 +46,16 @@ alone() {
 	assert_output "$(example 2 | grep -v '^\$ ')"
 }
 
+@test "no network, and what is said of it" {
+	example 3 | grep -q '^\$ ' || fail 'the document has another example'
+	alone "$(example 3 | sed -n 's/^\$ //p') 2>&1"
+	assert_status 6
+	assert_output "$(example 3 | grep -v '^\$ ')"
+}
+
 @test "a live session is given names, and one is taken back" {
 	need jq
-	run --separate-stderr bash -c "cd '$WS' && $(example 3)
+	run --separate-stderr bash -c "cd '$WS' && $(example 4)
 		echo \$CARREL_SESSION" 3>&- 4>&-
 	assert_status 0
 	[[ -z $stderr ]] || fail "it says: $stderr"
@@ -62,10 +69,10 @@ alone() {
 	local line
 
 	echo hello >"$WS/file"
-	line=$(example 4 | sed -n 1p)
+	line=$(example 5 | sed -n 1p)
 	alone "$line >$T/served 2>&1 & for ((i = 0; i < 600; i++)); do curl -s http://127.0.0.1:8080/file && break; sleep 0.1; done; kill \$!; wait"
 	assert_output hello
-	line=$(example 4 | sed -n 2p)
+	line=$(example 5 | sed -n 2p)
 	run --separate-stderr bash -c "cd '$WS' && $line" 3>&- 4>&-
 	assert_status 0
 	CARREL_SESSION=$(sed -n 's/^session //p' <<<"$output")
@@ -78,7 +85,7 @@ alone() {
 @test "the lines about the proxy of a company are a policy" {
 	mkdir -p "$HOME/.config/carrel"
 	(umask 077 && echo 'user:password' >"$HOME/.config/carrel/proxy-login")
-	example 5 >"$T/policy"
+	example 6 >"$T/policy"
 	grep -q '^egress-proxy ' "$T/policy" || fail 'the document has another example'
 	carrel policy show --policy "$T/policy" --allow example.org
 	assert_status 0
@@ -86,5 +93,5 @@ alone() {
 	cd "$WS"
 	carrel run --policy "$T/policy" --allow example.org -- true
 	assert_status 0
-	[[ -z $(example 6) ]] || fail 'an example that is not run'
+	[[ -z $(example 7) ]] || fail 'an example that is not run'
 }

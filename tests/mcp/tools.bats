@@ -268,8 +268,9 @@ END
 	python <<'END'
 		c = Client("--allow", "example.org", "--net-live", "--net-resolver", "127.0.0.1:9")
 		c.start()
-		result = c.call("exec", {"command": "echo 'npm error code ENOTFOUND' >&2; exit 1"})
-		contains(result["structuredContent"]["notes"][0], "this session reaches only what `status` lists as allowed")
+		result = c.call("exec", {"command": "python3 -c 'import socket; socket.getaddrinfo(\"other.org\", 443)'"})
+		same(result["structuredContent"]["notes"], ["this session reaches only what `status` lists as allowed. Refused: other.org. Do not retry it: say what you need"])
+		same("notes" in c.call("exec", {"command": "echo 'npm error code ENOTFOUND' >&2; exit 1"})["structuredContent"], False)
 		same(c.good("status")["allow"], ["example.org:80,443"])
 		session = c.good("status")["session"]
 		subprocess.run([os.environ["CARREL"], "session", "allow", "-s", session, "other.org:443"], check=True)
@@ -294,9 +295,11 @@ END
 			return result["structuredContent"].get("notes", [])
 		no_network = ["this session has no network: do not retry a download or an installation"]
 		same(notes("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'"), no_network)
-		same(notes("echo 'npm error code ENOTFOUND' >&2; exit 1"), no_network)
-		# Not where it did not fail, nor where it failed of something else.
-		same(notes("echo 'Could not resolve host'"), [])
+		same(notes("! python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80))' 2>/dev/null; exit 3"), no_network)
+		# The kernel counts, whatever is written. Not where it did not fail, nor where it failed of something else.
+		same(notes("! python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'"), [])
+		same(notes("echo 'npm error code ENOTFOUND' >&2; exit 1"), no_network) # of the command before
+		same(notes("echo 'npm error code ENOTFOUND' >&2; exit 1"), [])
 		same(notes("ls /nowhere"), [])
 		said, = notes(f"echo x >{ws}/.envrc")
 		contains(said, f"{ws}/.envrc is protected: what was made there was moved to {ws}/.carrel-quarantine-")

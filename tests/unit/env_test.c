@@ -156,6 +156,30 @@ static void test_tmpdir(void **state)
 	arena_free(&s.arena);
 }
 
+/* Where names cannot be found npm does not try again; where the policy has a word of its own, that holds. */
+static void test_npm(void **state)
+{
+	struct session s;
+
+	(void)state;
+	start(&s, LINES("npm_config_cache=/c"));
+	check(&s, LINES("npm_config_cache=/c", "npm_config_fetch_retries=0"));
+	start(&s, LINES("npm_config_fetch_retries=5", "npm_config_cache=/c"));
+	check(&s, LINES("npm_config_cache=/c", "npm_config_fetch_retries=5"));
+	start(&s, LINES("npm_config_cache=/c", "-npm_config_fetch_retries"));
+	check(&s, LINES("npm_config_cache=/c"));
+	start(&s, LINES("npm_config_cache=/c"));
+	s.policy.net = NET_ALLOW;
+	assert_int_equal(plan_environment(&s.plan, &s.e), 0);
+	check(&s,
+		LINES("npm_config_cache=/c", "npm_config_fetch_retry_mintimeout=1000",
+			"npm_config_fetch_retry_maxtimeout=4000"));
+	start(&s, LINES("npm_config_cache=/c"));
+	s.policy.net = NET_HOST;
+	assert_int_equal(plan_environment(&s.plan, &s.e), 0);
+	check(&s, LINES("npm_config_cache=/c"));
+}
+
 static void test_allowed(void **state)
 {
 	struct session s;
@@ -312,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_by_itself),
 		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_tmpdir),
+		cmocka_unit_test(test_npm),
 		cmocka_unit_test(test_allowed),
 		cmocka_unit_test(test_globs),
 		cmocka_unit_test(test_order),

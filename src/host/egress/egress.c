@@ -236,6 +236,7 @@ static void take_event(struct egress *g, struct egress_record *record)
 		egress_add(&g->untold, times);
 		return;
 	}
+	n->last = g->refusals;
 	egress_add(&n->times, times);
 	egress_add(&n->bytes_in, record->bytes_in);
 	egress_add(&n->bytes_out, record->bytes_out);

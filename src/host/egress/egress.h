@@ -32,6 +32,7 @@ struct egress_name {
 	int32_t rule;      /* the number of the line that decided, -1: none; of the last time */
 	int32_t errnum;    /* FAILED: of the last time */
 	uint64_t times, bytes_in, bytes_out, duration_us;
+	uint64_t last; /* a refusal: `refusals` of struct egress, with the last of this name */
 };
 
 struct egress_live; /* live.h */

@@ -5,6 +5,7 @@
  */
 #include "host/launch/notes.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,8 +20,7 @@
 enum {
 	ARENA_SIZE = 1 << 20,
 	REFUSALS_SHOWN = 3, /* of the names that were refused */
-	HINT_MAX = 320,
-	PRESET_MAX = 128, /* "with:" and a name */
+	PRESET_MAX = 128,   /* "with:" and a name */
 };
 
 static bool is_in_word(char c)
@@ -47,8 +47,8 @@ static bool any_names_git(const char *const *words)
 }
 
 /*
- * The option that allows @n, or nothing: the tool has chosen the name, so it must be one that a policy can have, and an
- * option that changes what was decided. The text is what netrule_format() makes of it, not what was sent.
+ * What `allow` has to have for @n, or nothing: the tool has chosen the name, so it must be one that a policy can have, and a
+ * line that changes what was decided. The text is what netrule_format() makes of it, not what was sent.
  */
 static bool allowing(struct arena *arena, const struct egress_name *n, char *ret, size_t size)
 {
@@ -62,35 +62,76 @@ static bool allowing(struct arena *arena, const struct egress_name *n, char *ret
 		rule.name[0] == '_') /* SRV and its kin (RFC 2782): no host's name */
 		return false;
 	if (n->port && n->port != 80 && n->port != 443)
-		return snprintf(ret, size, " --allow %s:%u", rule.name, n->port) < (int)size;
-	return snprintf(ret, size, " --allow %s", rule.name) < (int)size;
+		return snprintf(ret, size, " %s:%u", rule.name, n->port) < (int)size;
+	return snprintf(ret, size, " %s", rule.name) < (int)size;
+}
+
+unsigned notes_refused(const struct egress *egress, uint64_t since, char *ret, size_t size)
+{
+	struct arena arena; /* the plan's is sealed */
+	unsigned count = 0;
+
+	ret[0] = '\0';
+	if (egress->refusals <= since || arena_init(&arena, ARENA_SIZE) < 0)
+		return 0;
+	for (size_t i = 0; i < egress->name_count && count < REFUSALS_SHOWN; i++) {
+		size_t used = strlen(ret);
+
+		if (egress->names[i].last > since &&
+			allowing(&arena, &egress->names[i], ret + used, size - used))
+			count++;
+		else
+			ret[used] = '\0';
+	}
+	arena_free(&arena);
+	return count;
+}
+
+void notes_print_refused(const char *names)
+{
+	char options[NOTES_NAMES_MAX + REFUSALS_SHOWN * sizeof("--allow ")];
+	struct error line = { 0 };
+	size_t used = 0;
+
+	for (; *names && used + sizeof(" --allow ") < sizeof(options); names++) {
+		options[used++] = *names;
+		if (*names == ' ')
+			used += (size_t)snprintf(
+				options + used, sizeof(options) - used, "--allow ");
+	}
+	options[used] = '\0';
+	(void)error_set(&line, ERROR_POLICY, "close", 0, NULL,
+		"the network refused what the policy does not allow");
+
+	error_hint(&line, "if the command needs it:%s", options);
+	(void)error_report(&line);
+}
+
+bool notes_has_no_network(const struct plan *plan)
+{
+	return (plan->clone_flags & CLONE_NEWNET) && plan->policy->net == NET_NONE;
+}
+
+void notes_no_network(bool quiet)
+{
+	struct error line = { 0 };
+
+	if (quiet)
+		return;
+	(void)error_set(&line, ERROR_POLICY, "close", 0, NULL,
+		"the command looked for a network, and the session has none");
+
+	error_hint(&line,
+		"`--allow HOST` for what it needs, or `--net host` for all that this machine reaches");
+	(void)error_report(&line);
 }
 
 void notes_refusals(const struct policy *policy, const struct egress *egress)
 {
-	struct error line = { 0 };
-	struct arena arena; /* the plan's is sealed */
-	char options[HINT_MAX] = "";
-	unsigned shown = 0;
+	char names[NOTES_NAMES_MAX];
 
-	if (policy->quiet.on || !egress->refusals || arena_init(&arena, ARENA_SIZE) < 0)
-		return;
-	for (size_t i = 0; i < egress->name_count && shown < REFUSALS_SHOWN; i++) {
-		size_t used = strlen(options);
-
-		if (allowing(&arena, &egress->names[i], options + used, sizeof(options) - used))
-			shown++;
-		else
-			options[used] = '\0';
-	}
-	if (shown) {
-		(void)error_set(&line, ERROR_POLICY, "close", 0, NULL,
-			"the network refused what the policy does not allow");
-
-		error_hint(&line, "if the command needs it:%s", options);
-		(void)error_report(&line);
-	}
-	arena_free(&arena);
+	if (!policy->quiet.on && notes_refused(egress, 0, names, sizeof(names)))
+		notes_print_refused(names);
 }
 
 void notes_egress_lost(const struct policy *policy)

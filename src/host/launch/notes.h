@@ -21,8 +21,21 @@ void notes_work_tree(const struct prepared *p, const char *const *failed);
 /* notes_presets - a preset that ships with carrel was asked for, and nothing that it names exists. */
 void notes_presets(const struct prepared *p);
 
-/* notes_refusals - the network refused something: the first few names, and the option that allows them. */
+/* Bytes of notes_refused(): three of the longest names. */
+enum { NOTES_NAMES_MAX = 800 };
+
+/*
+ * notes_refusals - the network refused something: the first few names, and the option that allows them.
+ * notes_print_refused - the line about @names, as notes_refused() gives them.
+ * notes_refused - these names after @since of all refusals (struct egress), each as " NAME[:PORT]" for an option; how many.
+ * notes_has_no_network - the session has a network namespace, with nothing but its loopback.
+ * notes_no_network - a command failed that looked for a network, in a session that has none (network_unrouted()).
+ */
 void notes_refusals(const struct policy *policy, const struct egress *egress);
+void notes_print_refused(const char *names);
+unsigned notes_refused(const struct egress *egress, uint64_t since, char *ret, size_t size);
+void notes_no_network(bool quiet);
+bool notes_has_no_network(const struct plan *plan);
 
 /* notes_egress_lost - carrel-egress ended while the session runs. */
 void notes_egress_lost(const struct policy *policy);

@@ -331,6 +331,8 @@ static void explain_run(const struct run *run, int status)
 		return;
 	notes_work_tree(run->p, run->p->argv);
 	notes_refusals(&run->p->policy, &run->launch.egress);
+	if (run->outcome.unrouted && notes_has_no_network(&run->p->plan))
+		notes_no_network(run->p->policy.quiet.on);
 }
 
 /* Close and report: on every way out, whatever stage was reached. */

@@ -76,7 +76,7 @@ struct control_record {
 	uint16_t kind;      /* enum control_kind */
 	uint64_t tag;       /* the client's own: an answer carries that of its request */
 	uint32_t execution; /* its number; 0: none */
-	int32_t number;
+	int32_t number;     /* ENDED, where it was started: enum control_network */
 	uint32_t flag;
 	uint32_t streams;
 	int32_t wait_status; /* ENDED: as wait(2) gives it; where not started: errno in `number` */
@@ -84,6 +84,13 @@ struct control_record {
 	uint32_t limit;      /* ENDED: enum control_limit */
 	uint32_t body;       /* bytes behind the record */
 	uint64_t wall_us, user_us, system_us, max_rss_bytes; /* ENDED */
+};
+
+/* What of the network a command that failed was refused, as far as the session knows. */
+enum control_network {
+	CONTROL_NETWORK_UNKNOWN,
+	CONTROL_NETWORK_NONE, /* the session, or the command, has no network, and something inside looked for one */
+	CONTROL_NETWORK_NAMES, /* some of its names were refused meanwhile: they are in the body */
 };
 
 /* A record as it arrived. */

@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "host/explain/explain.h"
 #include "host/serve/server.h"
 
 enum { KILL_PATIENCE_MS = 3000, GRACE_DEFAULT_MS = 5000 };
@@ -202,82 +201,12 @@ void server_kill_slot(struct slot *slot)
 		slot, SIGKILL, true); /* what does not take it is dismissed at the deadline */
 }
 
-/* Those who asked for the end of a service. */
-static void answer_stoppers(struct server *s, uint32_t number)
-{
-	for (unsigned i = 0; i < s->client_slots; i++) {
-		struct server_client *c = &s->clients[i];
-		const struct control_record done = {
-			.kind = CONTROL_DONE, .tag = c->stop_tag, .execution = number
-		};
-
-		if (c->fd < 0 || c->stops != number)
-			continue;
-		c->stops = 0;
-		server_answer(s, (int)i, &done, NULL, 0, NULL, 0);
-	}
-}
-
-/* As limits_settle() for a run. Where the kernel killed the monitor with the command, only the group knows how it ended. */
-static bool settle_limits(struct server *s, struct slot *slot, struct control_record *record,
-	struct limits_usage *ret_usage)
-{
-	const struct cgroup_figures *ret = &ret_usage->figures;
-	struct cgroup_figures session;
-	bool limited = limits_execution_read(s->settings->limits, &slot->group, ret_usage);
-
-	if (slot->group.dir < 0)
-		return limited;
-	cgroup_read(&s->settings->limits->session.group, &session);
-	bool ours = ret->oom_events > 0 || session.oom_events > slot->before.oom_events;
-	if (ret->oom_kills > 0 && record->started == STARTED_UNKNOWN &&
-		(slot->started || ours)) {
-		record->started = slot->started ? STARTED_YES : STARTED_UNKNOWN;
-		record->wait_status = SIGKILL;
-	}
-	bool failed = record->started != STARTED_NO && record->wait_status != 0;
-	if (failed && ret->oom_kills > 0 && ours)
-		record->limit = CONTROL_LIMIT_MEMORY;
-	else if (failed && ret->tasks_refused > 0)
-		record->limit = CONTROL_LIMIT_PIDS;
-	else if (failed && session.tasks_refused > slot->before.tasks_refused)
-		record->limit = CONTROL_LIMIT_PIDS; /* where newer kernels note it */
-	return true;
-}
-
-static void send_end(struct server *s, struct slot *slot, struct control_record *record)
-{
-	struct limits_usage usage;
-	bool limited = settle_limits(s, slot, record, &usage);
-
-	record->kind = CONTROL_ENDED;
-	record->tag = slot->tag;
-	record->execution = slot->number;
-	if (slot->begun_ns) {
-		record->streams = (uint32_t)(newpath_watch_count(&s->out->watch) - slot->moved);
-		record->wall_us = (uint64_t)(clock_now_ns() - slot->begun_ns) / 1000;
-	}
-	if (slot->timed_out)
-		record->limit = CONTROL_LIMIT_TIMEOUT;
-	if (slot->detached) {
-		server_note_end(s, slot, record);
-		answer_stoppers(s, slot->number);
-	}
-	if (s->launch->explain && slot->host_pid > 0)
-		explain_mark(s->launch->explain, slot->host_pid, slot->view);
-	autofd int refused = s->launch->explain && slot->client >= 0 && slot->host_pid > 0
-		? explain_take(s->launch->explain, slot->host_pid)
-		: -1;
-	server_answer(s, slot->client, record, &usage, limited ? sizeof(usage) : 0, &refused,
-		refused >= 0 ? 1 : 0);
-}
-
 /* It has not begun, and does not any more. */
 static void abandon(struct server *s, struct slot *slot)
 {
 	struct control_record record = { .started = STARTED_NO, .wait_status = SIGKILL };
 
-	send_end(s, slot, &record);
+	server_send_end(s, slot, &record, 0);
 	server_free_slot(s, slot);
 }
 
@@ -308,7 +237,7 @@ static void lose_execution(struct server *s, struct slot *slot)
 
 	if (slot->state == SLOT_RUNNING || slot->state == SLOT_STOPPING ||
 		slot->state == SLOT_KILLING || slot->state == SLOT_PTY)
-		send_end(s, slot, &record);
+		server_send_end(s, slot, &record, 0);
 	if (slot->state == SLOT_OPENING) {
 		struct error e = { 0 };
 		const struct control_record request = { .tag = slot->tag };
@@ -375,7 +304,7 @@ static void take_end(struct server *s, struct slot *slot, const struct channel_r
 		answer.limit = CONTROL_LIMIT_PIDS;
 	slot->state = SLOT_LINGERS;
 	slot->deadline_ns = 0;
-	send_end(s, slot, &answer);
+	server_send_end(s, slot, &answer, record->unrouted);
 	/* The client reads the terminal to its end first. It may have disconnected while it was
 	 * sent the record. */
 	bool waits = record->flag && !slot->has_tty && !slot->detached && slot->group.dir < 0;

@@ -61,6 +61,7 @@ struct slot {
 	bool started;                  /* CHANNEL_STARTED came */
 	bool cpu_time, file_size;      /* it has that limit */
 	uint64_t moved;                /* newpath_watch_count() when it began */
+	uint64_t refusals;             /* of struct egress, when it began */
 	int64_t begun_ns, deadline_ns; /* deadline 0: none */
 	int64_t grace_ms;
 	char *requested_path;            /* CLASSIFY: the path as it was asked about */
@@ -122,8 +123,9 @@ struct server {
 	int64_t begun_ns, idle_since_ns, end_deadline_ns;
 	int64_t timer_ns; /* what the timer is set to; 0: nothing */
 	uint32_t last_number;
-	unsigned views_awaited; /* bit N: view N has not said READY; 0 is init itself */
-	unsigned busy;          /* slots that are neither free nor idle */
+	unsigned views_awaited;        /* bit N: view N has not said READY; 0 is init itself */
+	uint32_t unrouted[VIEW_COUNT]; /* of each view, when a command failed last */
+	unsigned busy;                 /* slots that are neither free nor idle */
 	unsigned client_count;
 	unsigned
 		client_slots; /* one more than the highest that was ever taken: the rest is untouched */
@@ -204,6 +206,13 @@ MUST_CHECK int server_show_text(const struct server *s, bool line, char *ret, si
 MUST_CHECK int server_show_moved(const struct server *s, char *ret, size_t size);
 /* Its policy, as `policy show` prints one. */
 MUST_CHECK int server_show_policy(const struct server *s, char *ret, size_t size);
+
+/*
+ * serve_end.c: tell the client of @slot that its execution is over. @record: how; @unrouted: of the monitor's record (channel.h), 0 where
+ * it has sent none.
+ */
+void server_send_end(
+	struct server *s, struct slot *slot, struct control_record *record, uint32_t unrouted);
 
 /* serve_network.c: what it reached and was refused so far, as JSON or for people. Returns the length or -errno. */
 MUST_CHECK int server_show_network(struct server *s, bool json, char *ret, size_t size);

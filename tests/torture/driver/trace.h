@@ -22,7 +22,7 @@ enum trace_kind {
 	KIND_LAUNCHER, /* of a live session: the driver's own process that starts the clients */
 	KIND_HELPER,
 	KIND_READER, /* a helper that confines itself, to look at what tools made */
-	KIND_INIT, /* also the init of a view: the session ends with it */
+	KIND_INIT,   /* also the init of a view: the session ends with it */
 	KIND_PAYLOAD,
 	KIND_CLIENT, /* these are in live sessions only */
 	KIND_SUPERVISOR,
