@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/text.h"
 
@@ -94,9 +95,17 @@ int error_set(struct error *e, enum error_code code, const char *stage, int errn
 	return result;
 }
 
+/* Most of the memory that carrel maps it never touches, but RLIMIT_AS counts that as well: setrlimit(2). */
 int error_no_memory(struct error *e, const char *stage)
 {
-	return error_set(e, ERROR_LIMIT, stage, ERROR_OWN(ENOMEM), NULL, "out of memory");
+	struct rlimit space = { .rlim_cur = RLIM_INFINITY };
+	int r = error_set(e, ERROR_LIMIT, stage, ERROR_OWN(ENOMEM), NULL, "out of memory");
+
+	(void)getrlimit(RLIMIT_AS, &space);
+	if (space.rlim_cur != RLIM_INFINITY)
+		error_hint(e,
+			"the caller's address space is limited (`ulimit -v`): carrel sets aside 200 MB of it and uses little");
+	return r;
 }
 
 void error_hint(struct error *e, const char *format, ...)

@@ -48,7 +48,7 @@ const struct setting settings_table[SETTING_COUNT] = {
 	.help = "readable and writable; -PATH: where it exists",
 },
 [SETTING_HIDE] = {
-	SETTING(HIDE, "hide", FILES, GLOB_RULE, LIST, SHADOWED), EVERYDAY,
+	SETTING(HIDE, "hide", FILES, GLOB_RULE, LIST, SHADOWED),
 	.placeholder = "PATH-OR-GLOB",
 	.help = "empty inside, whatever is there; * ? [ ] within one name",
 },

@@ -489,3 +489,9 @@ wrong() {
 	run --separate-stderr bash -c 'ulimit -n 64; exec "$CARREL" run --pass-fd 5:64 -- true 5</dev/null'
 	assert_refused 'no descriptor above 63'
 }
+
+@test "an address space that is too small: the hint names ulimit" {
+	run --separate-stderr bash -c 'ulimit -v 50000; exec "$CARREL" run -- true'
+	assert_refused 'out of memory'
+	assert_matches "$stderr" 'hint: the caller.s address space is limited \(`ulimit -v`\)'
+}

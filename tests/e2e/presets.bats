@@ -178,6 +178,52 @@ refused() {
 	end_session
 }
 
+@test "x11: the display and its cookie, and not without" {
+	local socket=/tmp/.X11-unix/X$((10000 + RANDOM)) answers='cat "$XAUTHORITY"; echo "$DISPLAY"; python3 -c "$1" "$2"'
+
+	# It belongs to the machine: where there is none an X server would make it.
+	mkdir -m 1777 "${socket%/*}" 2>/dev/null || [[ -w ${socket%/*} ]] || skip 'no place for an X socket'
+	agent_at "$socket"
+	chmod 0777 "$socket" # as Xorg makes it
+	echo cookie >"$T/authority"
+	chmod 0600 "$T/authority"
+	export DISPLAY=:${socket##*/X} XAUTHORITY=$T/authority
+	carrel run --with x11 -- sh -c "$answers" sh "$ask" "$socket"
+	assert_status 0
+	assert_output $'cookie\n'"$DISPLAY"$'\nagent'
+	carrel run -- sh -c "${answers#*;}" sh "$ask" "$socket"
+	assert_status 1
+	assert_output ''
+	unset XAUTHORITY
+	(umask 077 && echo own >"$HOME/.Xauthority")
+	carrel run --with x11 -- cat "$HOME/.Xauthority"
+	assert_output own
+	end_agent
+	rm "$socket"
+}
+
+@test "gpu: its devices, and not without" {
+	local dev=$T/dev
+
+	is_root || skip 'only root makes a device'
+	mkdir "$dev"
+	# A /dev with a device that stands for a processor's: what is read from it is zeros.
+	run --separate-stderr unshare --mount bash -c '
+		set -e
+		mount -t tmpfs none "$1"
+		for node in null zero full random urandom tty; do
+			mknod -m 0666 "$1/$node" c $((0x$(stat -c %t "/dev/$node"))) $((0x$(stat -c %T "/dev/$node")))
+		done
+		mknod -m 0666 "$1/nvidia3" c 1 5
+		mkdir "$1/pts" "$1/shm"
+		mount --move "$1" /dev
+		echo "$("$2" run --with gpu -- head -c 3 /dev/nvidia3 | od -An -tx1)"
+		! "$2" run -- head -c 3 /dev/nvidia3' bash "$dev" "$CARREL"
+	assert_status 0
+	assert_output ' 00 00 00'
+	assert_matches "$stderr" '/dev/nvidia3.*No such file'
+}
+
 @test "podman's socket only with a second word" {
 	mkdir "$T/run/podman"
 	chmod 0700 "$T/run/podman"
