@@ -229,6 +229,17 @@ while True:
 	assert_output 'over ssh'
 }
 
+@test "a gigabyte arrives whole" {
+	need curl
+	truncate -s 1G "$WORLD/www/huge" # zeros, of which the disk holds none
+	# shellcheck disable=SC2016
+	carrel run --timeout 5m --report "$T/r.json" "${ALLOWED[@]}" -- sh -c 'curl -sS -w "%{stderr}%{size_download}" "$0/file/huge" | tr -d "\0" | wc -c' "http://example.org:$WEB"
+	assert_status 0
+	assert_output 0
+	[[ $stderr == 1073741824 ]] || fail "not whole: $stderr"
+	assert_field "$T/r.json" '.network.names[] | select(.bytes_in > 1073741824) | .name' example.org
+}
+
 @test "many bytes arrive whole" {
 	need curl
 	head -c 32M /dev/urandom >"$WORLD/www/large"
