@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What can be read and written inside: workspace modes, the rules of a policy, and which of two wins.
+# What a command can read and write: workspace modes, the rules of a policy, and which of two rules wins.
 load ../lib/common
 load ../lib/session
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Where the machine refuses namespaces and mounts (a filter does here, as docker's does) and the policy
-# says `degraded`: Landlock instead of mounts, an end for everything that was started, nothing silent.
+# Where the machine refuses namespaces and mounts (here a filter does, as docker's does) and the policy says `degraded`,
+# carrel uses Landlock instead of mounts, ends every process that the command started, and reports what it does without.
 # ctest: cost=25
 load ../lib/common
 load ../lib/session

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# carrel as the entrypoint of a container, pid 1, on three images: statuses, signals, orphans, what is
-# said where walls are refused.
+# carrel as the entrypoint of a container, pid 1, on three images: statuses, signals, orphans, and its messages where
+# the container refuses walls.
 # ctest: cost=30 mounts
 load ../lib/common
 load container

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Network by name and published ports with carrel as the entrypoint of a container: carrel-egress has the container's network.
+# Network by name and published ports with carrel as the entrypoint of a container: carrel-egress uses the container's
+# network.
 # ctest: cost=10 mounts
 load ../lib/common
 load container

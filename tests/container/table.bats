@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What holds under which options of the runtime: every claimed wall is attacked, on every image, beside the
-# same attempts without carrel; and the tables of docs/container.md are made anew and compared.
+# Which walls hold under which options of the runtime: the test attacks every claimed wall, on every image, next to the
+# same attempts without carrel. It makes the tables of docs/container.md anew and compares them.
 # ctest: cost=50 mounts
 load ../lib/common
 load container

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Every process of a launch is killed at each of its system calls: the launcher, its init, the payload
-# up to execve. The driver is that of tests/torture.
+# The driver of tests/torture kills every process of a launch at each of its system calls: the launcher, its init, and
+# the payload up to execve.
 # ctest: processors=2 cost=100 mounts
 
 load ../lib/common

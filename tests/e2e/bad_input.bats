@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What is wrong with the input is said in one clear line that names the cause; nothing ran, nothing
-# is left, status 125.
+# For wrong input carrel prints one clear line that names the cause. The command does not run, nothing is left behind,
+# and the status is 125.
 # ctest: once
 load ../lib/common
 load ../lib/session

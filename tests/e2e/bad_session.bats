@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Bad input around live sessions: each a clear error, and nothing lost.
+# Wrong input to live sessions: each gets a clear error, and the session loses nothing.
 # ctest: once
 load ../lib/common
 load ../lib/live

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The script `dev` and what CI runs: set-up is done by need, and a command's output is its own.
+# The script `dev` and what CI runs: it sets up only what is needed, and the output of a command is the command's own.
 # ctest: as=any
 load ../lib/common
 

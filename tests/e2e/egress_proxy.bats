@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# `egress-proxy`: allowed names are reached by the proxy of the host's network (docs/network.md). Whose rules hold is attacked in
-# tests/escape/egress_proxy.bats.
+# `egress-proxy`: a command reaches allowed names through the proxy of the host's network (docs/network.md).
+# tests/escape/egress_proxy.bats attacks it.
 # ctest: as=user
 load ../lib/common
 load ../lib/names

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# docs/embedding.md: each of its programs, taken from there, does what is said of it.
+# docs/embedding.md: the test takes each program from there, and it does what the page says.
 # ctest: as=user
 load ../lib/common
 load ../lib/live

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Ordinary work in a session: builds, interpreters, git, and what must fail at once instead of hanging.
+# Ordinary work in a session: builds, interpreters, git, and programs that must fail at once instead of hanging.
 load ../lib/common
 load ../lib/session
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# `--explain` and `--learn`: what was refused is said, truly, once, with its line and its remedy; nothing else is; what
-# is learned lets the second run pass, and never opens what is hidden or protected.
+# `--explain` and `--learn`: carrel lists what the walls refused, once each, with the line and the remedy, and nothing
+# else. With the learned policy the second run passes, and that policy never opens what is hidden or protected.
 # ctest: once
 load ../lib/common
 load ../lib/live

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# carrel builds itself in a session: a whole build of real size, with every wall up. Without optimisation, lines for a
-# debugger, and the second libc: that is the compiler's time alone.
+# carrel builds itself in a session: a whole build of real size, with every wall up. It builds without optimisation,
+# without debug information and with one libc, since these would only cost the compiler's time.
 # ctest: as=user cost=70
 load ../lib/common
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# memory, pids and cpus on any machine: what can be held is held, what cannot is refused before anything
-# runs. What needs controllers of cgroup v2 is in tests/vm/limits.bats.
+# memory, pids and cpus on any machine: carrel holds what it can hold, and refuses the rest before the command runs.
+# tests/vm/limits.bats has what needs controllers of cgroup v2.
 # ctest: cost=30
 load ../lib/common
 load ../lib/session

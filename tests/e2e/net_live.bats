@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# `carrel session allow`: what a live session may reach is changed while it lives (docs/network.md).
+# `carrel session allow`: the owner changes what a live session may reach while it lives (docs/network.md).
 # ctest: as=user
 load ../lib/common
 load ../lib/live

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# docs/network.md: each of its examples is run as it stands there, and gives what stands there. No packet leaves the machine: in
-# a network namespace of its own nothing answers.
+# docs/network.md: the test runs each of its examples as it stands there and compares the output. No packet leaves the
+# machine: in a network namespace of its own nothing answers.
 # ctest: as=user
 load ../lib/common
 load ../lib/live

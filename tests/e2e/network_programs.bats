@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Network by name with the programs that people run, each with a resolver or a protocol of its own: none has a proxy set, and
-# each is shown to be refused where the policy does not name its server.
+# Network by name with the programs that people run, each with a resolver or a protocol of its own and none with a
+# proxy. Each fails first where the policy does not name its server.
 # ctest: as=user cost=8
 load ../lib/common
 load ../lib/names

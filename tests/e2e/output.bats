@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The output budget: what is passed on, what is held back, where all of it is, and what is said of it.
+# The output budget: what carrel passes on, what it holds back, where it saves all of it, and what it prints about that.
 # ctest: cost=30 once
 load ../lib/common
 load ../lib/session

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# docs/output.md: each of its examples, run as it stands there, gives what stands there.
+# docs/output.md: the test runs each of its examples as it stands there and compares the output.
 # ctest: as=user
 load ../lib/common
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
-# The output budget of executions in a live session: each has its own files, and those that come later
-# read them.
+# The output budget of executions in a live session: each has its own files, and later executions can read them.
 # ctest: as=user
 load ../lib/common
 load ../lib/session

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The dry run, and `policy show` and `policy check`: what they say is true, and they do nothing.
+# The dry run, and `policy show` and `policy check`: they print what is true, and change nothing.
 # ctest: once
 load ../lib/common
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Policies: their layers, locks, and errors as the user meets them; help and man pages.
+# Policies as the user meets them: their layers, locks and errors; help and man pages.
 # ctest: once
 load ../lib/common
 load ../lib/session

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# with NAME and cache NAME: what they give, who shares it, and what is refused.
+# with NAME and cache NAME: what they give, who shares it, and what carrel refuses.
 # shellcheck disable=SC2016 # the command's own variables
 load ../lib/common
 load ../lib/session

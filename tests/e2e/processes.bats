@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What a session's processes are, and that all of them are gone when it ends.
+# The processes of a session: what they are, and that all of them are gone when it ends.
 load ../lib/common
 load ../lib/session
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# `run --promote`: what the command leaves in the scratch and is named, is in the workspace afterwards.
+# `run --promote`: the files of the scratch that it names are in the workspace after the command has ended.
 # ctest: cost=35
 
 load ../lib/common

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# carrel quarantine: what tools made at protected paths is found, looked at, put back and removed, by carrel's own records.
+# carrel quarantine finds, shows, puts back and removes what tools made at protected paths, by carrel's own records.
 load ../lib/common
 load ../lib/session
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What hostile tools leave in the scratch is removed, and nothing outside of it is touched.
+# carrel removes what hostile tools leave in the scratch, and touches nothing outside of it.
 # ctest: cost=30
 load ../lib/common
 load ../lib/session

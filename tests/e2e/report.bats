@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The report: valid for every outcome, written whole or not at all, true.
+# The report is valid for every outcome, written whole or not at all, and true.
 # ctest: once
 load ../lib/common
 load ../lib/session

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The scratch: what it is called, who may use it, how large it gets, and when it stays.
+# The scratch: its names, who may use it, how large it gets, and when it stays.
 load ../lib/common
 load ../lib/session
 

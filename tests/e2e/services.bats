@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Services: what one wrote is in its log, of bounded size; how one ended is remembered.
+# Services: the session keeps a service's output in a log of bounded size, and remembers how it ended.
 # ctest: as=user
 load ../lib/common
 load ../lib/session

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Live sessions: start, list, show, end; exec and shell in them; and what is left when somebody dies.
+# Live sessions: start, list, show, end; exec and shell in them; and what is left when one of the processes dies.
 # ctest: cost=45 once
 load ../lib/common
 load ../lib/session

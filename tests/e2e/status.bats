@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
-# The exit status is the command's own; 124, 125, 126, 127 and 128+N mean what carrel(1) says, and the
-# report agrees.
+# The exit status is the command's own; 124, 125, 126, 127 and 128+N mean what carrel(1) says, and the report agrees.
 # ctest: as=user cost=25
 load ../lib/common
 load ../lib/session

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Live sessions under stress, in small; ./dev soak does the same in large.
+# Live sessions under stress, for some seconds; ./dev soak does the same for minutes.
 load ../lib/common
 load ../lib/live
 

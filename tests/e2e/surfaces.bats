@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What paths are to a live session (why -s), and parts of files as it sees them (read).
+# What `why -s` says of paths in a live session, and what `read` shows of files there.
 load ../lib/common
 load ../lib/session
 load ../lib/live

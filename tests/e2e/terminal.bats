@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A session at a terminal: a real one inside, job control, window size, and the caller's terminal as
-# it was, whatever happened.
+# A session at a terminal: the command has a real one, with job control and window size, and the caller's terminal is
+# afterwards as it was before, whatever happened.
 load ../lib/common
 load ../lib/session
 

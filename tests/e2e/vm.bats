@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# tests/lib/vm, as ./dev vm calls it: what it makes of a machine's end. qemu is a script here.
+# tests/lib/vm, as ./dev vm calls it: what it reports of a machine's end. A script stands for qemu here.
 # ctest: as=any cost=35
 load ../lib/common
 

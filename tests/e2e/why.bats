@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# `carrel why`: what it says of paths, hosts and system calls is what a command then finds, line, place and
-# remedy included.
+# `carrel why`: a command then finds what it said of paths, hosts and system calls, with the line, its place and the
+# remedy.
 # ctest: once
 load ../lib/common
 load ../lib/session

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Git in a directory of a work tree, and git as root: what one does every day, and what one is told where it cannot work.
+# Git in a directory of a work tree, and git as root: everyday work, and the notice where it cannot work. The test does
+# not use /var/tmp, where a session shows nothing of the host's.
 load ../lib/common
 
 # Not below /var/tmp: there is nothing of the host's in a session.

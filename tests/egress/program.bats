@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# carrel-egress alone: drive.py makes the sockets, a DNS server, the servers that names lead to and the clients, in
-# network namespaces of its own, and plays the supervisor.
+# carrel-egress alone: drive.py plays the supervisor. It makes the sockets, a DNS server, the servers that names lead to
+# and the clients, in network namespaces of its own.
 # ctest: cost=20
 load ../lib/common
 

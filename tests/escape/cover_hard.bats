@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# What the host replaces again and again, at the end of a session and during a promotion; who holds what was bare without an
-# open descriptor; and a coverer that does not answer. The control arms use what they get, where nothing is covered.
+# Files that the host replaces again and again, at the end of a session and during a promotion; processes that hold an
+# uncovered file without an open descriptor; a coverer that does not answer. In the control arms nothing is covered, and
+# the tool uses what it gets.
 # ctest: cost=40
 load ../lib/common
 load ../lib/session

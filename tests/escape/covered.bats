@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# What the host replaces under a mount of a session is covered again, and the session goes on. The control arm is the
-# kernel's: the hammer gets hold of what is bare for a moment, and is ended for it; outside it uses what it gets.
+# When the host replaces a file under a mount of a session, carrel covers the new file and the session goes on. The
+# hammer opens it in the moment when it is bare: inside, carrel kills the hammer for that; in the control arm, outside,
+# the hammer uses what it opened.
 load ../lib/common
 load ../lib/session
 load ../lib/live

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Descriptors 0, 1 and 2 and no others, and none of them a way out.
+# A command has descriptors 0, 1 and 2 and no others, and none of them is a way out.
 load ../lib/common
 load escape
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # ctest: cost=60
 # `explain` observes and decides nothing: tools that lie to it, flood it or hold it up spoil their own list, and no
-# wall, limit or signal; whoever traces can be killed, and the session goes on.
+# wall, limit or signal. The observer can be killed, and the session goes on.
 load ../lib/common
 load escape
 

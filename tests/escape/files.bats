@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Writing where only reading is allowed, and reading what is hidden.
+# A tool writes where it may only read, and reads what is hidden.
 load ../lib/common
 load escape
 

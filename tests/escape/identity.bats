@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What a process may do by who it is: capabilities, set-uid programs, keys.
+# What a process may do by its identity: capabilities, set-uid programs, keys.
 load ../lib/common
 load escape
 

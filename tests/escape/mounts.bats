@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What is hidden or protected, at the other places where the host's mounts show it.
+# Hidden and protected files, at the other paths where the host's mounts show them.
 load ../lib/common
 load ../lib/session
 load escape

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Mounts and namespaces: nothing is undone, nothing new is made.
+# Mounts and namespaces: a tool can neither undo one nor make a new one.
 load ../lib/common
 load escape
 

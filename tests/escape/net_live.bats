@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# A tool of a live session does not widen what the session reaches: by no socket that it gets hold of.
+# No tool of a live session can widen what the session reaches, whatever socket it gets hold of.
 load ../lib/common
 load ../lib/live
 load ../lib/names

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The host's network, its sockets, and families that no network namespace bounds.
+# A tool tries the host's network, its sockets, and the families of sockets that no network namespace bounds.
 load ../lib/common
 load ../lib/session
 load escape

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Out of a session with `net allow`: past its names, its addresses, its resolver and its listeners.
+# A tool tries to leave a session with `net allow`: past its names, its addresses, its resolver and its listeners.
 load ../lib/common
 load ../lib/names
 load escape

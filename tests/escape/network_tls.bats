@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # ctest: as=root
-# TLS with `net allow`: on port 443 the ClientHello names the host that the connection was made for, or there is none. As
-# root alone: nobody else can serve port 443.
+# TLS with `net allow`: on port 443 carrel-egress connects only if the ClientHello names the host that the connection
+# was made for. The test runs as root, since nobody else can serve port 443.
 load ../lib/common
 load ../lib/names
 load escape

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# What appears at a protected path that was absent goes while the session lives, not only at its end.
+# carrel moves away what a tool makes at a protected path that was absent, while the session lives and not only at its
+# end.
 # ctest: cost=30
 load ../lib/common
 load ../lib/session

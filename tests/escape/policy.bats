@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Policy comes from the caller, never from what tools can write; and start-up cannot be led astray.
+# The policy comes from the caller, never from files that tools can write, and nothing leads the launcher astray when it
+# starts.
 load ../lib/common
 load ../lib/session
 load escape

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Init, the host's processes, and outliving the session.
+# A tool tries to reach init and the host's processes, and to outlive the session.
 load ../lib/common
 load escape
 

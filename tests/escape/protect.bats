@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What the host would later run or obey: not changed, not replaced, not brought into being.
+# A tool can neither change nor replace nor create what the host would later run or obey.
 # ctest: cost=45
 load ../lib/common
 load ../lib/session

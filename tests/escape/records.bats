@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Records: the host side obeys what it wrote itself, whatever a tool writes where later a scratch base is, and whoever
-# owns it. What lies in the state directory is obeyed: the control arm.
+# The host side obeys the records that it wrote itself, and nothing that a tool writes where a scratch base may be
+# later, whoever owns it. The control arm: it obeys what lies in the state directory.
 # ctest: cost=35
 load ../lib/common
 load ../lib/session

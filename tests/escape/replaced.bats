@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Protected things that are moved away on the host while a session runs: the mount goes with them, and
-# what the tools put in their place must not stay. The control arm of each is what the tools could write.
+# The host moves a protected file away while a session runs: the mount goes with it, and what a tool then puts in its
+# place must not stay. The control arm of each is that the tool could write it.
 load ../lib/common
 
 quarantined() {

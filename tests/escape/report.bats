@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Reports are written outside, and what is put into a scratch is read there, with the caller's rights: what tools left
-# at the path, or on the way to it, neither holds carrel up nor chooses what it writes or reads.
+# carrel writes reports, and reads what it puts into a scratch, outside and with the caller's rights. What tools left at
+# the path, or on the way to it, neither holds carrel up nor chooses what it writes or reads.
 load ../lib/common
 load ../lib/live
 load escape

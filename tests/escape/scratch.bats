@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The scratch: other sessions', carrel's own book-keeping, and what removal meets.
+# A tool tries the scratch of other sessions and carrel's own records; carrel removes what a tool has prepared.
 load ../lib/common
 load ../lib/session
 load escape

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Nothing of a live session's own is within reach of its tools: the control socket, the state directory,
-# the lock, the session directory's own files; and no descriptor is a way out.
+# A tool reaches nothing of carrel's in a live session: not the control socket, the state directory, the lock or the
+# session directory's own files, and no descriptor is a way out.
 load ../lib/common
 load ../lib/live
 load escape

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Calls that take rights over the machine, or reach past the namespaces.
+# System calls that take rights over the machine, or reach past the namespaces.
 load ../lib/common
 load escape
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The caller's terminal: nothing is typed into it, and it is not found.
+# A tool can neither type into the caller's terminal nor find it.
 load ../lib/common
 load escape
 

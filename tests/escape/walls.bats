@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# The mounts and Landlock, each alone in a session that has all the other walls. The mounts are taken away
-# from a session that runs: whoever started it enters its mount namespace and makes "/" writable
-# (unwall.c). Landlock is taken away by `nested`. Only without both do the attempts succeed.
+# The mounts and Landlock, each alone in a session that has all the other walls. To take the mounts away, the user who
+# started the session enters its mount namespace and makes "/" writable (unwall.c); `nested` takes Landlock away. The
+# attempts succeed only without both.
 load ../lib/common
 load ../lib/live
 load escape

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Each fuzzer, with AddressSanitizer and UndefinedBehaviorSanitizer, over its seeds and some thousands of
-# mutations of them, always the same ones; with FULL_TESTS=1 for five minutes each, and others every time.
+# Each fuzzer runs with AddressSanitizer and UndefinedBehaviorSanitizer over its seeds and some thousands of mutations
+# of them, always the same ones; with FULL_TESTS=1 for five minutes each, over different ones every time.
 # ctest: as=any cost=50
 load ../lib/common
 

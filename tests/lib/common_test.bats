@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The helpers themselves: what they look for, they find.
+# The helpers themselves: they find what they look for.
 load common
 
 @test "a process that outlives its parent is found, whatever it becomes" {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# tests/lib/tap, which decides whether all other tests pass: what fails is said to fail, and where.
+# tests/lib/tap, which decides whether all other tests pass: it reports each failure, and where it is.
 # ctest: as=any
 load common
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Each lint finds what it is for: a small tree that is clean, and one seeded fault at a time.
+# Each lint finds what it is for: in a small tree that is clean, with one seeded fault at a time.
 # ctest: cost=25
 
 LINT=${BATS_TEST_DIRNAME}

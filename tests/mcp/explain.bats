@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The tool exec says what a command was refused, where the server was started with --explain.
+# The tool exec reports what the walls refused the command, where the server was started with --explain.
 # ctest: as=user
 load ../lib/common
 load ../lib/live

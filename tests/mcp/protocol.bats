@@ -1,6 +1,5 @@
 #!/usr/bin/env bats
-# carrel mcp, line by line: both eras of the protocol, everything that is no message, clients that
-# do not behave.
+# carrel mcp, line by line: both eras of the protocol, everything that is no message, clients that break the rules.
 # ctest: as=user
 load ../lib/common
 load ../lib/live

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# A live session in which one system call fails, or one process is killed: of the clients, the supervisor,
-# init, the monitors and the commands up to execve. No command runs with a wall missing, every client says
-# the truth, the supervisor goes on or ends the session with a word, the other execution is not harmed, and
-# after gc nothing is left. Points are taken evenly; with FULL_TESTS=1 there is a run for each of them.
+# The driver fails one system call, or kills one process, of a live session: of the clients, the supervisor, init, the
+# monitors, and the commands up to execve. No command runs with a wall missing, every client tells the truth, the
+# supervisor goes on or ends the session with a message, no other execution is harmed, and gc leaves nothing. The driver
+# takes points evenly; with FULL_TESTS=1 it takes each of them.
 # ctest: processors=2 cost=100 mounts
 
 load ../lib/common

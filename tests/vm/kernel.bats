@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The guest of ./dev vm is the machine that its tests are promised, and on the kernel that Debian
-# ships carrel has its walls up: by its own word, and against attempts.
+# The guest of ./dev vm is the machine that its tests expect, and on Debian's kernel carrel has its walls up: by its own
+# report, and against attempts.
 load ../lib/common
 
 # Where a session sees what the host has: below /var/tmp it would see its own scratch.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# memory, pids and cpus where cgroup v2 has controllers and something of it is delegated to the caller. Each
-# test leaves no group behind.
+# memory, pids and cpus where cgroup v2 has controllers and some of it is delegated to the caller. Each test leaves no
+# group behind.
 load ../lib/common
 load ../lib/session
 

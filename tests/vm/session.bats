@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Limits of a live session and of its executions, where cgroup v2 is delegated: each ends by its own
-# limit, with that word in its report, and nobody else notices.
+# Limits of a live session and of its executions, where cgroup v2 is delegated: each execution ends by its own limit,
+# which its report names, and no other execution notices.
 load ../lib/common
 load ../lib/session
 
