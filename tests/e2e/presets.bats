@@ -182,7 +182,7 @@ refused() {
 	local socket=/tmp/.X11-unix/X$((10000 + RANDOM)) answers='cat "$XAUTHORITY"; echo "$DISPLAY"; python3 -c "$1" "$2"'
 
 	# It belongs to the machine: where there is none an X server would make it.
-	mkdir -m 1777 "${socket%/*}" 2>/dev/null || [[ -w ${socket%/*} ]] || skip 'no place for an X socket'
+	mkdir -m 1777 "${socket%/*}" 2>/dev/null || [[ -w ${socket%/*} ]] || skip 'needs root'
 	agent_at "$socket"
 	chmod 0777 "$socket" # as Xorg makes it
 	echo cookie >"$T/authority"
@@ -205,7 +205,7 @@ refused() {
 @test "gpu: its devices, and not without" {
 	local dev=$T/dev
 
-	is_root || skip 'only root makes a device'
+	is_root || skip 'only root can make a device'
 	mkdir "$dev"
 	# A /dev with a device that stands for a processor's: what is read from it is zeros.
 	run --separate-stderr unshare --mount bash -c '
