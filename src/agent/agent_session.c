@@ -31,7 +31,7 @@ static struct session_request *find_request(const struct agent_session *d, uint6
 	return a;
 }
 
-/* The session is gone: everybody who waits is told, and may forget himself or others meanwhile. */
+/* The session is gone: tell each waiting request. A callback may remove itself or others from the list. */
 static void lose(struct agent_session *d)
 {
 	d->lost = true;

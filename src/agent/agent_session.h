@@ -43,7 +43,7 @@ struct agent_session {
 	struct control_message *in; /* what was received last */
 	int results;                /* the directory of tool results */
 	json_t *started;            /* the answer of `session start` */
-	json_t *moved; /* what was told of quarantine: path -> how often; NULL: nothing */
+	json_t *moved; /* what the model was told of quarantine: path -> how often; NULL: nothing yet */
 	const char *id, *scratch, *workspace, *tool_results; /* of it; paths are absolute */
 };
 

@@ -51,7 +51,7 @@ static inline bool capture_is_over(const struct capture *c)
 	return c->begun && budget_is_over(&c->budget);
 }
 
-/* capture_cut - nobody is left to write: read what is in the pipe and end. */
+/* capture_cut - the pipe has no writer any more: read the rest and end. */
 void capture_cut(struct capture *c);
 
 /* capture_close - give everything back; `kept` and the figures of the budget stay. */

@@ -10,7 +10,7 @@
 
 #include "agent/harmless.h"
 
-/* Of one command that makes many such things the first few tell enough. */
+/* One command may make many of them: the first few are enough. */
 enum { MOVED_SHOWN = 5 };
 
 static void add(json_t *notes, struct buffer *text, const struct buffer *note)

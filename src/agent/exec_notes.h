@@ -1,7 +1,7 @@
 /*
- * exec_notes.h - what a model has to be told of a command beside its output: of the walls that it met.
+ * exec_notes.h - what a model is told of a command beside its output: the walls that it met.
  *
- * Runs in: carrel-agent, outside. What is said is short, and true whatever the output says.
+ * Runs in: carrel-agent, outside. The notes are short, and come from the session, not from the command's output.
  */
 #pragma once
 

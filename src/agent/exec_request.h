@@ -23,7 +23,7 @@ MUST_CHECK int exec_request_build(const struct agent_session *d, const json_t *a
 const char *exec_request_limit(const struct control_record *end, bool too_long);
 
 /*
- * exec_request_explain - why the command that @end tells of never was, and what to do; for the model.
+ * exec_request_explain - why the command of @end was not started, and what to do; for the model.
  * Appended to @ret, unless that says something already.
  */
 void exec_request_explain(const struct agent_session *d, const json_t *arguments,

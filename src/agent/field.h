@@ -50,7 +50,7 @@ json_t *field_schema(const struct field *fields, bool closed);
 MUST_CHECK int field_check(
 	const struct field *fields, const json_t *value, struct buffer *ret_why);
 
-/* field_get - the value sent as @name, NULL where there is none (or null). Borrowed. */
+/* field_get - the value sent as @name; NULL: none was sent, or null. Borrowed. */
 const json_t *field_get(const json_t *value, const char *name);
 
 /* field_text, field_integer, field_flag - the same as a C value, or @otherwise. Borrowed. */

@@ -68,7 +68,7 @@ static const char *why_not(enum json_error_code code)
 	}
 }
 
-/* The code unit of the escape at @text, -1 where there is none. */
+/* The code unit of the escape at @text; -1: there is no escape. */
 static long unit(const char *text, size_t size)
 {
 	long value = 0;
@@ -149,7 +149,7 @@ json_t *message_parse(const char *line, size_t length, enum message_code *ret_co
 	if (!value && json_error_code(&e) == json_error_invalid_syntax)
 		value = load_mended(line, length, &e);
 	if (!value) {
-		/* That is JSON, but whose call it is cannot be told. */
+		/* It is JSON, but does not say which call it belongs to. */
 		*ret_code = json_error_code(&e) == json_error_numeric_overflow
 			? MESSAGE_INVALID_REQUEST
 			: MESSAGE_PARSE_ERROR;

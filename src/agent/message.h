@@ -43,7 +43,7 @@ struct message {
 	const json_t *id;     /* NULL: none */
 	const char *method;   /* requests and notifications */
 	const json_t *params; /* an object, or NULL */
-	const json_t *result; /* responses; NULL in one that tells an error */
+	const json_t *result; /* of a response; NULL in one that reports an error */
 	enum message_code code;
 	const char *why; /* a sentence, static */
 };

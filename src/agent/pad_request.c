@@ -209,7 +209,7 @@ json_t *pad_request_words(int count, const char *const *words)
 	if (count > 0)
 		r |= json_object_set_new(request, "action", json_string(words[0]));
 	bool saves = count > 0 && (!strcmp(words[0], "write") || !strcmp(words[0], "append"));
-	/* A section alone after `write` has no text: that is a mistake to be told of, not the text. */
+	/* `write SECTION` without a text is a mistake: the name is not the text. */
 	if (count > at && (!saves || pad_section_find(words[at]) != PAD_SECTIONS))
 		r |= json_object_set_new(request, "section", json_string(words[at++]));
 	for (int i = at; i < count; i++) {

@@ -31,7 +31,7 @@ enum pad_section {
 /* pad_section_name - "goal", "findings", "artifacts", "errors" or "main". */
 const char *pad_section_name(enum pad_section section);
 
-/* pad_section_find - the section of that name, PAD_SECTIONS where there is none. */
+/* pad_section_find - the index of the section @name; PAD_SECTIONS: there is no such section. */
 enum pad_section pad_section_find(const char *name);
 
 /*
@@ -47,7 +47,7 @@ MUST_CHECK int pad_open(int session);
 MUST_CHECK int pad_write(
 	int pad, enum pad_section section, const char *text, size_t size, size_t *ret_bytes);
 
-/* pad_append - the same, behind what is there; a newline comes between where there is none. */
+/* pad_append - the same, behind the text that is there; adds a newline between them if there is none. */
 MUST_CHECK int pad_append(
 	int pad, enum pad_section section, const char *text, size_t size, size_t *ret_bytes);
 

@@ -122,7 +122,7 @@ void call_answer(struct call *c, json_t *content, json_t *structured, bool is_er
 /* call_answer_text - the same with one text, which must be valid UTF-8 and harmless already. */
 void call_answer_text(struct call *c, const struct buffer *text, json_t *structured);
 
-/* call_refuse - the call is over and failed; the text tells the model what to do next. */
+/* call_refuse - end the call as failed; the text tells the model what to do next. */
 void call_refuse(struct call *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* call_log - a log message about this call, where the client wants those of @level. */

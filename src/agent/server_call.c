@@ -119,7 +119,7 @@ unsigned server_calls(const struct server *s)
 	return count;
 }
 
-/* A call that never began: told as a result, so that the model hears of it. */
+/* A call that did not begin is answered with a result, not a protocol error, so that the model sees why. */
 static void refuse_early(struct server *s, const struct rpc_request *a, const char *why)
 {
 	server_reply(s, a,

@@ -41,7 +41,7 @@ struct call {
 	json_t *arguments;       /* a reference, or NULL */
 	json_t *token;           /* of progress; a reference, or NULL */
 	void *work;
-	int64_t started_ms, progress_ms; /* when it came; when progress was told last */
+	int64_t started_ms, progress_ms; /* when it came; when progress was last sent */
 	bool cancelled;                  /* nothing more may be sent about it */
 };
 
@@ -75,7 +75,7 @@ void server_notify(struct server *s, const char *method, json_t *params);
 /* server_send_text - a log message, sent. */
 void server_send_text(struct server *s, enum log_level level, const struct buffer *text);
 
-/* server_level - the level of that name, LEVEL_NONE where there is none. */
+/* server_level - the level called @name; LEVEL_NONE: there is no such level. */
 enum log_level server_level(const json_t *name);
 
 /* server_info - name and version of this program: a new reference. */

@@ -15,7 +15,7 @@ struct work {
 	struct agent_session *session;
 };
 
-/* What the session says of itself, without what is nobody's business inside. */
+/* The session's own description, without the parts that do not concern a command inside. */
 static json_t *describe(const struct work *w, const struct control_message *m)
 {
 	static const char *const passed[] = { "session", "workspace", "scratch", "tool_results",

@@ -126,7 +126,7 @@ static void output_ready(struct watch *w, uint32_t events)
 {
 	struct mcp *m = w->context;
 
-	/* Flushed after every turn; here the one thing more: nobody reads at the other end. */
+	/* Each turn of the loop flushes it. This is EPOLLERR: the other end has no reader. */
 	if (events & (EPOLLERR | EPOLLHUP))
 		m->gone = true;
 }
@@ -337,7 +337,7 @@ static int run_server(struct mcp *m, json_t *started, struct error *e)
 		error_hint(e, "its lifetime may be over; --lifetime and --idle-timeout set it");
 		return r;
 	}
-	/* Not where the client is gone, or has sent a signal: nobody waits for these. */
+	/* Not if the client is gone or has sent a signal: then nobody waits for the answers. */
 	unsigned unanswered = m->eof && !m->gone ? server_calls(m->server) : 0;
 	r = end_session(m, e);
 	if (r < 0 || unanswered == 0)

@@ -177,7 +177,7 @@ static bool fits_byte(struct text *p, char c)
 
 /* --- names and paths ---------------------------------------------------------------------------- */
 
-/* A period in front is said by a period, or by an escaped one. */
+/* Only a period, or an escaped one, matches a leading period. */
 static bool matches_period(struct text p)
 {
 	return p.at < p.end &&

@@ -19,7 +19,7 @@ bool session_is_id(const char *text);
 /* session_is_name - whether @name has the form carrel-<id>. */
 bool session_is_name(const char *name);
 
-/* session_make_id - an id that nobody guesses: 100 random bits. 0 or -errno. */
+/* session_make_id - an id that cannot be guessed: 100 random bits. 0 or -errno. */
 MUST_CHECK int session_make_id(char ret_id[SESSION_ID_LENGTH + 1]);
 
 /* session_id - the id in a name that has that form. */

@@ -363,7 +363,7 @@ static int no_memory(void)
 	return STATUS_CARREL;
 }
 
-/* Tools can write the workspace; what else they can the client is not told. */
+/* Tools can write the workspace; the client does not know what else they can write. */
 static int open_report(struct exec *x)
 {
 	const char *target = x->given[SETTING_REPORT]->value;

@@ -1,5 +1,5 @@
 /*
- * execution.h - one execution seen from the client: asked for, accompanied, told how it ended.
+ * execution.h - the client's part of one execution: it asks for it, relays its streams and signals, and learns how it ended.
  *
  * Runs in: the client. One thread, epoll; signals are read from a descriptor.
  */
@@ -48,7 +48,7 @@ struct execution {
 	bool has_stdio, has_tty, end_requested, killed;
 	bool relaying; /* stdio_start() was called */
 	uint64_t
-		early; /* signals before it was accepted, by their bits: nobody is there to take them */
+		early; /* signals that came before it was accepted, by their bits: they are passed on then */
 	int epoll, timer;
 	int results; /* tool-results/, where outputs are saved; -1: none */
 	char results_path[STATE_PATH_MAX + 16];

@@ -113,7 +113,7 @@ static int move_one(struct job *j, struct item *item, struct error *e)
 	return r;
 }
 
-/* Each on its own: the first failure is the status, and every one is said. */
+/* Each on its own: every failure is reported, and the first one is the status. */
 static __attribute__((noinline)) int move_all(struct job *j)
 {
 	int first = 0;

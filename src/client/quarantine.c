@@ -252,7 +252,7 @@ static int remove_one(const struct call *c, const char *word, struct error *e)
 	return r < 0 ? r : put_path("removed ", entry->record, "\n", e);
 }
 
-/* Each on its own, as rm(1) does: the first failure is the status, and every one is said. */
+/* Each on its own, as rm(1) does: every failure is reported, and the first one is the status. */
 static int run_each(const struct call *c,
 	int (*one)(const struct call *c, const char *word, struct error *e))
 {

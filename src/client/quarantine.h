@@ -5,6 +5,6 @@
  */
 #pragma once
 
-/* quarantine_command - argv[@first] is list, show, diff, restore or remove; list where there is none. */
+/* quarantine_command - argv[@first] is list, show, diff, restore or remove; without a word it is list. */
 int quarantine_command(int argc, const char *const *argv, int first,
 	const char *const *environment, unsigned closed);

@@ -15,7 +15,7 @@ struct quarantine_text {
 	const char *text; /* any bytes */
 	size_t size;
 	bool cut;    /* the file is longer */
-	bool absent; /* there is none */
+	bool absent; /* the file does not exist */
 };
 
 /* quarantine_text_read - the file that @place (O_PATH) is; -EINVAL for what is no regular file, or -errno. */

@@ -114,7 +114,7 @@ static int remove_one(const struct call *c, const char *name, struct error *e)
 	return scratch_remove(c->place->scratch, below, &c->place->arena, e);
 }
 
-/* Each on its own, as rm(1) does: the first failure is the status, and every one is said. */
+/* Each on its own, as rm(1) does: every failure is reported, and the first one is the status. */
 static int run_remove(const struct call *c)
 {
 	int first = 0;

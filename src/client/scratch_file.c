@@ -53,7 +53,7 @@ static int pour(int from, int to, off_t most)
 
 /* --- put --------------------------------------------------------------------------------------- */
 
-/* The last component, or NULL where there is none that can be a name. */
+/* The last component; NULL: it cannot be the name of a file. */
 static const char *last_component(struct arena *a, const char *name)
 {
 	size_t length = strlen(name);
@@ -164,7 +164,7 @@ static int remove_from(int dir, const char *name, struct error *e)
 	if (r == -EACCES && fstat(dir, &st) == 0 &&
 		beneath_chmod(dir, (st.st_mode & 0777) | 0700) == 0) {
 		r = remove_tree(dir, name, &gone, NULL);
-		/* What was asked for is done, or its failure is told. */
+		/* The request was carried out, or its failure was reported. */
 		(void)!beneath_chmod(dir, st.st_mode & 0777);
 	}
 	return r < 0 ? file_error(-r, gone.first, "cannot remove from the scratch", e) : 0;

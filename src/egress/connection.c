@@ -127,7 +127,7 @@ static void refuse(struct connection *c, enum egress_decision decision, int errn
 	drop(c, true);
 }
 
-/* What was relayed is told in any case. */
+/* Report the bytes that were relayed in any case. */
 static void end_relaying(struct connection *c, int error)
 {
 	connection_tell(c, -error);
@@ -261,7 +261,7 @@ static void relay_ready(struct connection *c, unsigned flows)
 
 /* --- connecting ----------------------------------------------------------------------------------- */
 
-/* A client that asked the proxy is told that it may begin. False: @c is gone. */
+/* Tell a client of the proxy that it may begin. False: @c is freed. */
 static bool greet(struct connection *c)
 {
 	int r = c->asked == PROXY_NONE ? 0 : proxy_grant(c->sides[INNER].watch.fd, c->asked);

@@ -1,5 +1,5 @@
 /*
- * connection.h - one connection of the session: from its first byte to what is told of it.
+ * connection.h - one connection of the session, from its first byte to its report.
  *
  * Runs in: carrel-egress.
  */

@@ -182,7 +182,7 @@ static int watch_sides(struct proxy *p)
 	return 0;
 }
 
-/* The client has no byte of a response yet, and is told why; else it sees a reset. */
+/* If the client has no byte of a response yet, answer with the reason; else reset the connection. */
 static void fail(struct proxy *p, int error)
 {
 	bool told = p->answered || p->out[INNER].end > 0 || p->interim > 0;

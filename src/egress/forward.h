@@ -16,5 +16,5 @@ void forward_request(struct proxy *p);
 /* forward_ready - something can be read or written. */
 void forward_ready(struct proxy *p);
 
-/* forward_close - end the server's connection, if there is one, and tell of it. @errnum: 0, or what ended it. */
+/* forward_close - end the server's connection, if there is one, and report it. @errnum: 0, or what ended it. */
 void forward_close(struct proxy *p, int errnum);

@@ -220,7 +220,7 @@ static enum hello_verdict check_handshake(struct hello *h, const char *expected,
 		return HELLO_MORE;
 	if (broken != HELLO_MORE)
 		return broken;
-	/* Something behind it in its own record would be a second message that nobody looked at. */
+	/* Bytes behind it in the same record would be a second message, which was not checked. */
 	if (size > 0 && have > size)
 		return HELLO_NO_TLS;
 	if (size == 0 || have < size || used == 0)

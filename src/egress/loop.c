@@ -45,7 +45,8 @@ int loop_watch(struct loop *loop, struct watch *watch, uint32_t events)
 		return 0;
 	if (watch->events == 0)
 		op = EPOLL_CTL_ADD;
-	else if (events == 0) /* else an error that nobody looks at would be told for ever */
+	else if (events ==
+		0) /* else epoll would report an error again and again that no callback handles */
 		op = EPOLL_CTL_DEL;
 	if (epoll_ctl(loop->epoll, op, watch->fd, &event) < 0)
 		return -errno;

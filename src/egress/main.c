@@ -46,7 +46,7 @@ static size_t connection_limit(uint64_t wanted)
 	return wanted < most ? (size_t)wanted : (size_t)most;
 }
 
-/* What the caller has as stdin and stdout is not ours to hold open; on stderr a failure is told. */
+/* carrel-egress must not keep the caller's stdin and stdout open; it reports failures on stderr. */
 static int leave_streams(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -86,7 +86,7 @@ static int prepare(struct egress *eg, bool log, struct error *e)
 	return r < 0 ? failed(e, r, "the supervisor does not answer") : 0;
 }
 
-/* Where nobody listens the status says enough. */
+/* If stderr cannot be written, the status is enough. */
 static int say_error(const struct error *e, int r)
 {
 	char text[1024];

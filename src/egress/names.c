@@ -65,7 +65,7 @@ static void forget(struct egress *eg, struct name *name)
 	loop_free(&eg->loop, &name->doomed);
 }
 
-/* Room for one more without an address: the oldest that nobody asks for goes. */
+/* Make room for one more name without an address: forget the oldest that no query waits for. */
 static bool make_room(struct egress *eg)
 {
 	struct name *oldest = eg->names.loose_first;

@@ -56,7 +56,7 @@ struct name *names_get(struct egress *eg, const char *text);
 void names_resolve(struct egress *eg, struct name *name, struct waiter *waiter);
 void names_cancel(struct waiter *waiter);
 
-/* names_at - whose address @address (of a block of the session's) is; NULL: nobody's. @family: 4 or 6. */
+/* names_at - the name that has @address (of one of the session's blocks); NULL: none has it. @family: 4 or 6. */
 struct name *names_at(struct egress *eg, unsigned family, const uint8_t *address);
 
 /*

@@ -13,7 +13,7 @@
 enum proxy_kind { PROXY_NONE, PROXY_HTTP, PROXY_SOCKS };
 
 enum proxy_stage {
-	PROXY_FIRST, /* its first byte tells what it speaks */
+	PROXY_FIRST, /* the first byte shows which protocol the client speaks */
 	PROXY_METHODS,
 	PROXY_PASSWORD,
 	PROXY_REQUEST, /* of SOCKS */
@@ -65,7 +65,7 @@ void proxy_begin(struct egress *eg, int fd);
 /* proxy_cut - reset the clients whose request rule number @rule allowed and no other one does: it was taken back. */
 void proxy_cut(struct egress *eg, int rule);
 
-/* proxy_end - tell of every request that is still there. */
+/* proxy_end - report every request that is still open. */
 void proxy_end(struct egress *eg);
 
 /* proxy_grant - tell a client that its tunnel begins. 0 or -errno. */
@@ -81,17 +81,17 @@ struct proxy_refusal {
 	const char *bad; /* it is no request: why; NULL: the rest says */
 };
 
-/* proxy_refuse - answer with that, and end; nothing is told of it here. @fd: taken. */
+/* proxy_refuse - answer with that and end the client; does not report to the supervisor. @fd: taken. */
 void proxy_refuse(struct egress *eg, int fd, const struct proxy_refusal *refusal);
 
 /* --- for proxy.c and forward.c --- */
 
-/* proxy_deny - tell the supervisor of it, answer the client, and end. */
+/* proxy_deny - report the refusal to the supervisor, answer the client, and end it. */
 void proxy_deny(struct proxy *p, enum egress_decision decision, int errnum, const char *why);
 
 /* proxy_next - the request is over, and the client's next one may come, or is there. */
 void proxy_next(struct proxy *p);
 
-/* proxy_linger - all is said: end, when the client has seen it. proxy_drop - end at once, @reset: by a reset. */
+/* proxy_linger - the answer is written: end when the client has read it. proxy_drop - end at once, @reset: by a reset. */
 void proxy_linger(struct proxy *p);
 void proxy_drop(struct proxy *p, bool reset);

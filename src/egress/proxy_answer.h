@@ -1,5 +1,5 @@
 /*
- * proxy_answer.h - what a client of the proxy is told that has not what it wants.
+ * proxy_answer.h - the proxy's answers to clients that it refuses.
  *
  * Runs in: carrel-egress. PURE.
  */

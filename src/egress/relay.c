@@ -146,7 +146,7 @@ static void listener_ready(struct watch *watch, uint32_t events)
 		if (i + 1 == ACCEPTS_MAX)
 			return;
 	}
-	/* No descriptor, no memory: what waits is not gone, and would be told again at once. */
+	/* Out of descriptors or memory: the waiting connection stays, and epoll would report it again at once. */
 	watch_listeners(eg, 0);
 	eg->pause.fire = pause_over;
 	timer_set(&eg->loop, &eg->pause, TIMER_PAUSE);

@@ -14,5 +14,5 @@ struct egress;
 /* relay_listen - take connections from the listening socket @fd, which is taken. @dns: they are to the resolver. */
 MUST_CHECK int relay_listen(struct egress *eg, int fd, bool dns);
 
-/* relay_end - tell of every connection that is still there; none is looked at again. */
+/* relay_end - report every connection that is still open; none is served after that. */
 void relay_end(struct egress *eg);

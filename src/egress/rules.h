@@ -1,5 +1,5 @@
 /*
- * rules.h - what carrel-egress is told at its start: the rules, the limits, the resolvers and the hosts.
+ * rules.h - what carrel-egress reads at its start: the rules, the limits, the resolvers and the hosts.
  *
  * Runs in: carrel-egress.
  */

@@ -183,7 +183,7 @@ static void answer(
 					      : NULL);
 	} else if (query.odd || !query.name[0] ||
 		!netrules_name(eg->rules.set, query.name, 0, &rule)) {
-		/* Which name an address has is asked by programs on their own; nobody meant to reach it. */
+		/* Programs ask for the name of an address (PTR) by themselves: that is no attempt to reach it. */
 		if (query.name[0] && !ends_with(query.name, "arpa"))
 			tell_refusal(eg, query.name, EGRESS_DENIED_NAME, rule);
 		reply(eg, client, &query, message, DNS_NXDOMAIN, NULL);

@@ -4,7 +4,7 @@
  * Runs in: carrel-egress.
  *
  * A name that no rule allows is NXDOMAIN at once and goes no further. An allowed one has its address of the block as A;
- * of every other type there is none. `localhost` is the session's own loopback (RFC 6761).
+ * for every other type the answer is empty. `localhost` is the session's own loopback (RFC 6761).
  */
 #pragma once
 

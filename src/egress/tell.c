@@ -135,7 +135,7 @@ static void put_event(
 	json_object_end(j);
 }
 
-/* A reader that does not read is no reason to wait: its lines are counted. */
+/* Never wait for a reader of the log: count the lines that it misses. */
 static void write_out(struct tell *t, struct json *j, const char *line)
 {
 	struct pollfd ready = { .fd = t->log, .events = POLLOUT };
@@ -206,7 +206,7 @@ static void second_over(struct timer *timer)
 	tell_rest(CONTAINER(timer, struct tell, timer));
 }
 
-/* Whether it was told within this second: then it is counted. */
+/* If the same refusal was sent within this second, count it instead. */
 static bool is_told(struct tell *t, const struct event *event)
 {
 	for (size_t i = 0; i < t->told_count; i++) {

@@ -1,5 +1,5 @@
 /*
- * tell.h - what was decided, told to the supervisor and written to the log.
+ * tell.h - sends each decision to the supervisor and writes it to the log.
  *
  * Runs in: carrel-egress. A tool decides how often: refusals of one kind within a second are one event with a number, and
  * what the supervisor or the log does not take at once is counted, not kept.
@@ -27,7 +27,7 @@ struct event {
 	uint64_t bytes_in, bytes_out, duration_us;
 };
 
-/* A refusal that was told, and how often it came again since. */
+/* A refusal that was sent, and how often it came again since. */
 struct told {
 	enum egress_decision decision;
 	char name[TOLD_TEXT_MAX];
@@ -59,9 +59,9 @@ void tell_event(struct tell *t, const struct event *event);
  */
 void tell_rule(struct tell *t, size_t number, bool added, const char *line);
 
-/* tell_rest - what was put together and not told yet. */
+/* tell_rest - send the counts of repeated refusals that were not sent yet. */
 void tell_rest(struct tell *t);
 
-/* tell_record - any other record to the supervisor; @wait_ms: so long where it does not take it. 0 or -errno. */
+/* tell_record - send any other record to the supervisor, and wait at most @wait_ms if its queue is full. 0 or -errno. */
 MUST_CHECK int tell_record(
 	struct tell *t, enum egress_kind kind, int32_t number, const char *text, int wait_ms);

@@ -59,7 +59,10 @@ static void check_one(struct findings *f, pid_t payload, const char *name, bool 
 			own ? "the caller's" : "not the caller's, as was planned");
 }
 
-/* Who owns a namespace has all rights over it: the session's own only where nobody else can. */
+/*
+ * The owner of a namespace has all rights over it: that is the session's user namespace, or as root the one outside, in which
+ * no process of the session has a right.
+ */
 static void check_owner(
 	struct findings *f, const struct plan *plan, pid_t payload, const char *name)
 {
@@ -125,7 +128,7 @@ static int read_maximum(pid_t payload)
 	return n < 0 ? (int)n : text[0];
 }
 
-/* What a namespace allows is only told inside of it: a child enters, reads and is gone. */
+/* A namespace shows its limits only inside: a child enters it, reads them and ends. */
 static void check_nested(struct findings *f, bool nested, pid_t payload)
 {
 	int status;

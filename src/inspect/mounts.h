@@ -1,5 +1,5 @@
 /*
- * mounts.h - a mount table as the kernel tells it, and which mount is seen at a path.
+ * mounts.h - reads the kernel's mount table, and finds the mount that is seen at a path.
  *
  * Runs in: carrel-inspect, outside. Read with libmount, not with the code that makes mounts.
  */

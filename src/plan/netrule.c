@@ -80,7 +80,7 @@ static int add_port(struct reading *r, uint16_t port)
 	return 0;
 }
 
-/* @text: what stands behind the colon, NULL where there is none. */
+/* @text: the text behind the colon; NULL: no colon. */
 static int read_ports(struct reading *r, const char *text)
 {
 	static const char usual[] = "80,443";
@@ -119,7 +119,7 @@ static bool has_host_bits(const struct netrule *rule)
 	return memcmp(network, rule->address, rule->family == 4 ? 4 : 16) != 0;
 }
 
-/* An `allow` may be neither for nothing nor for all. */
+/* An `allow` line must name at least one address, and not all of them. */
 static int check_block(struct reading *r)
 {
 	static const uint8_t zero[16];

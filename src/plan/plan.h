@@ -111,7 +111,7 @@ struct split_entry {
 	bool is_dir; /* else a regular file: nothing else is listed */
 };
 
-/* What somebody who looks at the session should know of, and nobody has to do anything about. */
+/* A remark for people who look at the session; nobody has to act on it. */
 struct note_fact {
 	const char *path, *why;
 };
@@ -142,7 +142,7 @@ struct facts {
 	/* Where sockets live ($XDG_RUNTIME_DIR), live sessions' among them; canonical; NULL: none, or in a
 	 * place that is never the host's inside. */
 	const char *runtime_dir;
-	/* Where the records of sessions are (host/session/state_place.h); canonical; NULL: there is none yet. */
+	/* The directory of the session records (host/session/state_place.h); canonical; NULL: it does not exist yet. */
 	const char *state_dir;
 	const char *session_name; /* carrel-<id> */
 	const char *session_dir;  /* scratch_base/session_name */

@@ -346,7 +346,7 @@ static void put_notes(struct printer *o)
 	printer_end_array(o);
 }
 
-/* The value of what comes from the caller may be a secret: its name alone is told. */
+/* The value of a variable of the caller's may be a secret: print only the name. */
 static void put_environment(struct printer *o)
 {
 	begin_list(o, "environment", "environment", true);

@@ -95,7 +95,7 @@ static void put_workspace(struct printer *o)
 	printer_end_object(o);
 }
 
-/* A number that nobody gave, and that has no default, is null. */
+/* A number that no layer set and that has no default is printed as null. */
 static void put_part(
 	struct printer *o, enum setting_id id, const char *key, const char *before, bool told)
 {

@@ -32,7 +32,7 @@
 
 /* Layers, weakest first; each over the last. The number orders them. */
 enum layer {
-	LAYER_DEFAULT, /* the value where nobody says anything */
+	LAYER_DEFAULT, /* the value that holds where no layer sets one */
 	LAYER_PROFILE, /* shipped: profile:NAME */
 	LAYER_SYSTEM,  /* /etc/carrel/policy */
 	LAYER_USER,    /* $XDG_CONFIG_HOME/carrel/policy */

@@ -160,7 +160,7 @@ static bool is_value(const struct policy_line *l)
 /*
  * A scalar twice, or one path or variable with two meanings, in one source: @old and @l. On the command line the
  * later of two values wins, when lines are merged, so that an alias or a wrapper can be overridden; a path with two
- * meanings is refused there, too: which of them is meant no order tells.
+ * meanings is refused there as well, since their order does not say which one is meant.
  */
 static int check_pair(const struct policy_place *at, const struct policy_line *old,
 	const struct policy_line *l)

@@ -214,7 +214,7 @@ static int include_preset(
 		: open_text(rd, at, preset.shown, preset.text, preset.size, preset.shipped);
 }
 
-/* A set of the user's own. 1; 0: there is none; or -errno. */
+/* Load the user's own set @name. 1; 0: the user has none; or -errno. */
 static int load_set(struct reader *rd, const struct policy_place *at, const char *name,
 	struct policy_file *ret)
 {

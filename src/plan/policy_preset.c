@@ -99,7 +99,7 @@ int policy_find_preset(struct policy_place *at, const struct setting *s, const c
 	if (r < 0)
 		return r;
 	const struct embedded_text *text = find_shipped(at->r, s, name);
-	/* The machine's policy means a shipped one, for nobody may choose what it holds. */
+	/* In the machine's policy a name means the shipped preset: a user must not choose what that policy holds. */
 	bool own = !text && s->id == SETTING_WITH && at->r->load_preset &&
 		policy_may_be_own(at, name);
 	r = own ? at->r->load_preset(at->r->context, name, &file, at->e) : 0;

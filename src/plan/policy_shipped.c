@@ -24,7 +24,7 @@ bool policy_is_profile(const struct embedded_text *text)
 	return !strncmp(text->text, "syscalls ", 9) || strstr(text->text, "\nsyscalls ");
 }
 
-/* The machine's policy means what is shipped, for nobody else may choose what it holds. */
+/* In the machine's policy a name means the shipped text: a user must not choose what that policy holds. */
 bool policy_may_be_own(const struct policy_place *at, const char *name)
 {
 	static const char allowed[] =
@@ -74,7 +74,7 @@ int policy_read_profile(const struct policy_place *at, const char *word, struct 
 	return fail_shipped(at, true, word);
 }
 
-/* Only of a word that names no list: the lines of a list are read in the place of its name. */
+/* Called only for a word that names no list: policy_parse.c reads the lines of a list in place of its name. */
 int policy_read_include(const struct policy_place *at, const char *word)
 {
 	if (!policy_find_text(at->r, word))

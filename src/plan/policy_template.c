@@ -235,7 +235,7 @@ static int check_glob(const struct policy_place *at, const char *glob)
 	return 0;
 }
 
-/* The body of a word: variables checked, literal bytes quoted anew. */
+/* Copy the body of a word: check its variables, and quote literal bytes again. */
 static int put_word(const struct policy_place *at, const char *word, bool glob, bool *ret_glob,
 	struct out *o)
 {

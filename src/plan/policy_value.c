@@ -393,7 +393,7 @@ static int read_preset(const struct policy_place *at, const char *word, struct p
 	return r;
 }
 
-/* Kinds whose word has neither variables nor a structure of its own. */
+/* Kinds whose word contains no variables and has no parts. */
 static int read_plain(const struct policy_place *at, const struct setting *s, const char *word,
 	struct policy_line *l)
 {

@@ -185,7 +185,7 @@ static void walk_setting(const struct walk *w, const struct setting *s)
 				&(struct policy_line){ .dest = p->publishes[i].text,
 					.source = p->publishes[i].source });
 		return;
-	case SETTING_TLS_NAME: /* on where nobody says anything, and of no use without names */
+	case SETTING_TLS_NAME: /* on by default, and without effect where no names are allowed */
 		if (p->net == NET_ALLOW || p->tls_name.source.layer != LAYER_DEFAULT)
 			walk_scalar(w, s);
 		return;

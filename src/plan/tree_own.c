@@ -62,7 +62,7 @@ int tree_add_system(struct tree *t, const struct facts *facts, struct error *e)
 		const struct path_fact *f = &facts->system[places[i].path];
 		struct node n = tree_node_from_fact(f, places[i].kind);
 
-		/* A place that the host lacks is missed by nobody, except where the root is ours. */
+		/* A place that the host does not have is needed only where the session has a root of its own. */
 		if (!f->exists && tree_host_root(t))
 			continue;
 		if (!f->exists)

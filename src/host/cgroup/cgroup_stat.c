@@ -8,7 +8,7 @@
 #include "host/cgroup/cgroup.h"
 #include "host/cgroup/cgroup_place.h"
 
-/* A number at @text, -1 where there is none. */
+/* The number at @text; -1: there is no number. */
 static int64_t read_number(const char *text)
 {
 	int64_t value = 0;

@@ -100,7 +100,7 @@ static int spawn(struct egress *g, const char *path, int far, int rules, int log
 		become_egress(path, parent, high_far, high_rules, high_log, high_null);
 	if (pid < 0)
 		return -errno;
-	/* It is our child, and nobody reaps it before the session is supervised. */
+	/* It is a child of S, which reaps nothing before it supervises the session. */
 	long pidfd = syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0) {
 		int r = -errno;

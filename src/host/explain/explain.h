@@ -29,7 +29,7 @@ struct explain {
 	int word;      /* to the narrator: a byte, and it begins */
 	int answer;    /* from it */
 	uint32_t *
-		told; /* of each entry, how often an execution was told of it; NULL: none was */
+		told; /* of each entry, how many of its refusals an execution was told; NULL: none yet */
 	const char *missing; /* why the list is not complete; NULL: it is */
 	bool nothing;        /* the narrator knows all that there is, and that is nothing */
 	/* What the narrator said; in the arena of explain_tell(). */
@@ -86,5 +86,5 @@ MUST_CHECK int explain_board(
 /* explain_print - what the narrator said for people, and what is missing, on stderr; nothing can be done where that fails. */
 void explain_print(const struct explain *x);
 
-/* explain_end - nothing of it is left. */
+/* explain_end - end both children and free everything. */
 void explain_end(struct explain *x);

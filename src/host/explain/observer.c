@@ -54,7 +54,7 @@ static int trace(int request, pid_t thread, void *address, uintptr_t data)
 
 /* --- one thread -------------------------------------------------------------------------------- */
 
-/* ESRCH: it was killed meanwhile, and that is told next. */
+/* ESRCH: it was killed meanwhile; waitpid(2) reports that next. */
 static void go_on(const struct tracee *t, int signal)
 {
 	(void)trace(t->own ? PTRACE_CONT : PTRACE_SYSCALL, t->thread, NULL, (uintptr_t)signal);
@@ -67,7 +67,7 @@ static void begin_child(struct tracee *t, bool own)
 	go_on(t, 0);
 }
 
-/* Its parent was killed before it could say whose child it is: a tool's, for carrel's own are not killed. */
+/* Its parent was killed before its event said whose child this is: it is a tool's, since carrel's own processes are not killed. */
 static void begin_all_unknown(struct observer *o)
 {
 	for (size_t i = 0; i < o->tracees->used; i++) {
@@ -102,7 +102,7 @@ static void handle_child(struct observer *o, const struct tracee *t)
 		go_on(child, 0);
 }
 
-/* It has become the command, or another program; its other threads have ended, of which not all are told. */
+/* It has executed a program, which ended its other threads; the kernel does not report the end of each. */
 static void handle_exec(struct observer *o, struct tracee *t)
 {
 	unsigned long former = 0;

@@ -348,7 +348,7 @@ static void clean(const char *path, char *ret)
 	ret[used] = '\0';
 }
 
-/* Nothing is there because it is hidden, or not shown: what the host itself does not have is nobody's refusal. */
+/* The path is absent because the session hides it or does not show it. A path that the host does not have either is no refusal. */
 static bool is_hidden(const struct refusals *r, const struct explain_entry *e)
 {
 	char path[EXPLAIN_TEXT_MAX + 1], text[EXPLAIN_TEXT_MAX + 1];

@@ -304,7 +304,7 @@ static int find_runtime_dir(struct facts *f, struct resolver *res)
 	return 0;
 }
 
-/* It is covered in the session: without its place there is none. */
+/* The session covers this path: if it does not exist, there is nothing to cover. */
 static int find_state_dir(
 	struct facts *f, struct resolver *res, const char *path, struct error *e)
 {

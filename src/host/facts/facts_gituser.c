@@ -47,7 +47,7 @@ static bool is_shown_as_is(const struct facts *facts, const char *path)
 	return root && !facts_is_own(facts, path);
 }
 
-/* Whether a uid that nobody else is can read it: the file's mode, and that of each directory above. */
+/* Can a uid without any other right read it? By the mode of the file and of each directory above. */
 static bool is_open(struct arena *a, const char *path, mode_t mode)
 {
 	char *part = arena_copy(a, path, strlen(path));

@@ -29,7 +29,7 @@ static const char *account_field(const char *line, unsigned n, size_t *ret_size)
 	return line;
 }
 
-/* The caller's home in the lines of @accounts, of *@ret_size bytes; NULL: there is none. */
+/* The caller's home in the lines of @accounts, *@ret_size bytes long; NULL: the caller has no line. */
 static const char *find_account(const char *accounts, size_t *ret_size)
 {
 	char uid[16];

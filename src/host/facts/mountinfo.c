@@ -79,7 +79,7 @@ static int unescape(char *field)
 
 static int add_layer(struct mountinfo *t, struct arena *a, const char *path)
 {
-	/* A relative one began at a directory that nobody knows any more. */
+	/* A relative path started at a directory that the table does not name. */
 	if (path[0] != '/')
 		return 0;
 	struct mount_layer *grown = arena_push(a, t->layers, t->layer_count, sizeof(*grown));

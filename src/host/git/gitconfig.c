@@ -237,7 +237,7 @@ static int read_entry(struct gitconfig *c, int first)
 		result = read_value(c);
 	else if (ch != '\n' && ch != END)
 		result = ch < END ? ch - END : -EBADMSG;
-	/* Too long: "section." is a name that nobody asks for, and keeps the section for the next. */
+	/* Too long: no caller asks for "section.", and the section stays known for the next key. */
 	if (length == sizeof(c->name))
 		length = c->section_length < sizeof(c->name) ? c->section_length : 0;
 	c->name[length] = '\0';

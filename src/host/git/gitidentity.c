@@ -91,7 +91,7 @@ static void put_entry(struct writer *w, const struct gitconfig *c)
 	put(w, "\"\n", 2);
 }
 
-/* Where git would refuse the file nothing of it counts. */
+/* A file that git would refuse as a whole counts as empty. */
 static void read_entries(struct gitconfig *c, struct writer *w)
 {
 	unsigned count = 0;

@@ -117,7 +117,7 @@ static void own_links(struct unread *u, const char *path)
 	}
 }
 
-/* new_worktrees - those that no rule is about. Where there are too many to tell, all of them. */
+/* new_worktrees - those without a rule; all of them where there are more than fit. */
 static void new_worktrees(struct unread *u, const char *path)
 {
 	const char *worktrees = join_path(u, path, "worktrees"), *name;

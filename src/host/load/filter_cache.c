@@ -47,7 +47,7 @@ static const char *find_env(const char *const *env, const char *name)
 	return NULL;
 }
 
-/* Ours alone: nobody else may put a filter there, or take one's name. */
+/* The caller's alone: another user could put a filter there, or take the name of one. */
 static bool is_private(int fd, mode_t type, mode_t forbidden)
 {
 	struct stat st;

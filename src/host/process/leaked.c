@@ -32,7 +32,7 @@ struct relative {
 	unsigned filters;
 };
 
-/* -ENODATA where not all of it is told: such a one cannot be judged. */
+/* -ENODATA: the kernel does not show all of it, so the process cannot be judged. */
 static int look_at(pid_t pid, struct relative *ret)
 {
 	struct process_status line[] = { { .key = "State:" }, { .key = "PPid:" },

@@ -11,7 +11,7 @@
 
 enum { PROCESS_STAT_BYTES = 1024 };
 
-/* process_stat_read - the text of /proc/PID/stat; false, and an empty one, where there is none. */
+/* process_stat_read - the text of /proc/PID/stat; false, and an empty text, if there is no such process. */
 bool process_stat_read(pid_t pid, char ret_text[PROCESS_STAT_BYTES]);
 
 /*

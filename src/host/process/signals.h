@@ -12,7 +12,7 @@
 
 struct signals {
 	int fd;           /* signalfd, non-blocking; -1 while there is none */
-	bool hup_ignored; /* started under nohup(1): a hangup is nobody's business */
+	bool hup_ignored; /* started under nohup(1): a hangup ends nothing */
 };
 
 /*

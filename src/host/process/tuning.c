@@ -52,7 +52,7 @@ int tuning_running(const char *loadavg)
 	return loadavg ? number(loadavg) : -1;
 }
 
-/* The number of runnable processes; -1: /proc does not tell. */
+/* The number of runnable processes; -1: /proc does not show it. */
 static int count_running(void)
 {
 	char text[LOADAVG_BYTES];

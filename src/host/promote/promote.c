@@ -143,7 +143,8 @@ static int sync_dest(struct promotion *p)
 
 /* --- removing the source ------------------------------------------------------------------------ */
 
-/* What was copied in vain is removed after the deadline; the rest of the end has its own time. 0: there is none. */
+/* When the removal of a failed copy has to end: behind the deadline of the copy, since the rest of the session's end has
+ * its own time. 0: no limit. */
 static int64_t last_moment(const struct promotion *p)
 {
 	const struct until *until = p->o->until;

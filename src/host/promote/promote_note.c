@@ -85,7 +85,7 @@ struct reader {
 	size_t denied_count, mount_point_count;
 };
 
-/* The next text, or NULL where there is none. */
+/* The next text; NULL: there are no more. */
 static const char *next(struct reader *r)
 {
 	const char *text = r->at;

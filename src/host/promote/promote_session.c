@@ -29,7 +29,7 @@ struct job {
 	struct error *e;
 };
 
-/* The first failure is the one that is told; the report has all of them. */
+/* stderr shows the first failure; the report has all of them. */
 static void note_promotion(struct job *j, const char *source, const char *destination, int r,
 	const struct promote_result *done, const struct error *e)
 {

@@ -152,7 +152,7 @@ static unsigned sweep_one(int dir, const char *name, int64_t deadline_ns)
 		: plainfile_reopen(place);
 	if (fd < 0)
 		return 0;
-	/* No locks here: nothing tells a stray from what is being made. */
+	/* These have no lock: a stray cannot be told from one that another process is writing. */
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !is_named(dir, name, fd))
 		return 0;
 	return remove_tree_with(dir, name, &options, &gone, NULL) == 0;

@@ -80,7 +80,7 @@ static inline bool budget_is_over(const struct budget *b)
 	return b->bytes > b->max_bytes;
 }
 
-/* budget_omitted - characters that were neither in the head nor in the tail. */
+/* budget_omitted - how many characters are in neither the head nor the tail. */
 uint64_t budget_omitted(const struct budget *b);
 
 /* budget_path - dir_path/name into @ret_path (cut to @size), "" where no file was made. */

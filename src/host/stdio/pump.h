@@ -124,7 +124,7 @@ void pump_unregister(struct pump *p);
 enum pump_state pump_step(struct pump *p);
 
 /*
- * pump_drain - nobody writes to the source any more: bring the rest to the sink, a filter's included,
+ * pump_drain - the source has no writer any more: bring the rest to the sink, a filter's included,
  * and end.
  * @deadline_ms: CLOCK_MONOTONIC, absolute; @wake_fd: a descriptor (the signalfd) whose readiness
  * interrupts the wait, or -1.

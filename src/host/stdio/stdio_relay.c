@@ -38,7 +38,7 @@ bool stdio_step(struct stdio *s, unsigned stream)
 {
 	if (stream >= STDIO_STREAMS || !s->stream[stream].active)
 		return false;
-	(void)pump_step(&s->stream[stream].pump); /* its error is told by stdio_close() */
+	(void)pump_step(&s->stream[stream].pump); /* stdio_close() reports its error */
 	return s->stream[stream].budgeted && budget_is_over(&s->stream[stream].budget);
 }
 
@@ -111,7 +111,7 @@ static void give_back_stdin(struct stdio *s)
 	(void)lseek(in->caller_fd, -unread, SEEK_CUR);
 }
 
-/* Neither a reader that went away nor a descriptor open the wrong way round is a fault of ours. */
+/* A reader that went away, or a descriptor that was opened the wrong way round, is the caller's fault. */
 static int stream_error(const struct stdio_stream *stream)
 {
 	int error = stream->active ? stream->pump.error : 0;

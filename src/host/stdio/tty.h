@@ -70,7 +70,7 @@ enum tty_event {
 MUST_CHECK int tty_open(struct tty *t, const struct stdio *s, int master_fd, struct error *e);
 
 /*
- * tty_start - before init is told to start the payload.
+ * tty_start - call it before init is told to start the payload.
  * @id: events carry @id (input) and @id + 1 (output).
  * Returns 1: the payload's process group is to be the pty's foreground group; 0: it is not (init
  * keeps the foreground for its own group); or -errno, with the terminal restored.

@@ -133,7 +133,7 @@ unsigned pool_hungry(const struct pool *pool)
 
 bool pool_has_room(const struct pool *pool)
 {
-	/* Two waiting per process: nobody runs dry while the poster is busy with its own. */
+	/* Two waiting jobs for each process: none runs dry while the one that posts them works on its own. */
 	return load_word(&pool->ready) < 2 * (load_word(&pool->idle) + 2);
 }
 
@@ -204,7 +204,7 @@ void pool_rest(struct pool *pool, struct pool_job *job)
 	pool_finish(pool, job);
 }
 
-/* Whether a worker has ended although nobody told it to. */
+/* Has a worker ended without being told to? */
 static bool somebody_died(const struct pool *pool)
 {
 	for (unsigned i = 0; i < pool->workers; i++) {

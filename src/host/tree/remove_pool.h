@@ -44,7 +44,7 @@ struct pool_job {
 struct pool {
 	uint32_t turn;        /* futex word: changes whenever there is something to look at */
 	uint32_t idle;        /* workers without a job */
-	uint32_t ready;       /* jobs nobody has taken */
+	uint32_t ready;       /* jobs that no worker has taken */
 	uint32_t outstanding; /* jobs posted and not finished */
 	uint32_t closing;     /* no more work: leave */
 	uint32_t workers;     /* processes beside the leader; set before any is started */

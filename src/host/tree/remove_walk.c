@@ -185,7 +185,7 @@ static void rewind_frame(struct walk *w, struct walk_frame *f)
 	if (w->depth > 0)
 		return;
 	w->raised = false;
-	/* All that is left is met again on the way: count it anew. */
+	/* The walk meets everything that is left once more: count it again. */
 	w->remained = 0;
 	w->errnum = 0;
 }
