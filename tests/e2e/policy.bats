@@ -82,7 +82,7 @@ seen() {
 	# shellcheck disable=SC2016
 	carrel run --env PWD --env "PWD=$WS" --env CARREL_SESSION --env PATH -- sh -c 'echo $PWD'
 	assert_output "$WS"
-	assert_matches "$stderr" '^carrel: --env is passed over, carrel sets this itself: CARREL_SESSION$'
+	assert_matches "$stderr" '^carrel: --env is ignored, carrel sets this variable itself: CARREL_SESSION$'
 	carrel run --quiet --env PWD -- true
 	assert_status 0
 	[[ -z $stderr ]] || fail "$stderr"

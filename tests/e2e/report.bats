@@ -104,7 +104,7 @@ reported() {
 	mkfifo "$T/fifo"
 	# Nobody reads it: refused at once, and with the hint's words it waits in the shell.
 	carrel run --report "$T/fifo" -- touch "$WS/ran"
-	assert_refused 'no process reads the FIFO'
+	assert_refused 'no process reads the FIFO that `report` names'
 	[[ ! -e $WS/ran ]]
 	cat "$T/fifo" >"$R" 3>&- &
 	carrel run --report fd:8 -- true 8>"$T/fifo"

@@ -110,7 +110,7 @@ static int open_descriptor(
 static int refuse_unread(const struct report_file *f, struct error *e)
 {
 	int r = refuse_target(e, ERROR_OWN(ENXIO), f->target,
-		"no process reads the FIFO that is named as the report");
+		"no process reads the FIFO that `report` names");
 
 	error_hint(e,
 		"start the reader first, or let the shell wait for it: --report fd:3 3>FIFO");

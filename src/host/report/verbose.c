@@ -31,7 +31,7 @@ static void print_item(const char *what, const char *on, const char *why)
 
 void verbose_passed_over(const char *variable)
 {
-	print_item("--env is passed over, carrel sets this itself", variable, NULL);
+	print_item("--env is ignored, carrel sets this variable itself", variable, NULL);
 }
 
 void verbose_tell_covered(const char *path, bool gone)
