@@ -35,6 +35,9 @@ void exec_notes_network(
 		harmless_add(&note, names, strlen(names));
 		buffer_text(&note, ". Do not retry it: say what you need");
 	}
+	if (end->number == CONTROL_NETWORK_ADDRESS)
+		buffer_text(&note,
+			"this session reaches only what `status` lists as allowed, and an address that is not among it was tried. Do not retry it: say what you need");
 	if (note.used)
 		add(notes, text, &note);
 }

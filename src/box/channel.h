@@ -79,9 +79,9 @@ struct channel_record {
 	uint32_t streams; /* EXEC: bit N = descriptor N was sent */
 	uint32_t body;    /* bytes behind this record; EXEC: CHANNEL_BODY_FD = in the last
 			      * descriptor, a sealed memfd */
-	uint32_t unrouted; /* ENDED, a command that failed: network_unrouted(), else 0 */
-	uint32_t unused;   /* no hole: records are compared and sent as they are */
-	uint64_t user_us;  /* ENDED: CPU time of the command and its waited-for children */
+	uint32_t no_route,
+		no_listener; /* ENDED, a command that failed: network_count(), else 0 */
+	uint64_t user_us;    /* ENDED: CPU time of the command and its waited-for children */
 	uint64_t system_us;
 	uint64_t max_rss_kib;
 };

@@ -179,7 +179,7 @@ static void payload_ended(struct monitor *m, const siginfo_t *end)
 		record.errnum = m->start.ret_errno;
 	}
 	if (status != 0)
-		record.unrouted = network_unrouted();
+		network_count(&record.no_route, &record.no_listener);
 	m->last = record;
 	m->ended = true;
 }

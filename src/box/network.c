@@ -1,7 +1,7 @@
 /*
  * network.c - see network.h.
  *
- * Runs in: init, and monitors (network_unrouted()). No heap, no stdio.
+ * Runs in: init, and monitors (network_count()). No heap, no stdio.
  */
 #include "box/network.h"
 
@@ -322,16 +322,24 @@ static bool read_counters(const char *path, char *ret, size_t size)
 	return n >= 0;
 }
 
-uint32_t network_unrouted(void)
+static uint32_t sum(uint32_t a, uint32_t b)
+{
+	return a > UINT32_MAX - b ? UINT32_MAX : a + b;
+}
+
+void network_count(uint32_t *ret_no_route, uint32_t *ret_no_listener)
 {
 	char text[COUNTERS_MAX];
-	uint64_t sum = 0;
+	uint32_t route = 0, listener = 0;
 
-	if (read_counters("/proc/net/snmp", text, sizeof(text)))
-		sum += (uint64_t)read_column(text, "\nIp:", "OutNoRoutes") +
-			read_column(text, "\nUdp:", "NoPorts");
-	if (read_counters("/proc/net/snmp6", text, sizeof(text)))
-		sum += (uint64_t)read_row(text, "\nIp6OutNoRoutes") +
-			read_row(text, "\nUdp6NoPorts");
-	return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+	if (read_counters("/proc/net/snmp", text, sizeof(text))) {
+		route = read_column(text, "\nIp:", "OutNoRoutes");
+		listener = read_column(text, "\nUdp:", "NoPorts");
+	}
+	if (read_counters("/proc/net/snmp6", text, sizeof(text))) {
+		route = sum(route, read_row(text, "\nIp6OutNoRoutes"));
+		listener = sum(listener, read_row(text, "\nUdp6NoPorts"));
+	}
+	*ret_no_route = route;
+	*ret_no_listener = listener;
 }

@@ -1,7 +1,7 @@
 /*
  * network.h - the session's network, where the policy allows hosts: addresses on the loopback, and listeners.
  *
- * Runs in: init, while it has its rights over its network namespace; network_unrouted() in every monitor.
+ * Runs in: init, while it has its rights over its network namespace; network_count() in every monitor.
  */
 #pragma once
 
@@ -20,12 +20,12 @@ __attribute__((warn_unused_result)) int network_address(void);
 __attribute__((warn_unused_result)) int network_local(const struct net_local *block);
 
 /*
- * network_unrouted - how often processes of this network namespace looked for something outside of it since it was made: connections
- * and datagrams for which there was no route, and datagrams to a port of the loopback that nobody listens at, as a host's resolver may be
- * there. The kernel counts them; a tool can add to them and take nothing away. 0 also where they cannot be read.
+ * network_count - what processes of this network namespace tried in vain since it was made. The kernel counts; a tool can add to it and
+ * take nothing away. @ret_no_route: connections and datagrams to an address without a route. @ret_no_listener: datagrams to a
+ * port of the loopback without a listener, as many hosts have their resolver there. Each is 0 where it cannot be read.
  * See: /proc/net/snmp, RFC 4293 (ipSystemStatsOutNoRoutes), RFC 4113 (udpNoPorts).
  */
-uint32_t network_unrouted(void);
+void network_count(uint32_t *ret_no_route, uint32_t *ret_no_listener);
 
 /*
  * network_pool - make the sockets that servers inside are connected to with, CHANNEL_POOL of each family that there is, and send

@@ -270,6 +270,13 @@ s.connect(("127.0.0.53", 53)); s.send(b"x"); s.recv(1)'
 	[[ $stderr != *'looked for a network'* ]] || fail "it says: $stderr"
 	carrel run --net host -- python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", 1)); exit(1)'
 	[[ -z $stderr ]] || fail "it says: $stderr"
+	carrel run "${ALLOWED[@]}" -- python3 -c 'import socket; socket.create_connection(("192.0.2.1", 80))'
+	assert_matches "$stderr" 'carrel: the command tried an address that no `allow` line opens
+carrel: hint: `--explain` names it$'
+	carrel run "${ALLOWED[@]}" -- sh -c 'curl -sS "$0"; exit 3' "$SITE"
+	assert_status 3
+	assert_output 'hello example.org'
+	[[ -z $stderr ]] || fail "it says: $stderr"
 	carrel run --quiet -- python3 -c 'import socket; exit(socket.socket().connect_ex(("192.0.2.1", 80)))'
 	[[ -z $stderr ]] || fail "it says: $stderr"
 }
@@ -285,6 +292,8 @@ s.connect(("127.0.0.53", 53)); s.send(b"x"); s.recv(1)'
 	assert_status 1
 	assert_matches "$stderr" "$refused"
 	assert_matches "$stderr" 'carrel: hint: if the command needs it: --allow never.example.net'
+	carrel exec -s "$SESSION" -- "${look[@]}" 192.0.2.1
+	assert_matches "$stderr" '^carrel: the command tried an address that no `allow` line opens'
 	carrel exec -s "$SESSION" -- sh -c 'exit 3'
 	assert_status 3
 	[[ -z $stderr ]] || fail "it says: $stderr"

@@ -13,6 +13,7 @@
 #include "base/error_report.h"
 #include "base/fd.h"
 #include "host/facts/facts.h"
+#include "host/launch/supervise.h"
 #include "plan/embedded.h"
 #include "plan/env.h"
 #include "plan/path.h"
@@ -112,12 +113,10 @@ bool notes_has_no_network(const struct plan *plan)
 	return (plan->clone_flags & CLONE_NEWNET) && plan->policy->net == NET_NONE;
 }
 
-void notes_no_network(bool quiet)
+void notes_print_none(void)
 {
 	struct error line = { 0 };
 
-	if (quiet)
-		return;
 	(void)error_set(&line, ERROR_POLICY, "close", 0, NULL,
 		"the command looked for a network, and the session has none");
 
@@ -126,12 +125,33 @@ void notes_no_network(bool quiet)
 	(void)error_report(&line);
 }
 
-void notes_refusals(const struct policy *policy, const struct egress *egress)
+void notes_print_address(void)
+{
+	struct error line = { 0 };
+
+	(void)error_set(&line, ERROR_POLICY, "close", 0, NULL,
+		"the command tried an address that no `allow` line opens");
+
+	error_hint(&line, "`--explain` names it");
+	(void)error_report(&line);
+}
+
+void notes_network(
+	const struct plan *plan, const struct egress *egress, const struct outcome *o)
 {
 	char names[NOTES_NAMES_MAX];
 
-	if (!policy->quiet.on && notes_refused(egress, 0, names, sizeof(names)))
-		notes_print_refused(names);
+	if (plan->policy->quiet.on)
+		return;
+	if (notes_has_no_network(plan)) {
+		if (o->no_route || o->no_listener)
+			notes_print_none();
+	} else if (plan->policy->net == NET_ALLOW) {
+		if (notes_refused(egress, 0, names, sizeof(names)))
+			notes_print_refused(names);
+		else if (o->no_route)
+			notes_print_address();
+	}
 }
 
 void notes_egress_lost(const struct policy *policy)

@@ -11,6 +11,8 @@
 #include "host/egress/egress.h"
 #include "host/launch/prepare.h"
 
+struct outcome; /* supervise.h */
+
 /*
  * notes_work_tree - the workspace is a directory inside of a git work tree because the caller worked there, and git
  * cannot write `.git` from it. @failed: a command of the run, or NULL: say it in any case. Costs nothing where the
@@ -25,17 +27,19 @@ void notes_presets(const struct prepared *p);
 enum { NOTES_NAMES_MAX = 800 };
 
 /*
- * notes_refusals - the network refused something: the first few names, and the option that allows them.
- * notes_print_refused - the line about @names, as notes_refused() gives them.
- * notes_refused - these names after @since of all refusals (struct egress), each as " NAME[:PORT]" for an option; how many.
+ * notes_network - what of the network a command that failed was refused, where that is known: names, else addresses, or all of it.
+ * notes_refused - the names after @since of all refusals (struct egress), each as " NAME[:PORT]" for an option; how many.
  * notes_has_no_network - the session has a network namespace, with nothing but its loopback.
- * notes_no_network - a command failed that looked for a network, in a session that has none (network_unrouted()).
+ * notes_print_refused - the line about @names, as notes_refused() gives them.
+ * notes_print_none, notes_print_address - the lines about no network, and about an address that no line allows.
  */
-void notes_refusals(const struct policy *policy, const struct egress *egress);
-void notes_print_refused(const char *names);
+void notes_network(
+	const struct plan *plan, const struct egress *egress, const struct outcome *o);
 unsigned notes_refused(const struct egress *egress, uint64_t since, char *ret, size_t size);
-void notes_no_network(bool quiet);
 bool notes_has_no_network(const struct plan *plan);
+void notes_print_refused(const char *names);
+void notes_print_none(void);
+void notes_print_address(void);
 
 /* notes_egress_lost - carrel-egress ended while the session runs. */
 void notes_egress_lost(const struct policy *policy);

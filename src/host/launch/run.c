@@ -330,9 +330,7 @@ static void explain_run(const struct run *run, int status)
 	if (status == 0 || run->outcome.timed_out)
 		return;
 	notes_work_tree(run->p, run->p->argv);
-	notes_refusals(&run->p->policy, &run->launch.egress);
-	if (run->outcome.unrouted && notes_has_no_network(&run->p->plan))
-		notes_no_network(run->p->policy.quiet.on);
+	notes_network(&run->p->plan, &run->launch.egress, &run->outcome);
 }
 
 /* Close and report: on every way out, whatever stage was reached. */

@@ -33,7 +33,7 @@ struct outcome {
 	int64_t deadline_ns;
 	uint64_t wall_us; /* also where init ended without a word; then not wall_known */
 	bool wall_known;
-	uint32_t unrouted; /* channel.h */
+	uint32_t no_route, no_listener; /* channel.h */
 	uint64_t user_us, system_us, max_rss_kib;
 	bool usage_known;
 	struct cover cover;         /* what was covered again */

@@ -154,7 +154,8 @@ static void take_outcome(struct supervisor *v, const struct channel_record *reco
 	o->user_us = record->user_us;
 	o->system_us = record->system_us;
 	o->max_rss_kib = record->max_rss_kib;
-	o->unrouted = record->unrouted;
+	o->no_route = record->no_route;
+	o->no_listener = record->no_listener;
 	o->usage_known = o->ended;
 	/* An open descriptor would keep the mounts alive, and S would have to wait for their end. */
 	if (!v->out->breached && cover_finish(&v->out->cover, v->e) < 0)

@@ -54,31 +54,48 @@ static bool settle_limits(struct server *s, struct slot *slot, struct control_re
 	return true;
 }
 
-/* @record: ended by its own command. Returns how many bytes of @ret are names that were refused. */
-static size_t find_network(struct server *s, const struct slot *slot, uint32_t unrouted,
-	struct control_record *record, char ret[NOTES_NAMES_MAX])
+/* Has the kernel counted more than when a command of this view failed last? Others may have run beside this one. */
+static bool has_tried(
+	struct server *s, const struct slot *slot, const struct channel_record *ended)
 {
-	if (record->started != STARTED_YES || record->wait_status == 0)
-		return 0;
-	if ((slot->view & VIEW_NET_NONE) || notes_has_no_network(s->plan)) {
-		record->number = unrouted > s->unrouted[slot->view] ? CONTROL_NETWORK_NONE
-								    : CONTROL_NETWORK_UNKNOWN;
-		s->unrouted[slot->view] = unrouted;
-		return 0;
-	}
-	/* carrel-egress told of them before it answered the command, so that they have been read. */
-	if (!notes_refused(&s->launch->egress, slot->refusals, ret, NOTES_NAMES_MAX))
-		return 0;
-	record->number = CONTROL_NETWORK_NAMES;
-	return strlen(ret) + 1;
+	uint32_t *route = &s->no_route[slot->view], *listener = &s->no_listener[slot->view];
+	const bool none = (slot->view & VIEW_NET_NONE) || notes_has_no_network(s->plan);
+	const bool more = ended->no_route > *route || (none && ended->no_listener > *listener);
+
+	*route = ended->no_route;
+	*listener = ended->no_listener;
+	return more;
 }
 
-void server_send_end(
-	struct server *s, struct slot *slot, struct control_record *record, uint32_t unrouted)
+/* What of the network the command was refused. Returns how many bytes of @ret are names. */
+static size_t find_network(struct server *s, const struct slot *slot,
+	const struct channel_record *ended, struct control_record *record,
+	char ret[NOTES_NAMES_MAX])
+{
+	if (!ended || record->started != STARTED_YES || record->wait_status == 0)
+		return 0;
+	const bool tried = has_tried(s, slot, ended);
+	if ((slot->view & VIEW_NET_NONE) || notes_has_no_network(s->plan)) {
+		record->number = tried ? CONTROL_NETWORK_NONE : CONTROL_NETWORK_UNKNOWN;
+		return 0;
+	}
+	if (s->plan->policy->net != NET_ALLOW)
+		return 0;
+	/* carrel-egress told of them before it answered the command, so that they have been read. */
+	if (notes_refused(&s->launch->egress, slot->refusals, ret, NOTES_NAMES_MAX)) {
+		record->number = CONTROL_NETWORK_NAMES;
+		return strlen(ret) + 1;
+	}
+	record->number = tried ? CONTROL_NETWORK_ADDRESS : CONTROL_NETWORK_UNKNOWN;
+	return 0;
+}
+
+void server_send_end(struct server *s, struct slot *slot, struct control_record *record,
+	const struct channel_record *ended)
 {
 	char body[NOTES_NAMES_MAX + sizeof(struct limits_usage)];
 	struct limits_usage usage;
-	size_t size = find_network(s, slot, unrouted, record, body);
+	size_t size = find_network(s, slot, ended, record, body);
 
 	if (settle_limits(s, slot, record, &usage)) {
 		memcpy(body + size, &usage, sizeof(usage));

@@ -206,7 +206,7 @@ static void abandon(struct server *s, struct slot *slot)
 {
 	struct control_record record = { .started = STARTED_NO, .wait_status = SIGKILL };
 
-	server_send_end(s, slot, &record, 0);
+	server_send_end(s, slot, &record, NULL);
 	server_free_slot(s, slot);
 }
 
@@ -237,7 +237,7 @@ static void lose_execution(struct server *s, struct slot *slot)
 
 	if (slot->state == SLOT_RUNNING || slot->state == SLOT_STOPPING ||
 		slot->state == SLOT_KILLING || slot->state == SLOT_PTY)
-		server_send_end(s, slot, &record, 0);
+		server_send_end(s, slot, &record, NULL);
 	if (slot->state == SLOT_OPENING) {
 		struct error e = { 0 };
 		const struct control_record request = { .tag = slot->tag };
@@ -304,7 +304,7 @@ static void take_end(struct server *s, struct slot *slot, const struct channel_r
 		answer.limit = CONTROL_LIMIT_PIDS;
 	slot->state = SLOT_LINGERS;
 	slot->deadline_ns = 0;
-	server_send_end(s, slot, &answer, record->unrouted);
+	server_send_end(s, slot, &answer, record);
 	/* The client reads the terminal to its end first. It may have disconnected while it was
 	 * sent the record. */
 	bool waits = record->flag && !slot->has_tty && !slot->detached && slot->group.dir < 0;

@@ -123,9 +123,9 @@ struct server {
 	int64_t begun_ns, idle_since_ns, end_deadline_ns;
 	int64_t timer_ns; /* what the timer is set to; 0: nothing */
 	uint32_t last_number;
-	unsigned views_awaited;        /* bit N: view N has not said READY; 0 is init itself */
-	uint32_t unrouted[VIEW_COUNT]; /* of each view, when a command failed last */
-	unsigned busy;                 /* slots that are neither free nor idle */
+	unsigned views_awaited; /* bit N: view N has not said READY; 0 is init itself */
+	uint32_t no_route[VIEW_COUNT], no_listener[VIEW_COUNT]; /* when a command failed last */
+	unsigned busy; /* slots that are neither free nor idle */
 	unsigned client_count;
 	unsigned
 		client_slots; /* one more than the highest that was ever taken: the rest is untouched */
@@ -208,11 +208,11 @@ MUST_CHECK int server_show_moved(const struct server *s, char *ret, size_t size)
 MUST_CHECK int server_show_policy(const struct server *s, char *ret, size_t size);
 
 /*
- * serve_end.c: tell the client of @slot that its execution is over. @record: how; @unrouted: of the monitor's record (channel.h), 0 where
+ * serve_end.c: tell the client of @slot that its execution is over. @record: how; @ended: the monitor's record, NULL:
  * it has sent none.
  */
-void server_send_end(
-	struct server *s, struct slot *slot, struct control_record *record, uint32_t unrouted);
+void server_send_end(struct server *s, struct slot *slot, struct control_record *record,
+	const struct channel_record *ended);
 
 /* serve_network.c: what it reached and was refused so far, as JSON or for people. Returns the length or -errno. */
 MUST_CHECK int server_show_network(struct server *s, bool json, char *ret, size_t size);
