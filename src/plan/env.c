@@ -241,25 +241,27 @@ static int apply_own(struct env_list *l, const struct plan *plan)
 }
 
 /*
- * npm tries a name that cannot be found again, for 70 s in all (fetch-retries): here it is not found then either. With `net allow` it
- * may be found, so that it tries again, but soon. Only where the policy speaks of npm, and does not say this itself.
+ * Package managers try a name that cannot be found again: npm for 70 s, pip for 9 s. Without a network it is not found then
+ * either. With `net allow` it may be found, so that npm tries again, but soon.
  */
-static int hasten_npm(struct env_list *l, const struct plan *plan)
+static int set_retries(struct env_list *l, const struct plan *plan)
 {
 	static const struct {
 		enum net_mode net;
+		const char *with; /* the policy speaks of that program */
 		const char *name, *value;
 	} all[] = {
-		{ NET_NONE, "npm_config_fetch_retries", "0" },
-		{ NET_ALLOW, "npm_config_fetch_retry_mintimeout", "1000" },
-		{ NET_ALLOW, "npm_config_fetch_retry_maxtimeout", "4000" },
+		{ NET_NONE, "npm_config_cache", "npm_config_fetch_retries", "0" },
+		{ NET_NONE, "PIP_CACHE_DIR", "PIP_RETRIES", "0" },
+		{ NET_NONE, "CARGO_HOME", "CARGO_NET_RETRY", "0" },
+		{ NET_ALLOW, "npm_config_cache", "npm_config_fetch_retry_mintimeout", "1000" },
+		{ NET_ALLOW, "npm_config_cache", "npm_config_fetch_retry_maxtimeout", "4000" },
 	};
 	int r = 0;
 
-	if (!list_has(l, "npm_config_cache"))
-		return 0;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && r >= 0; i++)
-		if (plan->policy->net == all[i].net && !has_own(l, plan->policy, all[i].name))
+		if (plan->policy->net == all[i].net && list_has(l, all[i].with) &&
+			!has_own(l, plan->policy, all[i].name))
 			r = list_set(l, all[i].name, all[i].value);
 	return r;
 }
@@ -286,7 +288,7 @@ static int fill_list(struct env_list *l, const struct plan *plan)
 	r = apply_rules(l, plan);
 	if (r < 0)
 		return r;
-	r = hasten_npm(l, plan);
+	r = set_retries(l, plan);
 	return r < 0 ? r : apply_own(l, plan);
 }
 

@@ -43,7 +43,7 @@ reach() {
 	grep -q '"version":"1.2.3"' node_modules/desk/package.json || fail 'not installed'
 }
 
-@test "npm ends soon where its registry cannot be found" {
+@test "npm and pip end soon where nothing can be found" {
 	need npm
 	carrel run --timeout 40s -- npm view desk --registry http://desk.example.org/
 	assert_status 1
@@ -51,6 +51,10 @@ reach() {
 	carrel run --timeout 40s "${ALLOWED[@]}" -- npm view desk --registry http://desk.example.org/
 	assert_status 1
 	assert_matches "$stderr" 'hint: if the command needs it: --allow desk.example.org'
+	carrel run -- sh -c 'echo "$PIP_RETRIES $CARGO_NET_RETRY"'
+	assert_output '0 0'
+	carrel run --env PIP_RETRIES=3 --net host -- sh -c 'echo "$PIP_RETRIES $CARGO_NET_RETRY"'
+	assert_output '3 '
 }
 
 @test "the session's own proxy: by a preset, and in the place of the caller's" {

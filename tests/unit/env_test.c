@@ -156,14 +156,18 @@ static void test_tmpdir(void **state)
 	arena_free(&s.arena);
 }
 
-/* Where names cannot be found npm does not try again; where the policy has a word of its own, that holds. */
-static void test_npm(void **state)
+/* Without a network package managers do not try again, unless a line of the policy says so. */
+static void test_retries(void **state)
 {
 	struct session s;
 
 	(void)state;
 	start(&s, LINES("npm_config_cache=/c"));
 	check(&s, LINES("npm_config_cache=/c", "npm_config_fetch_retries=0"));
+	start(&s, LINES("PIP_CACHE_DIR=/c", "CARGO_HOME=/d"));
+	check(&s,
+		LINES("PIP_CACHE_DIR=/c", "PIP_RETRIES=0", "CARGO_HOME=/d",
+			"CARGO_NET_RETRY=0"));
 	start(&s, LINES("npm_config_fetch_retries=5", "npm_config_cache=/c"));
 	check(&s, LINES("npm_config_cache=/c", "npm_config_fetch_retries=5"));
 	start(&s, LINES("npm_config_cache=/c", "-npm_config_fetch_retries"));
@@ -336,7 +340,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_by_itself),
 		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_tmpdir),
-		cmocka_unit_test(test_npm),
+		cmocka_unit_test(test_retries),
 		cmocka_unit_test(test_allowed),
 		cmocka_unit_test(test_globs),
 		cmocka_unit_test(test_order),
