@@ -33,9 +33,9 @@ void exec_notes_print(const struct execution_end *end, bool quiet)
 	if (quiet || how->started != STARTED_YES)
 		return;
 	if (how->number == CONTROL_NETWORK_NONE)
-		notes_print_none();
+		notes_print_none(true);
 	if (how->number == CONTROL_NETWORK_ADDRESS)
 		notes_print_address();
 	if (how->number == CONTROL_NETWORK_NAMES)
-		notes_print_refused(end->names);
+		notes_print_refused(end->names, true);
 }

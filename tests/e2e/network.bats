@@ -295,7 +295,7 @@ carrel: hint: `--explain` names it$'
 	carrel exec -s "$SESSION" -- python3 -c 'import socket; socket.getaddrinfo("never.example.net", 80)'
 	assert_status 1
 	assert_matches "$stderr" "$refused"
-	assert_matches "$stderr" 'carrel: hint: if the command needs it: --allow never.example.net'
+	assert_matches "$stderr" 'carrel: hint: if the command needs it, and the session has net-live: carrel session allow never.example.net'
 	carrel exec -s "$SESSION" -- "${look[@]}" 192.0.2.1
 	assert_matches "$stderr" '^carrel: the command tried an address that no `allow` line opens'
 	carrel exec -s "$SESSION" -- sh -c 'exit 3'

@@ -325,7 +325,7 @@ sleepers() {
 	assert_output $'/usr\nA=2'
 	inside --env PWD --cwd /usr --env PWD=/usr --env "CARREL_SESSION=$ID" -- pwd
 	assert_output /usr
-	assert_matches "$stderr" 'passed over, carrel sets this itself: CARREL_SESSION='
+	assert_matches "$stderr" 'is ignored, carrel sets this variable itself: CARREL_SESSION='
 	inside --quiet --env CARREL_SCRATCH -- true
 	[[ -z $stderr ]] || fail "$stderr"
 	inside --env PWD=/elsewhere -- true

@@ -88,23 +88,28 @@ unsigned notes_refused(const struct egress *egress, uint64_t since, char *ret, s
 	return count;
 }
 
-void notes_print_refused(const char *names)
+void notes_print_refused(const char *names, bool live)
 {
 	char options[NOTES_NAMES_MAX + REFUSALS_SHOWN * sizeof("--allow ")];
 	struct error line = { 0 };
 	size_t used = 0;
 
-	for (; *names && used + sizeof(" --allow ") < sizeof(options); names++) {
-		options[used++] = *names;
-		if (*names == ' ')
+	for (const char *at = names; *at && used + sizeof(" --allow ") < sizeof(options);
+		at++) {
+		options[used++] = *at;
+		if (*at == ' ')
 			used += (size_t)snprintf(
 				options + used, sizeof(options) - used, "--allow ");
 	}
 	options[used] = '\0';
 	(void)error_set(&line, ERROR_POLICY, "close", 0, NULL,
 		"the network refused what the policy does not allow");
-
-	error_hint(&line, "if the command needs it:%s", options);
+	if (live)
+		error_hint(&line,
+			"if the command needs it, and the session has net-live: carrel session allow%s",
+			names);
+	else
+		error_hint(&line, "if the command needs it:%s", options);
 	(void)error_report(&line);
 }
 
@@ -113,7 +118,7 @@ bool notes_has_no_network(const struct plan *plan)
 	return (plan->clone_flags & CLONE_NEWNET) && plan->policy->net == NET_NONE;
 }
 
-void notes_print_none(void)
+void notes_print_none(bool live)
 {
 	struct error line = { 0 };
 
@@ -121,7 +126,8 @@ void notes_print_none(void)
 		"the command looked for a network, and the session has none");
 
 	error_hint(&line,
-		"`--allow HOST` for what it needs, or `--net host` for all that this machine reaches");
+		"%s`--allow HOST` for what it needs, or `--net host` for all that this machine reaches",
+		live ? "give it to `carrel session start`: " : "");
 	(void)error_report(&line);
 }
 
@@ -145,10 +151,10 @@ void notes_network(
 		return;
 	if (notes_has_no_network(plan)) {
 		if (o->no_route || o->no_listener)
-			notes_print_none();
+			notes_print_none(false);
 	} else if (plan->policy->net == NET_ALLOW) {
 		if (notes_refused(egress, 0, names, sizeof(names)))
-			notes_print_refused(names);
+			notes_print_refused(names, false);
 		else if (o->no_route)
 			notes_print_address();
 	}

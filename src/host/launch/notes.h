@@ -23,22 +23,22 @@ void notes_work_tree(const struct prepared *p, const char *const *failed);
 /* notes_presets - a preset that ships with carrel was asked for, and nothing that it names exists. */
 void notes_presets(const struct prepared *p);
 
-/* Bytes of notes_refused(): three of the longest names. */
-enum { NOTES_NAMES_MAX = 800 };
+/* Bytes of notes_refused(): a name of the greatest length, and what fits beside it; with its options it fits in a hint. */
+enum { NOTES_NAMES_MAX = 280 };
 
 /*
  * notes_network - what of the network a command that failed was refused, where that is known: names, else addresses, or all of it.
  * notes_refused - the names after @since of all refusals (struct egress), each as " NAME[:PORT]" for an option; how many.
  * notes_has_no_network - the session has a network namespace, with nothing but its loopback.
- * notes_print_refused - the line about @names, as notes_refused() gives them.
+ * notes_print_refused - the line about @names, as notes_refused() gives them. @live: the remedy is one for a live session.
  * notes_print_none, notes_print_address - the lines about no network, and about an address that no line allows.
  */
 void notes_network(
 	const struct plan *plan, const struct egress *egress, const struct outcome *o);
 unsigned notes_refused(const struct egress *egress, uint64_t since, char *ret, size_t size);
 bool notes_has_no_network(const struct plan *plan);
-void notes_print_refused(const char *names);
-void notes_print_none(void);
+void notes_print_refused(const char *names, bool live);
+void notes_print_none(bool live);
 void notes_print_address(void);
 
 /* notes_egress_lost - carrel-egress ended while the session runs. */
