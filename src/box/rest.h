@@ -8,40 +8,11 @@
 #pragma once
 
 #include <poll.h>
-#include <stdint.h>
-#include <sys/mman.h>
+#include <sys/epoll.h>
 
 #include "box/box.h"
 
 enum { REST_AFTER_MS = 1000 }; /* long enough that a busy session never rests */
-
-/*
- * A function that gives memory back and then waits: within one page, which it keeps. A fault would bring
- * sixteen pages around it.
- */
-#define REST_FUNCTION __attribute__((noinline, aligned(512)))
-
-/*
- * rest_give_back - the program's text, but for the page of @here, and the plan; they come again, from the
- * page cache, when used.
- */
-static inline void rest_give_back(const struct box *box, const void *here)
-{
-	uintptr_t kept = (uintptr_t)here & ~(box->code.page - 1);
-
-	/* This is not a wall, and nothing is lost where the kernel refuses it. */
-	for (unsigned i = 0; i < box->code.count; i++) {
-		uintptr_t start = (uintptr_t)box->code.start[i];
-		uintptr_t end = start + box->code.size[i];
-
-		if (kept >= start && kept < end) {
-			(void)madvise((void *)start, kept - start, MADV_DONTNEED);
-			start = kept + box->code.page;
-		}
-		(void)madvise((void *)start, end - start, MADV_DONTNEED);
-	}
-	(void)madvise(box->arena, box->arena_size, MADV_DONTNEED);
-}
 
 /*
  * rest_poll - wait for one of @count events, as poll(2) without a timeout; what waits for long gives its
@@ -49,3 +20,7 @@ static inline void rest_give_back(const struct box *box, const void *here)
  */
 __attribute__((warn_unused_result)) int rest_poll(
 	const struct box *box, struct pollfd *events, nfds_t count);
+
+/* rest_epoll - give memory back at once, and wait as epoll_wait(2). Returns how many events, or -errno. */
+__attribute__((warn_unused_result)) int rest_epoll(const struct box *box, int epoll,
+	struct epoll_event *events, int count, int timeout_ms);

@@ -37,13 +37,15 @@ static int keep_descriptors(int word, int memory, int answer)
 _Noreturn void narrator_main(const char *const *settings, size_t count, pid_t parent, int word,
 	int memory, int answer)
 {
-	static const char *words[WORDS_MAX + 3] = { "carrel-policy", "explain" };
+	static const char *words[WORDS_MAX + 3]; /* too many for the stack */
 	char byte, path[PATH_MAX / 2];
 	sigset_t none;
 
 	if (parent_die_with(parent, SIGKILL) < 0 || count > WORDS_MAX ||
 		keep_descriptors(word, memory, answer) < 0)
 		_exit(1);
+	words[0] = "carrel-policy";
+	words[1] = "explain";
 	for (size_t i = 0; i < count; i++)
 		words[2 + i] = settings[i];
 	if (read(FD_WORD, &byte, 1) != 1 || sigemptyset(&none) < 0 ||

@@ -340,10 +340,15 @@ static int handle_event(struct server *s, uint64_t data)
 	return -EPROTO;
 }
 
-static REST_FUNCTION int wait_at_rest(struct server *s, struct epoll_event *events)
+/* How many events, or -errno. */
+static int wait_for_events(struct server *s, struct epoll_event *events)
 {
-	rest_give_back(s->launch->box, (const void *)wait_at_rest);
-	return epoll_wait(s->epoll, events, EVENTS, newpath_watch_wait_ms(&s->out->watch));
+	int timeout_ms = newpath_watch_wait_ms(&s->out->watch);
+
+	if (s->resting)
+		return rest_epoll(s->launch->box, s->epoll, events, EVENTS, timeout_ms);
+	int n = epoll_wait(s->epoll, events, EVENTS, timeout_ms);
+	return n < 0 ? -errno : n;
 }
 
 static int run_loop(struct server *s)
@@ -351,13 +356,10 @@ static int run_loop(struct server *s)
 	while (!is_over(s)) {
 		struct epoll_event events[EVENTS];
 		int r = set_timer(s);
-		int n = r < 0        ? r
-			: s->resting ? wait_at_rest(s, events)
-				     : epoll_wait(s->epoll, events, EVENTS,
-					       newpath_watch_wait_ms(&s->out->watch));
+		int n = r < 0 ? r : wait_for_events(s, events);
 
-		if (n < 0 && (r < 0 || errno != EINTR))
-			return fault(s, r < 0 ? r : -errno, "cannot wait for events");
+		if (n < 0 && (r < 0 || n != -EINTR))
+			return fault(s, n, "cannot wait for events");
 		for (int i = 0; i < n && s->phase != SERVER_OVER; i++) {
 			r = handle_event(s, events[i].data.u64);
 			if (r < 0)
