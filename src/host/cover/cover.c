@@ -78,6 +78,18 @@ int cover_watch(struct cover *c, const struct plan *plan, pid_t init,
 	return c->mounts < 0 ? c->mounts : watch(c, c->mounts, EPOLLPRI, event);
 }
 
+/* Whole pages. A page that S changes later the coverer would have for itself, for as long as the session lives. */
+static void set_apart(const struct cover *c, int advice)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)c->apart;
+	const uintptr_t first = (start + page - 1) & ~(page - 1);
+	const uintptr_t end = (start + c->apart_size) & ~(page - 1);
+
+	/* Where the kernel refuses it nothing but memory is lost. */
+	if (first < end)
+		(void)madvise((void *)first, end - first, advice);
+}
+
 /* It is cloned without an exit signal: S would take SIGCHLD for the end of init. */
 static int start_coverer(struct cover *c, const struct box *box, const int view[VIEW_COUNT])
 {
@@ -95,7 +107,9 @@ static int start_coverer(struct cover *c, const struct box *box, const int view[
 		.proc = proc,
 		.view = view,
 		.board = c->board };
+	set_apart(c, MADV_DONTFORK);
 	pid_t pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+	set_apart(c, MADV_DOFORK);
 	if (pid == 0)
 		coverer_main(&task, self, pair[1]);
 	(void)close(pair[1]);

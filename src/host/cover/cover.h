@@ -100,6 +100,8 @@ struct cover {
 	struct explain *
 		explain; /* the caller's: traces the session, and gives way when the coverer stops it; NULL: none */
 	uint32_t holders_told;
+	void *apart; /* the caller's, before cover_begin(): memory that the coverer does not get; NULL: none */
+	size_t apart_size;
 };
 
 #define COVER_NONE ((struct cover){ .mounts = -1, .socket = -1, .gone = -1 })

@@ -205,9 +205,11 @@ static int begin_serving(struct server *s)
 	server_fill_spare(s);
 	newpath_watch_begin(
 		&s->out->watch, s->plan, s->epoll, (uint64_t)SERVER_EVENT_NEWPATH << 32);
+	launch_reap(s->launch);
+	s->out->cover.apart = s;
+	s->out->cover.apart_size = sizeof(*s);
 	r = cover_begin(&s->out->cover, s->launch->box, s->launch->mounts);
 	launch_close_views(s->launch);
-	launch_reap(s->launch);
 	if (r < 0)
 		return unconfined(s, r);
 	s->settings->ready(s->settings->context);
@@ -341,14 +343,12 @@ static int handle_event(struct server *s, uint64_t data)
 }
 
 /* How many events, or -errno. */
-static int wait_for_events(struct server *s, struct epoll_event *events)
+static int wait_for_events(const struct server *s, struct epoll_event *events)
 {
-	int timeout_ms = newpath_watch_wait_ms(&s->out->watch);
-
-	if (s->resting)
-		return rest_epoll(s->launch->box, s->epoll, events, EVENTS, timeout_ms);
-	int n = epoll_wait(s->epoll, events, EVENTS, timeout_ms);
-	return n < 0 ? -errno : n;
+	int ms = newpath_watch_wait_ms(&s->out->watch);
+	int n = s->resting ? rest_epoll(s->launch->box, s->epoll, events, EVENTS, ms)
+			   : epoll_wait(s->epoll, events, EVENTS, ms);
+	return n < 0 && !s->resting ? -errno : n;
 }
 
 static int run_loop(struct server *s)
