@@ -69,6 +69,7 @@ furnish() {
 		chown 1234:1234 "$WS/theirs" "$WS/all" "$T/else/theirs" "$T/else/all"
 		chown 1234 "$WS/group"
 	fi
+	# chcon: a program that no other test runs meanwhile. One that runs is ETXTBSY before Landlock is asked.
 	PATHS=("$WS/theirs" "$WS/all" "$WS/group" "$T/else/theirs" "$T/else/all" /dev/tty
 		"$WS" "$WS/file" "$WS/new" "$WS/.git" "$WS/.git/config" "$WS/.git/hooks" "$WS/.git/hooks/pre-commit"
 		"$WS/dir" "$WS/dir/new" "$WS/dir/sub" "$WS/dir/sub/new" "$WS/out" "$WS/there" "$WS/there/key"
@@ -76,7 +77,7 @@ furnish() {
 		"$T" "$T/else" "$T/else/file" "$T/else/new" "$T/else/secret" "$T/else/secret/key" "$T/else/secret/new"
 		"$T/else/alone" "$T/else/dir" "$T/else/dir/file" "$T/else/dir/new" "$T/else/shut" "$T/else/shut/file"
 		"$HOME" "$HOME/.ssh" "$HOME/.ssh/id" "$HOME/new" "$BASE"
-		/ /etc /etc/passwd /etc/shadow /etc/new /usr/bin/env /run /run/new /tmp /tmp/new /var/tmp /dev/null
+		/ /etc /etc/passwd /etc/shadow /etc/new /usr/bin/chcon /run /run/new /tmp /tmp/new /var/tmp /dev/null
 		/dev/zero /dev/shm /dev/shm/new /dev/kmsg /root /root/new /boot /nothing /nothing/at/all)
 }
 
