@@ -12,6 +12,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* linux/mman.h, since 5.14 */
+#endif
+
 enum { PAGE_BYTES = 65536, FEW_BYTES = 65536 }; /* the largest page there is, of any machine */
 
 static int reserve(struct arena *a, size_t size, int sharing)
@@ -45,6 +49,14 @@ void arena_free(struct arena *a)
 	if (a->base)
 		(void)munmap(a->base, a->size);
 	*a = (struct arena){ 0 };
+}
+
+void arena_expect(const struct arena *a, size_t size)
+{
+	size_t begin = (a->used + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+
+	if (size >= FEW_BYTES && begin < a->size && size <= a->size - begin)
+		(void)madvise(a->base + begin, size, MADV_POPULATE_WRITE);
 }
 
 void *arena_alloc(struct arena *a, size_t size)

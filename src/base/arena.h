@@ -28,6 +28,9 @@ MUST_CHECK int arena_seal(struct arena *a);
 /* arena_free - give everything back. */
 void arena_free(struct arena *a);
 
+/* arena_expect - about @size bytes are soon taken: where they are many, the kernel gives their pages at once. */
+void arena_expect(const struct arena *a, size_t size);
+
 /* arena_alloc - @size zeroed bytes aligned for any type, or NULL when the arena is full. */
 void *arena_alloc(struct arena *a, size_t size);
 

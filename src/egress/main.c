@@ -70,8 +70,7 @@ static int prepare(struct egress *eg, bool log, struct error *e)
 		return failed(e, r < 0 ? r : -ENOMEM, "cannot begin");
 	eg->dns.fd = -1;
 	tell_init(&eg->tell, &eg->loop, EGRESS_FD_CHANNEL, log ? EGRESS_FD_LOG : -1);
-	eg->tell.sources = (const char *const *const *)&eg->rules.sources;
-	eg->tell.source_count = &eg->rules.count;
+	eg->tell.rules = &eg->rules;
 	r = rules_read(&eg->rules, EGRESS_FD_RULES, e);
 	if (r < 0)
 		return r;
@@ -83,7 +82,10 @@ static int prepare(struct egress *eg, bool log, struct error *e)
 		return failed(e, r, "cannot confine itself");
 	eg->connection_max = connection_limit(eg->rules.connections);
 	r = channel_start(eg);
-	return r < 0 ? failed(e, r, "the supervisor does not answer") : 0;
+	if (r < 0)
+		return failed(e, r, "the supervisor does not answer");
+	/* Who asks meanwhile waits for its answer, not the whole session for ten thousand rules. */
+	return rules_take(&eg->rules, e);
 }
 
 /* If stderr cannot be written, the status is enough. */

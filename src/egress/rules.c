@@ -8,6 +8,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -71,34 +73,126 @@ static bool read_resolver(const char *text, struct resolver *ret)
 
 /* --- the rules --------------------------------------------------------------------------------- */
 
-/* "allow RULE<TAB>SOURCE" into @rule; @line, which stays, is cut at the tab. 0: it is none; 1: it is one. */
-static int read_rule(
-	struct rules *r, char *line, struct netrule *rule, const char **source, struct error *e)
+static int keep_source(struct rules *r, const char *origin, uint32_t line, struct error *e)
 {
-	bool deny = !strncmp(line, "deny ", 5);
-
-	if (!deny && strncmp(line, "allow ", 6) != 0)
-		return 0;
-	char *tab = strchr(line, '\t');
-	if (!tab)
-		return fail(e, line, "a rule without a source");
-	*tab = '\0';
-	*source = tab + 1;
-	int failed = netrule_parse(
-		rule, &r->arena, deny, line + (deny ? 5 : 6), deny ? "deny" : "allow", e);
-	return failed < 0 ? failed : 1;
-}
-
-static int keep_source(struct rules *r, const char *source, struct error *e)
-{
-	const char **grown = arena_push(&r->arena, r->sources, r->count, sizeof(*r->sources));
+	struct rule_source *grown =
+		arena_push(&r->arena, r->sources, r->count, sizeof(*r->sources));
 
 	if (!grown)
 		return full(e);
 	r->sources = grown;
-	r->sources[r->count++] = source;
+	r->sources[r->count++] = (struct rule_source){ origin, line };
 	return 0;
 }
+
+bool rules_source(const struct rules *rules, int32_t number, char *ret, size_t size)
+{
+	if (number < 0 || (size_t)number >= rules->count)
+		return false;
+	const struct rule_source *s = &rules->sources[number];
+	if (s->line > 0)
+		(void)snprintf(ret, size, "%s:%" PRIu32, s->origin, s->line);
+	else
+		(void)snprintf(ret, size, "%s", s->origin);
+	return true;
+}
+
+/* What is left of the rules. */
+struct cursor {
+	const char *at, *end;
+};
+
+/* The next @size bytes, or NULL. */
+static const char *take(struct cursor *c, size_t size)
+{
+	const char *at = c->at;
+
+	if ((size_t)(c->end - at) < size)
+		return NULL;
+	c->at += size;
+	return at;
+}
+
+/* A name ends with the NUL that its size counts, and has no other. */
+static bool take_name(struct cursor *c, size_t size, const char **ret)
+{
+	*ret = size > 0 ? take(c, size) : NULL;
+	return *ret && memchr(*ret, 0, size) == *ret + size - 1;
+}
+
+static bool take_block(struct cursor *c, struct netrule *rule)
+{
+	const char *address = take(c, sizeof(rule->address));
+
+	if (!address || (rule->family != 4 && rule->family != 6) ||
+		rule->bits > (rule->family == 4 ? 32 : 128))
+		return false;
+	memcpy(rule->address, address, sizeof(rule->address));
+	return true;
+}
+
+/* @name: of the rule, or of the origin of those that follow. */
+static bool take_rule(struct cursor *c, struct egress_rule_head *ret_head, struct netrule *rule,
+	const char **ret_name)
+{
+	const char *head = take(c, sizeof(*ret_head));
+
+	if (!head)
+		return false;
+	memcpy(ret_head, head, sizeof(*ret_head));
+	const char *ports = take(c, ret_head->port_count * sizeof(rule->ports[0]));
+	if (!ports || ret_head->port_count > NETRULE_PORT_MAX)
+		return false;
+	*rule = (struct netrule){ .kind = (enum netrule_kind)ret_head->kind,
+		.deny = ret_head->deny,
+		.family = ret_head->family,
+		.bits = ret_head->bits,
+		.port_count = ret_head->port_count };
+	memcpy(rule->ports, ports, ret_head->port_count * sizeof(rule->ports[0]));
+	switch (ret_head->kind) {
+	case NETRULE_NAME:
+	case NETRULE_BELOW:
+	case EGRESS_RULE_ORIGIN:
+		return take_name(c, ret_head->name_size, ret_name);
+	case NETRULE_BLOCK:
+		return take_block(c, rule);
+	default:
+		return ret_head->kind == NETRULE_LOCALHOST;
+	}
+}
+
+int rules_take(struct rules *r, struct error *e)
+{
+	struct cursor c = { r->given, r->given_end };
+	const char *origin = NULL;
+
+	r->list = arena_array(&r->arena,
+		(size_t)(c.end - c.at) / sizeof(struct egress_rule_head) + 1, sizeof(*r->list));
+	if (!r->list)
+		return full(e);
+	while (c.at < c.end) {
+		struct netrule *rule = &r->list[r->count];
+		struct egress_rule_head head;
+		const char *name = NULL;
+
+		if (!take_rule(&c, &head, rule, &name))
+			return fail(e, NULL, "a rule that is none");
+		if (head.kind == EGRESS_RULE_ORIGIN) {
+			origin = name;
+			continue;
+		}
+		rule->name = name;
+		if (!origin)
+			return fail(e, NULL, "a rule without a source");
+		int failed = keep_source(r, origin, head.line, e);
+		if (failed < 0)
+			return failed;
+	}
+	r->start_count = r->count;
+	return netrules_make(&r->set, &r->arena, r->list, r->count) < 0 ? full(e) : 0;
+}
+
+/* --- the settings ------------------------------------------------------------------------------- */
 
 static int read_proxy(struct rules *r, const char *value)
 {
@@ -140,48 +234,39 @@ static int read_setting(struct rules *r, const char *line, struct error *e)
 	return 0;
 }
 
-static int read_line(struct rules *r, char *line, struct error *e)
+static int read_settings(struct rules *r, char *text, struct error *e)
 {
-	struct netrule rule;
-	const char *source;
-	int is_rule = read_rule(r, line, &rule, &source, e);
-
-	if (is_rule < 0)
-		return is_rule;
-	if (is_rule == 0)
-		return r->count > 0 ? fail(e, line, "a setting behind the rules")
-				    : read_setting(r, line, e);
-	r->list[r->count] = rule;
-	return keep_source(r, source, e);
-}
-
-static size_t count_lines(const char *text)
-{
-	size_t count = 0;
-
-	for (; (text = strchr(text, '\n')) != NULL; text++)
-		count++;
-	return count;
-}
-
-static int read_lines(struct rules *r, char *text, struct error *e)
-{
-	r->list = arena_array(&r->arena, count_lines(text) + 1, sizeof(*r->list));
-	if (!r->list)
-		return full(e);
 	while (*text) {
 		char *end = strchr(text, '\n');
 
 		if (!end)
 			return fail(e, text, "the last line has no end");
 		*end = '\0';
-		int failed = read_line(r, text, e);
+		int failed = read_setting(r, text, e);
 		if (failed < 0)
 			return failed;
 		text = end + 1;
 	}
-	r->start_count = r->count;
-	return netrules_make(&r->set, &r->arena, r->list, r->count) < 0 ? full(e) : 0;
+	return 0;
+}
+
+/* --- rules that are added later ------------------------------------------------------------------- */
+
+/* "allow RULE<TAB>SOURCE" into @rule; @line, which stays, is cut at the tab. */
+static int read_rule(
+	struct rules *r, char *line, struct netrule *rule, const char **source, struct error *e)
+{
+	bool deny = !strncmp(line, "deny ", 5);
+	char *tab = strchr(line, '\t');
+
+	if (!deny && strncmp(line, "allow ", 6) != 0)
+		return fail(e, line, "no rule");
+	if (!tab)
+		return fail(e, line, "a rule without a source");
+	*tab = '\0';
+	*source = tab + 1;
+	return netrule_parse(
+		rule, &r->arena, deny, line + (deny ? 5 : 6), deny ? "deny" : "allow", e);
 }
 
 int rules_add(struct rules *rules, const char *line, struct error *e)
@@ -193,11 +278,9 @@ int rules_add(struct rules *rules, const char *line, struct error *e)
 	if (!copy || !rule)
 		return full(e);
 	int r = read_rule(rules, copy, rule, &source, e);
-	if (r == 0)
-		return fail(e, line, "no rule");
-	if (r > 0 && netrules_add(rules->set, rule) < 0)
-		return full(e);
-	return r < 0 ? r : keep_source(rules, source, e);
+	if (r < 0)
+		return r;
+	return netrules_add(rules->set, rule) < 0 ? full(e) : keep_source(rules, source, 0, e);
 }
 
 int rules_remove(struct rules *rules, int32_t number)
@@ -209,16 +292,39 @@ int rules_remove(struct rules *rules, int32_t number)
 
 /* --- the host's files --------------------------------------------------------------------------- */
 
-/* The whole of @fd, in the arena, or an empty text where it is none; NULL: it is larger than @most, or no text. */
-static char *read_text(struct rules *r, int fd, size_t most)
+/* The whole of @fd, in the arena, with a NUL behind it, or an empty text where it is none; NULL: it is larger than @most. */
+static char *read_all(struct rules *r, int fd, size_t most, size_t *ret_size)
 {
 	size_t room;
 	char *text = arena_rest(&r->arena, &room);
 	ssize_t size = fd < 0 ? 0 : room > most ? fd_read_file(fd, text, most) : -ENOMEM;
 
-	if (size < 0 || room <= (size_t)size || memchr(text, 0, (size_t)size))
+	if (size < 0 || room <= (size_t)size)
 		return NULL;
+	*ret_size = (size_t)size;
 	return arena_keep(&r->arena, (size_t)size + 1, (size_t)size + 1);
+}
+
+/* NULL: it is no text, too. */
+static char *read_text(struct rules *r, int fd)
+{
+	size_t size;
+	char *text = read_all(r, fd, HOSTS_SIZE_MAX, &size);
+
+	return text && !memchr(text, 0, size) ? text : NULL;
+}
+
+static int read_given(struct rules *r, int fd, struct error *e)
+{
+	size_t size;
+	char *text = read_all(r, fd, RULES_SIZE_MAX, &size);
+	char *end = text ? memchr(text, 0, size) : NULL;
+
+	if (!end)
+		return fail(e, NULL, "the rules cannot be read");
+	r->given = end + 1;
+	r->given_end = text + size;
+	return read_settings(r, text, e);
 }
 
 /* resolv.conf(5): "nameserver ADDRESS", nothing else of it. */
@@ -252,15 +358,12 @@ int rules_read(struct rules *ret, int fd, struct error *e)
 		return full(e);
 	if (lseek(fd, 0, SEEK_SET) != 0)
 		return fail(e, NULL, "the rules are no file");
-	char *text = read_text(ret, fd, RULES_SIZE_MAX);
-	if (!text)
-		return fail(e, NULL, "the rules cannot be read");
-	int r = read_lines(ret, text, e);
+	int r = read_given(ret, fd, e);
 	if (r < 0)
 		return r;
 	if (ret->resolver_count == 0)
-		read_resolvers(ret, read_text(ret, resolv, HOSTS_SIZE_MAX));
-	ret->hosts = read_text(ret, hosts, HOSTS_SIZE_MAX);
+		read_resolvers(ret, read_text(ret, resolv));
+	ret->hosts = read_text(ret, hosts);
 	return 0;
 }
 

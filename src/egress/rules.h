@@ -12,18 +12,30 @@
 #include "base/arena.h"
 #include "plan/netrule.h"
 
-enum { RESOLVERS_MAX = 3, HOSTS_SIZE_MAX = 1 << 16, RULES_SIZE_MAX = 1 << 24 };
+enum {
+	RESOLVERS_MAX = 3,
+	HOSTS_SIZE_MAX = 1 << 16,
+	RULES_SIZE_MAX = 1 << 24,
+	RULES_SOURCE_MAX = 576
+};
 
 struct resolver {
 	struct sockaddr_storage address;
 	socklen_t size;
 };
 
+struct rule_source {
+	const char *origin; /* the file, or what is said of a rule that was added later */
+	uint32_t line;      /* 0: it has none */
+};
+
 struct rules {
 	struct arena arena;
+	const char *given, *given_end; /* what rules_take() reads */
 	struct netrules *set;
 	struct netrule *list; /* those of the start */
-	const char **sources; /* of each rule by its number, those added later included */
+	struct rule_source
+		*sources;     /* of each rule by its number, those added later included */
 	size_t count;         /* of all */
 	size_t start_count;   /* of those of the start */
 	uint64_t connections; /* at one time, at most; 0: not said */
@@ -38,13 +50,22 @@ struct rules {
 };
 
 /*
- * rules_read - the lines of wire.h out of @fd, then /etc/resolv.conf where no line names a resolver, and /etc/hosts.
+ * rules_read - the settings of wire.h out of @fd, and the rules unread, then /etc/resolv.conf where no line names a resolver, and /etc/hosts.
  * A file that is not there is an empty one. 0, or -errno with @e.
  */
 MUST_CHECK int rules_read(struct rules *ret, int fd, struct error *e);
 
+/*
+ * rules_take - the rules themselves, out of what rules_read() has read: by the confined program, while the session is still
+ * made. 0, or -errno with @e.
+ */
+MUST_CHECK int rules_take(struct rules *rules, struct error *e);
+
 /* rules_add - a line "allow RULE<TAB>SOURCE" or "deny ...", behind all others. 0, or -errno with @e. */
 MUST_CHECK int rules_add(struct rules *rules, const char *line, struct error *e);
+
+/* rules_source - where the rule of that number was written, cut to @size bytes. False: there is no such rule. */
+bool rules_source(const struct rules *rules, int32_t number, char *ret, size_t size);
 
 /* rules_remove - take back a rule that rules_add() has added. 0, or -ENOENT: no such one. */
 MUST_CHECK int rules_remove(struct rules *rules, int32_t number);

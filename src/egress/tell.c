@@ -119,9 +119,10 @@ static void put_event(
 	put_text(j, "why", event->why);
 	if (event->errnum)
 		put_text(j, "error", name_errno(event->errnum));
-	if (event->rule >= 0 && (size_t)event->rule < *t->source_count) {
+	char source[RULES_SOURCE_MAX];
+	if (rules_source(t->rules, event->rule, source, sizeof(source))) {
 		put_number(j, "rule", (uint64_t)event->rule);
-		put_text(j, "source", (*t->sources)[event->rule]);
+		put_text(j, "source", source);
 	}
 	if (count > 1)
 		put_number(j, "count", count);

@@ -38,9 +38,8 @@ struct told {
 
 struct tell {
 	struct loop *loop;
-	int channel, log;                  /* log -1: none */
-	const char *const *const *sources; /* of the rules, by number */
-	const size_t *source_count;
+	int channel, log; /* log -1: none */
+	const struct rules *rules;
 	struct told told[TOLD_MAX];
 	size_t told_count;
 	struct timer timer;

@@ -54,6 +54,10 @@ MUST_CHECK int netrule_parse(struct netrule *ret, struct arena *arena, bool deny
 /* netrule_format - the rule as netrule_parse() reads it, ports always said (but of a deny without any). Its length or -ENOBUFS. */
 int netrule_format(const struct netrule *rule, char *ret, size_t size);
 
+/* netrule_same - whether both say the same. netrule_hash - a number that is the same for two of these. */
+bool netrule_same(const struct netrule *a, const struct netrule *b);
+uint32_t netrule_hash(const struct netrule *rule);
+
 /* A set of rules, made for asking: names by a hash table. In an arena. */
 struct netrules;
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "plan/netrule_private.h"
 
 enum { SLOTS_MIN = 16, NONE = -1 };
@@ -41,23 +42,14 @@ struct key {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* FNV-1a. Names are asked for by what runs inside, but those that are stored are the policy's. */
-static uint32_t hash_bytes(uint32_t hash, const void *data, size_t size)
-{
-	const uint8_t *p = data;
-
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ p[i]) * 16777619u;
-	return hash;
-}
-
+/* Names are asked for by what runs inside, but those that are stored are the policy's. */
 static uint32_t hash_key(const struct key *k)
 {
-	const uint8_t head[] = { (uint8_t)k->kind, k->family, k->bits };
-	uint32_t hash = hash_bytes(2166136261u, head, sizeof(head));
+	uint32_t sort = (uint32_t)k->kind << 16 | (uint32_t)k->family << 8 | k->bits;
+	uint32_t hash = k->name ? hash_bytes(k->name, strlen(k->name))
+				: hash_bytes(k->address, sizeof(k->address));
 
-	return k->name ? hash_bytes(hash, k->name, strlen(k->name))
-		       : hash_bytes(hash, k->address, sizeof(k->address));
+	return hash ^ sort * 2654435761u;
 }
 
 static bool is_for(const struct netrule *rule, const struct key *k)

@@ -126,7 +126,6 @@ struct promote_rule {
 
 /* One `allow` or `deny` line. */
 struct net_rule {
-	const char *text; /* as netrule_format() has it */
 	const struct netrule *rule;
 	struct source source;
 };

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "plan/policy_line.h"
 
 #define WORK_LEAST ((size_t)256)
@@ -75,13 +76,6 @@ void policy_format_source(
 }
 
 /* --- keeping a line --------------------------------------------------------------------------- */
-
-static uint32_t hash_text(uint32_t hash, const char *text)
-{
-	for (; text && *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 16777619U;
-	return hash;
-}
 
 static bool same_text(const char *a, const char *b)
 {
@@ -179,49 +173,54 @@ static int check_pair(const struct policy_place *at, const struct policy_line *o
 	return 0;
 }
 
-/* Room for one more line; the table stays at most half full. 0 or -ENOMEM. */
-static int grow_lines(struct policy *p)
+/* Whether a line can contradict another: the table is for these. `allow` and `deny` of one host may stand side by side. */
+static bool may_contradict(const struct policy_line *l)
 {
-	if (p->line_count < p->line_room)
+	return !l->net;
+}
+
+/* The first slot of @l that is free. */
+static size_t free_slot(const struct policy *p, const struct policy_line *l)
+{
+	size_t slot = l->hash & (p->line_slots - 1);
+
+	while (p->line_table[slot])
+		slot = (slot + 1) & (p->line_slots - 1);
+	return slot;
+}
+
+/* The table stays at most half full. */
+int policy_reserve_lines(struct policy *p, size_t more)
+{
+	size_t room = p->line_room ? p->line_room : 32;
+
+	if (p->line_count + more <= p->line_room)
 		return 0;
-	size_t room = p->line_room ? 2 * p->line_room : 32;
+	while (room < p->line_count + more)
+		room *= 2;
 	struct policy_line *lines = arena_array(p->arena, room, sizeof(*lines));
 	uint32_t *table = arena_array(p->arena, 2 * room, sizeof(*table));
 
 	if (!lines || !table)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->line_count; i++) {
-		size_t slot = p->lines[i].hash & (2 * room - 1);
-
-		lines[i] = p->lines[i];
-		while (table[slot])
-			slot = (slot + 1) & (2 * room - 1);
-		table[slot] = (uint32_t)(i + 1);
-	}
+	if (p->line_count > 0)
+		memcpy(lines, p->lines, p->line_count * sizeof(*lines));
 	p->lines = lines;
 	p->line_room = room;
 	p->line_table = table;
 	p->line_slots = 2 * room;
+	for (size_t i = 0; i < p->line_count; i++)
+		if (may_contradict(&lines[i]))
+			table[free_slot(p, &lines[i])] = (uint32_t)(i + 1);
 	return 0;
 }
 
-int policy_keep_line(const struct policy_place *at, struct policy_line *l)
+/* Refuses @l where it contradicts a line of its source, else enters it. */
+static int enter_line(const struct policy_place *at, const struct policy_line *l)
 {
 	struct policy *p = at->p;
-
-	l->source = at->source;
-	l->hash = (l->id + 1U) * 2654435761U;
-	if (settings_table[l->id].merge == MERGE_LIST)
-		l->hash = hash_text(2166136261U, policy_line_subject(l));
-	bool host = settings_table[l->id].kind == KIND_HOST;
-	if (host && p->host_count == POLICY_HOST_MAX)
-		return policy_fail(
-			at, "more than %d lines `allow` and `deny`", POLICY_HOST_MAX);
-	if (!host && p->line_count - p->host_count == POLICY_RULE_MAX)
-		return policy_fail(at, "more than %d lines of policy", POLICY_RULE_MAX);
-	if (grow_lines(p) < 0)
-		return policy_full(at->e);
 	size_t slot = l->hash & (p->line_slots - 1);
+
 	for (; p->line_table[slot]; slot = (slot + 1) & (p->line_slots - 1)) {
 		const struct policy_line *old = &p->lines[p->line_table[slot] - 1];
 
@@ -231,8 +230,38 @@ int policy_keep_line(const struct policy_place *at, struct policy_line *l)
 		if (r < 0)
 			return r;
 	}
+	p->line_table[slot] = (uint32_t)(p->line_count + 1);
+	return 0;
+}
+
+static uint32_t hash_line(const struct policy_line *l)
+{
+	const char *subject =
+		settings_table[l->id].merge == MERGE_LIST ? policy_line_subject(l) : NULL;
+
+	if (l->net)
+		return netrule_hash(l->net);
+	return subject ? hash_bytes(subject, strlen(subject)) : (l->id + 1U) * 2654435761U;
+}
+
+int policy_keep_line(const struct policy_place *at, struct policy_line *l)
+{
+	struct policy *p = at->p;
+	bool host = l->net != NULL;
+
+	l->source = at->source;
+	l->hash = hash_line(l);
+	if (host && p->host_count == POLICY_HOST_MAX)
+		return policy_fail(
+			at, "more than %d lines `allow` and `deny`", POLICY_HOST_MAX);
+	if (!host && p->line_count - p->host_count == POLICY_RULE_MAX)
+		return policy_fail(at, "more than %d lines of policy", POLICY_RULE_MAX);
+	if (policy_reserve_lines(p, 1) < 0)
+		return policy_full(at->e);
+	int r = may_contradict(l) ? enter_line(at, l) : 0;
+	if (r < 0)
+		return r;
 	p->lines[p->line_count++] = *l;
-	p->line_table[slot] = (uint32_t)p->line_count;
 	p->host_count += host;
 	return 0;
 }

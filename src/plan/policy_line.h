@@ -17,10 +17,10 @@
 #include "plan/settings.h"
 
 struct policy_line {
-	const char *text; /* template, word or variable name; NULL for tmpfs and flags */
+	const char *text; /* template, word or variable name; NULL for tmpfs, flags and hosts */
 	const char *
 		dest; /* template: destination of bind and tmpfs, value of env; all of publish */
-	const struct netrule *net; /* allow and deny: what `text` says */
+	const struct netrule *net; /* allow and deny, in place of a text */
 	uint64_t number; /* size, duration (ms), count, index of an enumeration's word, flag */
 	struct source source;
 	uint32_t hash; /* of what the line is about: lines about the same thing are compared */
@@ -81,6 +81,9 @@ enum { TOPIC_NONE, TOPIC_PATH, TOPIC_ENV, TOPIC_OTHER };
  * another, any other list one each (TOPIC_OTHER and up); TOPIC_NONE for what is no list.
  */
 int policy_line_topic(const struct policy_line *l);
+
+/* policy_reserve_lines - room for @more lines, so that a long text is not copied as it grows. 0 or -ENOMEM. */
+MUST_CHECK int policy_reserve_lines(struct policy *p, size_t more);
 
 /* policy_keep_line - keep a checked line, unless it contradicts one of the same source. */
 MUST_CHECK int policy_keep_line(const struct policy_place *at, struct policy_line *l);
@@ -208,8 +211,8 @@ const struct embedded_text *policy_find_text(const struct policy_resolver *r, co
 MUST_CHECK int policy_read_word(
 	const struct policy_place *place, const char **at, const char *end, char *out);
 
-/* word_plain - the word without its backslashes, in work memory 1, or NULL when there is none. */
-char *word_plain(struct policy *p, const char *word);
+/* word_plain - the word without its backslashes: itself or in work memory 1, or NULL when there is none. */
+const char *word_plain(struct policy *p, const char *word);
 
 /*
  * word_from_argument - a word from an argument of the command line, where a backslash means

@@ -248,8 +248,7 @@ static int judge_syscalls(const struct policy_judge *j)
 static bool has_host(const struct policy *locked, const struct net_rule *rule)
 {
 	for (size_t i = 0; i < locked->net_rule_count; i++)
-		if (locked->net_rules[i].rule->deny == rule->rule->deny &&
-			!strcmp(locked->net_rules[i].text, rule->text))
+		if (netrule_same(locked->net_rules[i].rule, rule->rule))
 			return true;
 	return false;
 }

@@ -72,7 +72,7 @@ static int apply_syscall(struct policy *p, const struct policy_line *l)
 static int apply_host(struct policy *p, const struct policy_line *l)
 {
 	p->net_rules[p->net_rule_count++] =
-		(struct net_rule){ .text = l->text, .rule = l->net, .source = l->source };
+		(struct net_rule){ .rule = l->net, .source = l->source };
 	return 0;
 }
 
@@ -200,8 +200,10 @@ struct order {
 
 static bool same_subject(const struct policy_line *a, const struct policy_line *b)
 {
-	return a->hash == b->hash && policy_line_topic(a) == policy_line_topic(b) &&
-		!strcmp(policy_line_subject(a), policy_line_subject(b));
+	if (a->hash != b->hash || policy_line_topic(a) != policy_line_topic(b))
+		return false;
+	return a->net ? netrule_same(a->net, b->net)
+		      : !strcmp(policy_line_subject(a), policy_line_subject(b));
 }
 
 /* Puts @l last; an earlier line about the same thing is taken out. */

@@ -86,6 +86,7 @@ static int parse(
 	return r == -ENOMEM ? policy_full(at->e) : fail_rule(at, deny, word);
 }
 
+/* @rule, as the text of @l. */
 static int keep_rule(
 	const struct policy_place *at, const struct netrule *rule, struct policy_line *l)
 {
@@ -116,7 +117,7 @@ int policy_read_host(const struct policy_place *at, const struct setting *s, con
 			return policy_fail(at, "port 53 is that of the session's own resolver");
 		}
 	l->net = rule;
-	return keep_rule(at, rule, l);
+	return 0;
 }
 
 /* Whether the word says ports itself: behind "]:", or behind the one colon of another address. */
@@ -243,12 +244,14 @@ static const struct net_rule *strongest_allow(const struct policy *p)
 static int fail_both(const struct policy *p, const struct net_rule *allow, struct error *e)
 {
 	const char *net = p->net == NET_HOST ? "net host" : "net none";
-	char on[512], other[256];
+	char on[512], other[256], text[NETRULE_TEXT_MAX];
 
+	if (netrule_format(allow->rule, text, sizeof(text)) < 0)
+		text[0] = '\0';
 	policy_format_source(&allow->source, "allow", on, sizeof(on));
 	policy_format_source(&p->net_source, "net", other, sizeof(other));
 	int r = error_set(e, ERROR_POLICY, "policy", 0, on,
-		"'allow %.60s' contradicts '%s' of the same layer", allow->text, net);
+		"'allow %.60s' contradicts '%s' of the same layer", text, net);
 	error_hint(e, "'%s' is given at %s", net, other);
 	return r;
 }

@@ -16,6 +16,9 @@
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
+/* About so many has a line of a long text, and so many are kept for each of them. */
+enum { BYTES_OF_LINE = 32, BYTES_FOR_BYTE = 8 };
+
 /* One text that is being read. */
 struct frame {
 	const char *at, *end; /* what is left of it */
@@ -33,6 +36,7 @@ struct reader {
 	enum layer layer;
 	struct frame frames[POLICY_DEPTH_MAX];
 	size_t depth;
+	const struct setting *last; /* of the line before; NULL: there is none */
 };
 
 /* --- includes --------------------------------------------------------------------------------- */
@@ -104,6 +108,9 @@ static int open_text(struct reader *rd, const struct policy_place *at, const cha
 	int r = check_text(&there, text, size);
 	if (r < 0)
 		return r;
+	arena_expect(at->p->arena, BYTES_FOR_BYTE * size);
+	if (policy_reserve_lines(at->p, size / BYTES_OF_LINE) < 0)
+		return policy_full(at->e);
 	struct frame f = { .at = text, .end = text + size, .name = name, .shipped = shipped };
 	if (!shipped)
 		f.dir = directory_of(rd->p, name);
@@ -358,9 +365,13 @@ static int read_line(
 		at.setting = f->hosts->name;
 		return read_arguments(rd, &at, f->hosts, begin, end, word);
 	}
-	const struct setting *s = settings_find(word, strlen(word));
+	/* Lines of one setting stand together. */
+	const struct setting *s = rd->last && !strcmp(rd->last->name, word)
+		? rd->last
+		: settings_find(word, strlen(word));
 	if (!s)
 		return policy_fail_setting(&at, word);
+	rd->last = s;
 	at.setting = s->name;
 	return read_arguments(rd, &at, s, line, end, word);
 }

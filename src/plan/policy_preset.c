@@ -86,7 +86,7 @@ static int check_second(
 int policy_find_preset(struct policy_place *at, const struct setting *s, const char *word,
 	struct policy_preset *ret)
 {
-	char *plain = word_plain(at->p, word);
+	const char *plain = word_plain(at->p, word);
 	char *name = plain ? arena_copy(at->p->arena, plain, strlen(plain)) : NULL;
 	char *second = name ? strchr(name, ':') : NULL;
 	struct policy_file file = { 0 };

@@ -132,8 +132,10 @@ static size_t clean_path(char *path)
 	return (size_t)(to - path);
 }
 
-char *word_plain(struct policy *p, const char *word)
+const char *word_plain(struct policy *p, const char *word)
 {
+	if (!strchr(word, '\\'))
+		return word;
 	char *plain = policy_work(p, 1, strlen(word) + 1);
 	size_t used = 0;
 

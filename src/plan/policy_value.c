@@ -483,10 +483,10 @@ int policy_add_value(struct policy_place *at, const struct setting *s, const cha
 		r = read_report(at, word, &l);
 		break;
 	default:
-		own = word_plain(at->p, word);
-		if (!own)
+		word = word_plain(at->p, word);
+		if (!word)
 			return policy_full(at->e);
-		r = read_plain(at, s, own, &l);
+		r = read_plain(at, s, word, &l);
 		break;
 	}
 	if (r >= 0)

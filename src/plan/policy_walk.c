@@ -118,11 +118,14 @@ static void walk_syscalls(const struct walk *w)
 
 static void walk_hosts(const struct walk *w)
 {
+	char text[NETRULE_TEXT_MAX];
+
 	for (size_t i = 0; i < w->p->net_rule_count; i++) {
 		const struct net_rule *r = &w->p->net_rules[i];
 
-		visit_line(w, r->rule->deny ? SETTING_DENY : SETTING_ALLOW,
-			&(struct policy_line){ .text = r->text, .source = r->source });
+		if (netrule_format(r->rule, text, sizeof(text)) >= 0)
+			visit_line(w, r->rule->deny ? SETTING_DENY : SETTING_ALLOW,
+				&(struct policy_line){ .text = text, .source = r->source });
 	}
 }
 

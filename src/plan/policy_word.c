@@ -74,8 +74,8 @@ static int check_byte(const struct policy_place *place, char c)
 	return policy_fail(place, "a control character (0x%02x)", byte);
 }
 
-/* Count the bytes from @p on that mean themselves and do not end the word. */
-static size_t plain_run(const char *p, const char *end)
+/* Copies the bytes from @p on that mean themselves and do not end the word; how many. */
+static size_t copy_plain(const char *p, const char *end, char *out)
 {
 	static const bool special[256] = {
 		[0 ... ' '] = true, [0x7f] = true, ['"'] = true, ['\''] = true, ['\\'] = true
@@ -83,7 +83,7 @@ static size_t plain_run(const char *p, const char *end)
 	const char *at = p;
 
 	while (at < end && !special[(unsigned char)*at])
-		at++;
+		*out++ = *at++;
 	return (size_t)(at - p);
 }
 
@@ -101,11 +101,10 @@ int policy_read_word(
 		return 0;
 	}
 	for (; p < end && (quote || !is_blank(*p));) {
-		size_t run = quote ? 0 : plain_run(p, end);
+		size_t run = quote ? 0 : copy_plain(p, end, out + used);
 		char c = *p;
 
 		if (run) {
-			memcpy(out + used, p, run);
 			used += run;
 			p += run;
 			continue;

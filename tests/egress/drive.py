@@ -16,8 +16,9 @@ import tempfile
 import threading
 import time
 
-from world import (A, AAAA, CNAME, HTTPS, LIBC, NEWNS, OTHER, POOL, PUBLIC, PUBLISH, REFUSED, RULE, TXT, UNRULE, Egress, Inner,
-                   Resolver, echo, enter_outer, keep_low, query, read_answer, serve, unshare, wire_name)
+from world import (A, AAAA, BLOCK, CNAME, HTTPS, LIBC, NAME, NEWNS, ORIGIN, OTHER, POOL, PUBLIC, PUBLISH, REFUSED, RULE, TXT,
+                   UNRULE, Egress, Inner, Resolver, echo, enter_outer, keep_low, query, read_answer, rule_head, serve, unshare,
+                   wire_name)
 
 PROGRAM = sys.argv[1]
 RESOLVER = "resolver 127.0.0.1:5353"
@@ -597,8 +598,15 @@ def case_channel():
     t = Egress(PROGRAM, [RESOLVER, "allow good.example\tx"], inner).start()
     t.channel.close()
     equal(t.process.wait(20), 125, "the supervisor is gone")
-    for rules, why in (["allow 127.1\tx"], "looks like an address"), (["nonsense"], "no such line"), (
-            ["allow good.example"], "without a source"), (["allow a.example\tx", "tls-name no"], "behind the rules"):
+    origin, name = rule_head(ORIGIN, name=b"x\0"), rule_head(NAME, name=b"a.example\0", ports=(80, 443))
+    four = {"kind": BLOCK, "family": 4, "bits": 32, "address": bytes(16)}
+    for rules, why in (
+            (["nonsense"], "no such line"), (b"tls-name no\n", "cannot be read"), (b"tls-name no\0", "has no end"),
+            (b"", "cannot be read"), (b"\0" + name, "without a source"), *((b"\0" + origin + bad, "that is none") for bad in (
+                b"\1", name[:11], name[:-1], name[:13], rule_head(4), rule_head(NAME), rule_head(NAME, name=b"a.example"),
+                rule_head(NAME, name=b"a\0b\0"), rule_head(ORIGIN, name=b"x"), rule_head(NAME, name=b"a\0", ports=[80] * 17),
+                rule_head(**{**four, "family": 5}), rule_head(**{**four, "bits": 33}),
+                rule_head(**{**four, "family": 6, "bits": 129}), rule_head(**{**four, "address": bytes(15)})))):
         t = Egress(PROGRAM, rules, inner)
         equal(t.process.wait(20), 125, rules)
         true(why in t.process.stderr.read().decode(), why)
@@ -745,12 +753,13 @@ import os, socket, subprocess, sys, time
 a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 os.set_inheritable(a.fileno(), True)
 m = os.memfd_create("rules")
-os.write(m, b"resolver 127.0.0.1\\n")
+os.write(m, b"resolver 127.0.0.1\\n\\0")
 x, y = os.dup(b.fileno()), os.dup(m)
 import fcntl
 x, y = fcntl.fcntl(x, fcntl.F_DUPFD, 50), fcntl.fcntl(y, fcntl.F_DUPFD, 50)
 pid = os.posix_spawn(sys.argv[1], sys.argv[1:], {}, file_actions=[(os.POSIX_SPAWN_DUP2, x, 3),
     (os.POSIX_SPAWN_DUP2, y, 4), (os.POSIX_SPAWN_DUP2, a.fileno(), 6)])
+a.settimeout(20)
 a.recv(4096)
 print(pid, flush=True)
 time.sleep(1000)

@@ -6,8 +6,10 @@ entered the inner one makes its sockets there.
 """
 import ctypes
 import fcntl
+import ipaddress
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -129,14 +131,51 @@ class Inner:
         return self.run(make)
 
 
+NAME, BELOW, BLOCK, LOCALHOST, ORIGIN = 0, 1, 2, 3, 255
+
+
+def rule_head(kind, deny=0, family=0, bits=0, ports=(), name=b"", line=0, address=b""):
+    """struct egress_rule_head of wire.h, and what stands behind it."""
+    return struct.pack(f"=IBBBBBBH{len(ports)}H", line, kind, deny, family, bits, len(ports), 0, len(name),
+                       *ports) + address + name
+
+
+def packed_rule(line):
+    """"allow RULE<TAB>SOURCE" as carrel hands it over; a source of its own for each."""
+    verb, rest = line.split(" ", 1)
+    rule, source = rest.split("\t")
+    bracketed = re.fullmatch(r"\[(.*)\](/\d+)?(?::(.*))?", rule)
+    host, _, ports = rule.partition(":")
+    if bracketed:
+        host, ports = bracketed[1] + (bracketed[2] or ""), bracketed[3]
+    deny = verb == "deny"
+    values = {"deny": deny, "ports": sorted({int(p) for p in ports.split(",")}) if ports else () if deny else (80, 443)}
+    try:
+        net = ipaddress.ip_network(host)
+        values.update(kind=BLOCK, family=net.version, bits=net.prefixlen, address=net.network_address.packed.ljust(16, b"\0"))
+    except ValueError:
+        below = host.startswith("*.")
+        values.update(kind=LOCALHOST if host == "localhost" else BELOW if below else NAME)
+        if host != "localhost":
+            values.update(name=host.removeprefix("*.").lower().encode() + b"\0")
+    return rule_head(ORIGIN, name=source.encode() + b"\0") + rule_head(**values)
+
+
+def packed(rules):
+    """The settings as lines, a NUL, the rules."""
+    is_rule = [line.startswith(("allow ", "deny ")) for line in rules]
+    text = "".join(line + "\n" for line, rule in zip(rules, is_rule) if not rule)
+    return text.encode() + b"\0" + b"".join(packed_rule(line) for line, rule in zip(rules, is_rule) if rule)
+
+
 class Egress:
-    """The program, its channel and what it said."""
+    """The program, its channel and what it said. RULES: lines, or the bytes that it is to read."""
 
     def __init__(self, program, rules, inner, ports=(80, 443, 8080), log=False, dns=True, log_fd=None, six=False):
         self.inner, self.events, self.pending = inner, [], []
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         text = os.memfd_create("rules", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.write(text, "".join(line + "\n" for line in rules).encode())
+        os.write(text, rules if isinstance(rules, bytes) else packed(rules))
         fcntl.fcntl(text, fcntl.F_ADD_SEALS, 0xF)
         log_r, log_w = os.pipe()
         # In the child 3, 4 and 5, whatever they are here: first out of each other's way.

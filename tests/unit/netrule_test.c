@@ -238,6 +238,77 @@ static void test_every_byte(void **state)
 	}
 }
 
+/* Any text of pieces that a name can have, or nearly: what is said of it must not depend on which of two ways it is read. */
+static const char *random_name(uint32_t *seed)
+{
+	static const char *const pieces[] = { "a", "Z", "0", "9", "-", "_", ".", "*.", "*",
+		"localhost", "0x", "f", "1.2.3.4", "example", "xn--", "%", "\x01", "\xc3" };
+	const char *text = *seed & 1 << 20 ? "" : labels(*seed >> 24 & 3, 60 + (*seed >> 28));
+
+	for (unsigned count = *seed >> 16 & 7; count > 0; count--) {
+		*seed = *seed * 1664525 + 1013904223;
+		text = arena_format(&arena, "%s%s", text,
+			pieces[(*seed >> 16) % (sizeof(pieces) / sizeof(pieces[0]))]);
+		assert_non_null(text);
+	}
+	*seed = *seed * 1664525 + 1013904223;
+	return text;
+}
+
+/* A plain name is read in one pass; with a dot at its end it is none, and the others read it. */
+static void test_two_ways(void **state)
+{
+	uint32_t seed = 1;
+	unsigned read = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 100000; i++) {
+		struct arena before = arena;
+		struct netrule plain, other;
+		struct error e = { 0 };
+		const char *name = random_name(&seed);
+		size_t length = strlen(name);
+		bool deny = i & 1;
+
+		if (length > 0 && name[length - 1] != '.' && strcmp(name, "*") != 0) {
+			int r = netrule_parse(&plain, &arena, deny, name, "allow", &e);
+			int o = netrule_parse(&other, &arena, deny,
+				arena_join(&arena, name, '.', ""), "allow", &e);
+
+			/* An address with a dot at its end is none. */
+			if (r == 0 && plain.kind == NETRULE_BLOCK)
+				continue;
+			if (r != o || (r == 0 && !netrule_same(&plain, &other)))
+				fail_msg("%s: %d, and with a dot %d", name, r, o);
+			read += r == 0;
+		}
+		memset(before.base + before.used, 0, arena.used - before.used);
+		arena.used = before.used;
+	}
+	assert_in_range(read, 1000, 90000);
+}
+
+static void test_same(void **state)
+{
+	static const char *const texts[] = { "a.example", "b.example", "*.a.example",
+		"a.example:80", "a.example:80,444", "192.0.2.1", "192.0.2.0/31",
+		"[2001:db8::1]", "[2001:db8::2]", "localhost" };
+	enum { COUNT = sizeof(texts) / sizeof(texts[0]) };
+	struct netrule rules[2 * COUNT];
+	struct error e;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * COUNT; i++)
+		assert_int_equal(netrule_parse(&rules[i], &arena, i >= COUNT, texts[i % COUNT],
+					 "allow", &e),
+			0);
+	for (size_t i = 0; i < 2 * COUNT; i++)
+		for (size_t k = 0; k < 2 * COUNT; k++)
+			assert_int_equal(netrule_same(&rules[i], &rules[k]), i == k);
+	assert_int_equal(netrule_hash(&rules[3]), netrule_hash(&rules[COUNT + 3]));
+	assert_int_not_equal(netrule_hash(&rules[0]), netrule_hash(&rules[1]));
+}
+
 static void test_format_room(void **state)
 {
 	struct netrule rule;
@@ -553,6 +624,8 @@ int main(void)
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_every_byte),
+		cmocka_unit_test(test_two_ways),
+		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_format_room),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_names),

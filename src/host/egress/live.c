@@ -93,7 +93,7 @@ static int judge_denies(const struct policy *p, struct arena *arena, const struc
 {
 	struct netrule *rules = arena_array(arena, p->net_rule_count + 1, sizeof(*rules));
 	struct netrules *set;
-	char place[512];
+	char place[512], denied[NETRULE_TEXT_MAX];
 
 	if (!rules)
 		return error_no_memory(e, "session");
@@ -107,7 +107,8 @@ static int judge_denies(const struct policy *p, struct arena *arena, const struc
 	int r = error_set(e, ERROR_LOOSENS, "session", ERROR_OWN(EPERM), text,
 		"a line of the policy denies it");
 	policy_format_source(&deny->source, "deny", place, sizeof(place));
-	error_hint(e, "deny %.80s at %.200s", deny->text, place);
+	if (netrule_format(deny->rule, denied, sizeof(denied)) >= 0)
+		error_hint(e, "deny %.80s at %.200s", denied, place);
 	return r;
 }
 

@@ -13,16 +13,31 @@
 /* Descriptors that carrel-egress is executed with. All others are closed. */
 enum {
 	EGRESS_FD_CHANNEL = 3,
-	EGRESS_FD_RULES = 4, /* a sealed memfd: see struct egress_rules_text below */
+	EGRESS_FD_RULES = 4, /* a sealed memfd: see below */
 	EGRESS_FD_LOG = 5,   /* open only where argv has "--log": where JSON lines go */
 };
 
 /*
- * The rules: lines of text. `allow RULE<TAB>SOURCE`, `deny RULE<TAB>SOURCE` in policy order, and before them any of
+ * The rules: lines of text, a NUL, and then the `allow` and `deny` lines of the policy in their order. The text is any of
  *   connections N   at one time, at most        bytes N      of all connections together, both ways, at most
  *   tls-name no     no look at the ClientHello   resolver ADDRESS[:PORT]   instead of those of /etc/resolv.conf
  *   proxy HOST:PORT   what names are reached by    proxy-login BASE64        USER:PASSWORD for it, as RFC 7617 encodes it
+ * A rule is this head and, behind it, its ports, then the 16 bytes of its address (BLOCK), or its name with a NUL. They were
+ * read once, with the policy: ten thousand are not made text and read again while a command waits.
  */
+struct egress_rule_head {
+	uint32_t line;      /* of its source; 0: it has none */
+	uint8_t kind;       /* enum netrule_kind, or EGRESS_RULE_ORIGIN */
+	uint8_t deny;       /* 0 or 1 */
+	uint8_t family;     /* as in struct netrule */
+	uint8_t bits;       /* the same */
+	uint8_t port_count; /* of 16 bits each, in the byte order of the machine */
+	uint8_t zero;
+	uint16_t name_size; /* with its NUL; 0: it has no name */
+};
+
+/* No rule: its name is what the sources of the rules behind it begin with, before the number of a line. */
+enum { EGRESS_RULE_ORIGIN = 255 };
 
 /* SOCKETS: bits of `number`. */
 enum {
@@ -40,11 +55,11 @@ enum { EGRESS_BLOCK_BITS = 15, EGRESS_DNS_PORT = 53 };
 enum egress_kind {
 	/* S -> E */
 	EGRESS_SOCKETS =
-		1,   /* descriptors: listening TCP sockets; number: bits of EGRESS_SOCKETS_* */
-	EGRESS_RULE, /* `text`: one more rule, as a line of the rules */
-	EGRESS_END,  /* send what was not sent yet, then end */
+		1, /* descriptors: listening TCP sockets; number: bits of EGRESS_SOCKETS_* */
+	EGRESS_RULE, /* `text`: one more rule: `allow RULE<TAB>SOURCE` or `deny RULE<TAB>SOURCE` */
+	EGRESS_END, /* send what was not sent yet, then end */
 	/* E -> S */
-	EGRESS_READY, /* E is confined, and has read its rules. number = 1: no resolver is known */
+	EGRESS_READY, /* E is confined, and has its rules. number = 1: no resolver is known */
 	EGRESS_EVENT, /* something was decided, or ended */
 	EGRESS_REFUSED, /* the answer to RULE and UNRULE: `text` says why, number is an errno; number 0: it was done */
 	EGRESS_DONE, /* the answer to END: the last record */

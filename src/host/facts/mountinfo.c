@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "plan/path.h"
 
 enum { TEXT_MAX = 16 << 20 };
@@ -211,16 +212,6 @@ struct mount_head mountinfo_head(const char *path)
 	return h;
 }
 
-/* FNV-1a: whoever makes names that collide may make mounts, too, and gains some time of ours. */
-static uint32_t hash(const char *path, size_t length)
-{
-	uint32_t h = 2166136261U;
-
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ (unsigned char)path[i]) * 16777619U;
-	return h;
-}
-
 static int hash_points(struct mountinfo *t, struct arena *a)
 {
 	size_t size = 16;
@@ -231,7 +222,7 @@ static int hash_points(struct mountinfo *t, struct arena *a)
 	t->slot_mask = size - 1;
 	for (size_t i = 0; t->slots && i < t->count; i++) {
 		const char *point = t->mounts[i].point;
-		size_t slot = hash(point, strlen(point)) & t->slot_mask;
+		size_t slot = hash_bytes(point, strlen(point)) & t->slot_mask;
 
 		while (t->slots[slot])
 			slot = (slot + 1) & t->slot_mask;
@@ -244,7 +235,7 @@ static int hash_points(struct mountinfo *t, struct arena *a)
 static const struct mount_entry *next_mount(const struct mountinfo *t,
 	const struct mount_entry *at, const char *path, size_t length)
 {
-	size_t slot = hash(path, length) & t->slot_mask;
+	size_t slot = hash_bytes(path, length) & t->slot_mask;
 	const struct mount_entry *next = NULL;
 
 	for (; t->slots[slot]; slot = (slot + 1) & t->slot_mask) {

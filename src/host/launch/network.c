@@ -17,9 +17,12 @@ static const char *rule_text(const struct egress *g, const struct policy *policy
 		return NULL;
 	if (n >= own)
 		return arena_format(arena, "allow %s", g->live[n - own].text);
-	const struct net_rule *rule = &policy->net_rules[n];
+	const struct netrule *rule = policy->net_rules[n].rule;
+	char text[NETRULE_TEXT_MAX];
 
-	return arena_format(arena, "%s %s", rule->rule->deny ? "deny" : "allow", rule->text);
+	return netrule_format(rule, text, sizeof(text)) < 0
+		? NULL
+		: arena_format(arena, "%s %s", rule->deny ? "deny" : "allow", text);
 }
 
 static void report_live(struct report *r, const struct egress *g, struct arena *arena)

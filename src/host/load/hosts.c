@@ -51,9 +51,16 @@ int hosts_read(struct arena *arena, const char *from, const char *const *words,
 	if (!texts)
 		return error_no_memory(e, "options");
 	*ret_count = 0;
-	for (size_t i = 0; i < policy.net_rule_count; i++)
-		if (!policy.net_rules[i].rule->deny)
-			texts[(*ret_count)++] = policy.net_rules[i].text;
+	for (size_t i = 0; i < policy.net_rule_count; i++) {
+		char text[NETRULE_TEXT_MAX];
+		int length = netrule_format(policy.net_rules[i].rule, text, sizeof(text));
+
+		if (policy.net_rules[i].rule->deny)
+			continue;
+		texts[*ret_count] = length < 0 ? NULL : arena_copy(arena, text, (size_t)length);
+		if (!texts[(*ret_count)++])
+			return error_no_memory(e, "options");
+	}
 	*ret_texts = texts;
 	return 0;
 }

@@ -188,9 +188,13 @@ void server_put_allowed(struct json *j, const struct server *s)
 	for (size_t i = g->live_count; i-- > 0;)
 		if (!g->live[i].removed[0] && shown++ < ALLOWED_SHOWN)
 			json_string(j, g->live[i].text);
-	for (size_t i = 0; i < p->net_rule_count; i++)
-		if (!p->net_rules[i].rule->deny && shown++ < ALLOWED_SHOWN)
-			json_string(j, p->net_rules[i].text);
+	for (size_t i = 0; i < p->net_rule_count; i++) {
+		char text[NETRULE_TEXT_MAX];
+
+		if (!p->net_rules[i].rule->deny && shown++ < ALLOWED_SHOWN &&
+			netrule_format(p->net_rules[i].rule, text, sizeof(text)) >= 0)
+			json_string(j, text);
+	}
 	json_array_end(j);
 	more = shown > ALLOWED_SHOWN ? shown - ALLOWED_SHOWN : 0;
 	json_key(j, "allow_more");

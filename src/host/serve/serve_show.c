@@ -18,6 +18,8 @@
 #include "host/serve/server.h"
 #include "host/serve/session_show.h"
 
+enum { SHOW_ARENA_SIZE = 1 << 24 }; /* for twice as many rules as a policy can have */
+
 static const char *state_word(enum slot_state state)
 {
 	switch (state) {
@@ -336,27 +338,28 @@ static int put_policy(void *context, const void *data, size_t size)
 	return 0;
 }
 
-/* The rules of the policy and those that were added: @ret is the caller's to free. */
-static int with_live(const struct server *s, struct policy *policy, struct net_rule **ret)
+/* The rules of the policy and those that were added, read again: in @arena. */
+static int with_live(const struct server *s, struct policy *policy, struct arena *arena)
 {
-	static const struct netrule allow = { .kind = NETRULE_NAME };
 	const struct egress *g = &s->launch->egress;
 	size_t own = policy->net_rule_count;
-	struct net_rule *rules = calloc(own + g->live_count, sizeof(*rules));
+	struct net_rule *rules = arena_array(arena, own + g->live_count, sizeof(*rules));
+	struct netrule *added = arena_array(arena, g->live_count, sizeof(*added));
 
-	if (!rules)
+	if (!rules || !added)
 		return -ENOMEM;
 	if (own > 0)
 		memcpy(rules, policy->net_rules, own * sizeof(*rules));
-	for (size_t i = 0; i < g->live_count; i++)
-		if (!g->live[i].removed[0])
-			rules[policy->net_rule_count++] = (struct net_rule){
-				.text = g->live[i].text,
-				.rule = &allow, /* of it only that it is no `deny` is asked for here */
-				.source = { .layer = LAYER_COMMAND, .file = g->live[i].source }
-			};
+	for (size_t i = 0; i < g->live_count; i++) {
+		if (g->live[i].removed[0])
+			continue;
+		int r = netrule_parse(&added[i], arena, false, g->live[i].text, "allow", NULL);
+		if (r < 0)
+			return r;
+		rules[policy->net_rule_count++] = (struct net_rule){ .rule = &added[i],
+			.source = { .layer = LAYER_COMMAND, .file = g->live[i].source } };
+	}
 	policy->net_rules = rules;
-	*ret = rules;
 	return 0;
 }
 
@@ -364,14 +367,16 @@ int server_show_policy(const struct server *s, char *ret, size_t size)
 {
 	struct policy policy = *s->plan->policy; /* its lists are the plan's */
 	struct text t = { .at = ret, .room = size };
-	struct net_rule *rules = NULL;
+	struct arena arena = { 0 };
 
 	/* Where no line names the workspace, it is what was the working directory. */
 	if (!policy.workspace.value)
 		policy.workspace.value = s->plan->facts->workspace;
-	int r = s->launch->egress.live_count ? with_live(s, &policy, &rules) : 0;
+	int r = arena_init(&arena, SHOW_ARENA_SIZE);
+	if (r >= 0 && s->launch->egress.live_count)
+		r = with_live(s, &policy, &arena);
 	if (r >= 0)
 		r = policy_print(&policy, true, put_policy, &t);
-	free(rules);
+	arena_free(&arena);
 	return r < 0 ? r : (int)(t.at - ret);
 }
