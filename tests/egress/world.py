@@ -141,9 +141,8 @@ def rule_head(kind, deny=0, family=0, bits=0, ports=(), name=b"", line=0, addres
 
 
 def packed_rule(line):
-    """"allow RULE<TAB>SOURCE" as carrel hands it over; a source of its own for each."""
-    verb, rest = line.split(" ", 1)
-    rule, source = rest.split("\t")
+    """"allow RULE" as carrel hands it over."""
+    verb, rule = line.split(" ", 1)
     bracketed = re.fullmatch(r"\[(.*)\](/\d+)?(?::(.*))?", rule)
     host, _, ports = rule.partition(":")
     if bracketed:
@@ -158,14 +157,22 @@ def packed_rule(line):
         values.update(kind=LOCALHOST if host == "localhost" else BELOW if below else NAME)
         if host != "localhost":
             values.update(name=host.removeprefix("*.").lower().encode() + b"\0")
-    return rule_head(ORIGIN, name=source.encode() + b"\0") + rule_head(**values)
+    return rule_head(**values)
 
 
 def packed(rules):
-    """The settings as lines, a NUL, the rules."""
-    is_rule = [line.startswith(("allow ", "deny ")) for line in rules]
-    text = "".join(line + "\n" for line, rule in zip(rules, is_rule) if not rule)
-    return text.encode() + b"\0" + b"".join(packed_rule(line) for line, rule in zip(rules, is_rule) if rule)
+    """The settings as lines, a NUL, the rules: "allow RULE<TAB>SOURCE"."""
+    text, out, last = "", [b"\0"], None
+    for line in rules:
+        if not line.startswith(("allow ", "deny ")):
+            text += line + "\n"
+            continue
+        rule, source = line.split("\t")
+        if source != last:
+            out.append(rule_head(ORIGIN, name=source.encode() + b"\0"))
+        out.append(packed_rule(rule))
+        last = source
+    return text.encode() + b"".join(out)
 
 
 class Egress:
