@@ -126,7 +126,7 @@ int capture_start(struct capture *c, int dir, const char *dir_path, const char *
 	return loop_watch(c->loop, &c->watch, EPOLLIN);
 }
 
-/* What the pipe can hold and more; another execution that was given its end could write for ever. */
+/* Read as much as the pipe can hold, and no more: another execution that was given its end could write for ever. */
 void capture_cut(struct capture *c)
 {
 	for (int i = 0; i < TURNS * 4 && !c->over && read_once(c); i++)

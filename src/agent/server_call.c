@@ -24,7 +24,7 @@ static json_t *hints(const struct tool *t)
 		!!(t->hints & TOOL_OPEN_WORLD));
 }
 
-/* What a revision does not know is left out. */
+/* A field that the client's revision of MCP does not know is left out. */
 static json_t *describe(const struct tool *t, bool annotations, bool structured)
 {
 	json_t *tool = json_pack("{s:s, s:s, s:o}", "name", t->name, "description",

@@ -24,7 +24,7 @@ extern char **environ;
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-/* Beside this program (a build), in ../../bin of libexec/carrel, else where it was installed to. */
+/* Find the launcher beside this program (in a build), in ../../bin of libexec/carrel, else where it was installed. */
 static int launcher_path(char *ret, size_t size)
 {
 	static const char *const places[] = { "carrel", "../../bin/carrel" };
@@ -111,7 +111,7 @@ static int start_carrel(const char *const *words, int in, int out, int err, pid_
 
 /* --- in the loop ------------------------------------------------------------------------------ */
 
-/* What is there now. False at the end of the stream. */
+/* Read what is there now. False at the end of the stream. */
 static bool read_some(int fd, struct buffer *text)
 {
 	char block[2048];

@@ -23,7 +23,7 @@ static void work_free(struct work *w)
 	free(w);
 }
 
-/* What it was that could not be promoted, in the words of this tool: its argument, not the option. */
+/* Say what could not be promoted in the words of this tool: it has an argument, not an option. */
 static void add_reasons(struct buffer *text, const struct buffer *said)
 {
 	static const char option[] = "--force replaces it";

@@ -146,7 +146,7 @@ static int settle(struct mcp *m)
 {
 	int r;
 
-	/* What waits in our buffer comes before what is still outside, for which we may wait in vain. */
+	/* First handle what is in our buffer: the client may send nothing more. */
 	do {
 		r = output_flush(&m->output);
 		if (r < 0 && r != -EAGAIN) {
@@ -337,7 +337,7 @@ static int run_server(struct mcp *m, json_t *started, struct error *e)
 		error_hint(e, "its lifetime may be over; --lifetime and --idle-timeout set it");
 		return r;
 	}
-	/* Not if the client is gone or has sent a signal: then nobody waits for the answers. */
+	/* If the client is gone or has sent a signal, nobody waits for the answers. */
 	unsigned unanswered = m->eof && !m->gone ? server_calls(m->server) : 0;
 	r = end_session(m, e);
 	if (r < 0 || unanswered == 0)

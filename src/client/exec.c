@@ -30,7 +30,7 @@
 
 enum { GUARD_ARENA_SIZE = 128 << 20 }; /* address space, as a note may need it */
 
-/* Beside the settings that one execution can have: each of these is an option, too. */
+/* The options of exec beside the settings that one execution can have. */
 enum option {
 	OPTION_SESSION,
 	OPTION_COMMAND,
@@ -107,7 +107,7 @@ static bool is_given(const struct exec *x, enum setting_id id)
 	return x->given[id]->count > 0;
 }
 
-/* Whoever passes all of an environment on names these, too: the session's own words, where they say no other. */
+/* A caller that passes on a whole environment names these, too. They are left out where they name this session and no other. */
 static bool is_set_anyway(
 	const struct exec *x, const char *variable, const char *const *environment)
 {
@@ -122,7 +122,7 @@ static bool is_set_anyway(
 	return policy_own_variable(variable, strlen(variable));
 }
 
-/* Of one variable the last value: what is in front of it is overridden. */
+/* Find the variable of @entry: its last value overrides the earlier ones. */
 static unsigned find_variable(const char *const *env, unsigned count, const char *entry)
 {
 	size_t length = strcspn(entry, "=") + 1;
@@ -308,7 +308,7 @@ static int read_request(
 	return r;
 }
 
-/* Nothing else can be asked for at the same time. */
+/* Read --stop, beside which nothing else can be asked for. */
 static int read_stop(struct exec *x, const char *word)
 {
 	int r = 0;

@@ -181,7 +181,7 @@ static int take_terminal(struct execution *x)
 	return front < 0 ? front : send_control(x, CONTROL_START, 0, front > 0);
 }
 
-/* Beside the scratch, where tools read it and cannot write. */
+/* Save the output in a directory beside the scratch, which tools can read and not write. */
 static int save_output(struct execution *x)
 {
 	const struct client_session *s = x->session;
@@ -347,7 +347,7 @@ static int begin_execution(struct execution *x)
 	if (x->epoll < 0)
 		return error_set(x->e, ERROR_INTERNAL, "launch", r < 0 ? -r : errno, NULL,
 			"cannot watch for events");
-	/* Whoever reads what we print to its end must not wait for a service. */
+	/* A reader that reads our output to its end must not have to wait for a service. */
 	autofd int null = -1;
 	if (x->request->head.flags & REQUEST_DETACH) {
 		null = fd_open_at(AT_FDCWD, "/dev/null", O_RDWR, 0);
@@ -404,7 +404,7 @@ int execution_run(struct execution *x, const struct client_session *session,
 	return r;
 }
 
-/* As box/command.c has it: the execution's own, or the session's. */
+/* The PATH that was searched is that of the execution, else that of the session, as in box/command.c. */
 static int explain_unstarted(const struct control_record *how, const struct client_session *s,
 	const struct execution_request *request, struct error *e)
 {

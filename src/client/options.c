@@ -114,7 +114,7 @@ static int read_word(struct reader *r, const char *word)
 
 	if (!o && length > 3 && !strncmp(word, "--no-", 5) && !equals) {
 		o = find_option(r, word + 5, length - 3);
-		/* As everywhere a flag that is a setting is turned off. */
+		/* --no-FLAG turns off a flag that is a setting, as everywhere. */
 		if (o && !o->placeholder && settings_find(o->name, strlen(o->name))) {
 			o->off = true;
 			o->count = 0;

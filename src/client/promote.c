@@ -79,7 +79,7 @@ static int open_dest(struct job *j, const char *dest, bool many)
 	return r;
 }
 
-/* What is not in the scratch itself may be in its tmp, which tools call $TMPDIR. */
+/* A file that is not in the scratch itself may be in its tmp, which tools call $TMPDIR. */
 static const char *find_source(struct job *j, const char *below)
 {
 	struct stat st;

@@ -64,7 +64,7 @@ static const char *keep_text(struct place *p)
 	return text;
 }
 
-/* For whom a refused download looks like one that has to be tried again. */
+/* Tell the model about the network: otherwise it tries a refused download again. */
 static const char *network_text(const struct place *p)
 {
 	switch (p->net) {

@@ -229,7 +229,7 @@ static int restore_one(const struct call *c, const char *word, struct error *e)
 	return r < 0 ? r : put_path("restored ", entry->record, "\n", e);
 }
 
-/* Of what is gone the record goes. */
+/* Remove one entry; if the thing itself is gone already, remove its record. */
 static int remove_one(const struct call *c, const char *word, struct error *e)
 {
 	const struct quarantine_entry *entry = quarantine_shelf_find(c->shelf, word, e);

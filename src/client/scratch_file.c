@@ -67,7 +67,7 @@ static const char *last_component(struct arena *a, const char *name)
 	return last && beneath_is_name(last) && length - at <= NAME_MAX ? last : NULL;
 }
 
-/* As any new file, and the tools': theirs is the owner of the scratch. */
+/* Give the file the mode of any new file, and the owner of the scratch, which is the tools' user. */
 static int set_owner(int scratch, int fd)
 {
 	struct stat st;

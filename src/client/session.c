@@ -103,7 +103,7 @@ static __attribute__((noinline)) int list_one(const struct state_session *found,
 	return r < 0 ? r : 1;
 }
 
-/* What sessions left behind that somebody has to look at, of those that are over as well. */
+/* Say that something is in quarantine, also from sessions that are over: somebody has to look at it. */
 static void tell_quarantine(const char *const *environment)
 {
 	size_t count = quarantine_shelf_size(environment);
@@ -204,7 +204,7 @@ static int end_one(const char *id, const char *const *environment, bool json, st
 	if (r < 0)
 		return r;
 	client_await_end(supervisor);
-	/* What it had to say: what was quarantined, where it was kept. */
+	/* Print what the session had to say: what was quarantined, where it was kept. */
 	if (json)
 		return put_end(s.id, answer->body, answer->size);
 	return answer->size ? fd_write_all(STDERR_FILENO, answer->body, answer->size) : 0;
@@ -240,7 +240,7 @@ static __attribute__((noinline)) int do_word(const char *word, const struct clie
 	return end_one(id, environment, json, e);
 }
 
-/* What @word cannot have: the first such argument, or NULL. @rest: the id, or the name of a service. */
+/* Refuse the first argument that @word cannot have. @rest: the id, or the name of a service. */
 static int check_words(
 	const char *word, const struct client_option *o, const char *rest, struct error *e)
 {

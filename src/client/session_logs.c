@@ -82,7 +82,7 @@ static int put_chunk(struct logs *l, const char *data, size_t size)
 	return put_visible(l, false);
 }
 
-/* To its end for now. */
+/* Print the file up to its present end. */
 static int put_file(struct logs *l, int fd)
 {
 	int r = 0;
@@ -144,7 +144,7 @@ static int tell_gap(struct logs *l)
 	return talk_result(gap, sizeof(gap) - 1, l->e);
 }
 
-/* What was written since the last time, in the file that follows, too. */
+/* Print what was written since the last time, also to the file that follows. */
 static int go_on(struct logs *l)
 {
 	int r = l->file >= 0 ? put_file(l, l->file) : 0;
@@ -166,7 +166,7 @@ static int go_on(struct logs *l)
 
 /* --- until the service has ended ------------------------------------------------------------- */
 
-/* That anything was said is the end: it was asked for nothing else. */
+/* Watch for the end of the service. This connection asks for nothing else, so whatever arrives means the end. */
 static int watch_end(struct logs *l, uint32_t number)
 {
 	const struct control_record request = { .kind = CONTROL_STOP, .flag = 1 };
@@ -177,7 +177,7 @@ static int watch_end(struct logs *l, uint32_t number)
 	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
 }
 
-/* That there are any is all that counts. */
+/* Take the events away. It is enough to know that there were some. */
 static void take_events(struct logs *l, int watch)
 {
 	(void)!read(watch, l->chunk, sizeof(l->chunk));

@@ -203,7 +203,7 @@ static bool is_over(struct attest *a)
 	return attest_read(a->session.payload, "status", a->status, sizeof(a->status)) < 0 ||
 		!attest_field(a->status, "State", value, sizeof(value)) || value[0] == 'Z' ||
 		value[0] == 'X' ||
-		/* Whoever ends has no memory any more before it is dead. */
+		/* A process that ends has lost its memory before it is dead. */
 		!attest_field(a->status, "VmSize", value, sizeof(value));
 }
 
@@ -235,7 +235,7 @@ static int inspect_session(struct attest *a, struct error *e)
 	bool over = !a->probe && is_over(a);
 	int status = attest_session_end(&a->session);
 	if (over) {
-		/* What was read last was read of something that was going away. */
+		/* The process ended while it was read: what was found is not to be believed. */
 		*e = (struct error){ 0 };
 		return attest_session_ended(NULL, status, e);
 	}

@@ -122,7 +122,7 @@ static const char *flags_wrong(struct judge *j, const struct mount *m, unsigned 
 	return copy ? copy : "it lacks flags";
 }
 
-/* What of a file system is shown where @path is seen through @m. */
+/* The directory of the file system that is shown at @path, through the mount @m. */
 static const char *root_below(struct judge *j, const struct mount *m, const char *path)
 {
 	const char *rest = path_below(m->target, path);

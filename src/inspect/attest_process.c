@@ -137,7 +137,7 @@ static void check_variables(struct findings *f, const struct plan *plan, const c
 			"%zu variables, as planned", count);
 }
 
-/* Nothing of the caller's may be found in pid 1: it is the launcher's copy. */
+/* Pid 1 is a copy of the launcher: check that nothing of the caller's can be found in it. */
 static void check_init(struct findings *f, pid_t init, const char *secret, char *block)
 {
 	static const char *const files[] = { "environ", "cmdline" };

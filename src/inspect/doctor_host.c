@@ -121,7 +121,7 @@ static void check_sysctl(struct doctor *d, const char *name, const char *path, c
 	/* Root in the first user namespace is not bound by those about unprivileged callers. */
 	bool matters = refuses && !(d->probe.privileged && strncmp(name, "user.", 5) != 0);
 
-	/* What the refusal of a namespace has named already. */
+	/* If this is why a namespace is refused, the refusal has named it already. */
 	if (matters && d->cause) {
 		findings_add(&d->findings, VERDICT_NOTE, "sysctl", name, "%s: %s: why %s fails",
 			value, costs, d->cause);

@@ -39,7 +39,7 @@ static unsigned read_flags(struct libmnt_fs *fs)
 			flags |= known[i].flag;
 	if (has_option(mnt_fs_get_fs_options(fs), "ro"))
 		flags |= MOUNT_FS_RDONLY;
-	/* What cannot be read counts as the worse case. */
+	/* If the propagation cannot be read, take the worse case. */
 	if (mnt_fs_get_propagation(fs, &propagation) != 0 ||
 		(propagation & (MS_SHARED | MS_SLAVE)))
 		flags |= MOUNT_SHARED;

@@ -223,7 +223,7 @@ static bool has_closed(const struct allower *a, const char *path, bool inside)
 	return false;
 }
 
-/* What surrounds a directory that may be split. */
+/* Find the node around @path, a directory that may be split. */
 static const struct node *node_around(const struct allower *a, const char *path)
 {
 	const struct node *around = NULL;

@@ -52,7 +52,7 @@ static int add_ports(struct plan *p, const struct net_rule *r, struct error *e)
 	return 0;
 }
 
-/* What the kernel makes local itself: the loopback's own. */
+/* Whether the kernel makes these addresses local itself: those of the loopback. */
 static bool is_loopback(const struct netrule *r)
 {
 	static const uint8_t one[16] = { [15] = 1 };
@@ -117,7 +117,7 @@ static int fail_publish(
 		ERROR_OWN(errnum), on, "port %u cannot be published: %s", rule->port, why);
 }
 
-/* What is wrong with it beside the others and beside the rest of the policy. */
+/* Check the line `publish` against the other ones and the rest of the policy. */
 static int check_publish(const struct plan *plan, size_t index, struct error *e)
 {
 	const struct policy *p = plan->policy;
@@ -171,7 +171,7 @@ static int add_names(struct plan *plan, struct error *e)
 		return 0;
 	if (!plan->clone_flags)
 		return refuse(plan, e);
-	/* What is added while the session lives finds the listeners that are made here, and no others. */
+	/* A rule that is added while the session lives finds the listeners that are made here, and no others. */
 	if (policy->net_live.on)
 		for (size_t i = 0; i < sizeof(live_ports) / sizeof(live_ports[0]); i++)
 			if (!add_port(plan, live_ports[i], NETRULE_LISTEN_MAX))

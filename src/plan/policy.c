@@ -281,7 +281,7 @@ static int expand_text(struct policy *p, struct text_value *v, const char *setti
 	return r < 0 ? fail_expand(p, &v->source, setting, r, missing, e) : 0;
 }
 
-/* What is needed before the workspace and the scratch are known. */
+/* Expand the settings that are needed before the workspace and the scratch are known. */
 static int expand_early(struct policy *p, const struct policy_names *known, struct error *e)
 {
 	struct policy_names names = known ? *known : (struct policy_names){ 0 };

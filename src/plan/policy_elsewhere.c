@@ -20,7 +20,7 @@ struct place {
 	const char *instead;
 };
 
-/* As a template that stands for itself, in patterns too. */
+/* Quote @path, so that as a template and as a pattern it stands for itself. */
 static const char *quote(struct arena *a, const char *path)
 {
 	char *quoted = arena_alloc(a, 2 * strlen(path) + 1);

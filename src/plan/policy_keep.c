@@ -145,7 +145,7 @@ static int fail_both(const struct policy_place *at, const struct policy_line *ol
 	return r;
 }
 
-/* Of a variable; not scratch-env, which says what it is for. */
+/* Whether a line gives or takes a variable's value. scratch-env does not: it says what a variable is for. */
 static bool is_value(const struct policy_line *l)
 {
 	return l->id == SETTING_ENV || l->id == SETTING_UNSETENV;

@@ -262,7 +262,7 @@ static void put_rule(void *context, const struct setting *s, const struct policy
 	writer_char(&o->out, '\n');
 }
 
-/* What only a reader wants to know: a locked line is valid in the system policy and nowhere else. */
+/* Print as comments what a person wants to know: a line that is locked is valid in the system policy only. */
 static void put_remarks(struct printer *o)
 {
 	writer_text(&o->out, "# profile ");

@@ -45,7 +45,7 @@ static int find_own_profile(const struct policy_place *at, const char *word)
 	return at->r->load_profile(at->r->context, word, &file, at->e);
 }
 
-/* Of the shipped profiles, or of the lists. */
+/* Fail, and name the shipped profiles or the shipped lists. */
 static int fail_shipped(const struct policy_place *at, bool profile, const char *word)
 {
 	const char *names[16];

@@ -145,7 +145,7 @@ static bool is_beside(const char *a, const char *b)
 	return length == path_parent_length(b) && !memcmp(a, b, length);
 }
 
-/* What an earlier entry has found out, where that holds for this path as well: finding it out costs some plans. */
+/* Reuse what was found out for an earlier entry, if it holds for this path as well: to find it out takes several plans. */
 static bool is_known_change(const struct denials *all, struct denial *d, const char *aim)
 {
 	struct why_answer *a = &d->answer;
@@ -168,7 +168,7 @@ static bool is_known_change(const struct denials *all, struct denial *d, const c
 	return false;
 }
 
-/* What was tried, in the words of `carrel why`. */
+/* Say what the tool tried in the words of `carrel why`. */
 static const struct attempt {
 	const char *aim;
 	enum why_try try;
@@ -309,7 +309,7 @@ static int judge(struct denials *all, struct denial *d, bool *ret, struct error 
 	*ret = false;
 	if (d->entry->kind == EXPLAIN_CALL)
 		return judge_call(all, d, ret, e);
-	/* What the filter refuses is no path's affair, and has an entry of its own. */
+	/* The filter refused this call whatever its path: that has an entry of its own. */
 	if (is_filters(all, d))
 		return 0;
 	filter_name((uint32_t)d->entry->number, all->arch, name, sizeof(name));
@@ -372,7 +372,7 @@ static int add_entry(struct denials *all, const struct explain_entry *entry, str
 	return 0;
 }
 
-/* What tools could have made of it, if the observer were theirs. */
+/* Check the entry: tools may have written it, if they took over the observer. */
 static bool is_sound(const struct explain_entry *entry)
 {
 	return entry->length <= EXPLAIN_TEXT_MAX && entry->errnum > 0 && entry->errnum < 4096 &&

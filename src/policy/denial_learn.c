@@ -83,7 +83,7 @@ static bool is_rule_of(const struct path_fact *f, enum path_kind kind)
 	return f->rule->kind == kind;
 }
 
-/* What one path was, and what it would be. */
+/* Whether @path is kept in the plan @after at least as well as in @before. */
 static bool is_still_kept(
 	const struct prepared *before, const struct prepared *after, const char *path)
 {
@@ -95,7 +95,7 @@ static bool is_still_kept(
 		(!was.quarantined || is.quarantined || !is.write);
 }
 
-/* What was kept away in the plan of the session still is: by its lines, and as it was built from them. */
+/* Whether everything that the session's plan kept away still is: each path of its lines, and each that was made of them. */
 static bool still_kept(const struct prepared *before, const struct prepared *after)
 {
 	const struct plan *plan = &before->plan;
@@ -274,7 +274,7 @@ static int generalise(struct lessons *all, size_t at)
 	return 0;
 }
 
-/* What another line says already, for the directory above. */
+/* Leave out a line if another line says the same for a directory above. */
 static void leave_out(struct lessons *all)
 {
 	for (size_t i = 0; i < all->count; i++) {

@@ -158,7 +158,7 @@ static uint64_t compared_bits(
 {
 	unsigned bits = t->bits ? t->bits : filter_width(name, t->arg);
 
-	/* What the mask leaves decides where the width is not known, if it is surely looked at. */
+	/* If the width is not known, the mask decides: when it has only low bits, the filter looks at 32. */
 	if (bits == 0 && t->masked && t->mask <= 0xffffffff)
 		bits = 32;
 	if (bits == 0) {

@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-/* What is said, before it is sent: its length comes first. */
+/* Collects the answer before it is sent: its length is sent first. */
 struct part {
 	char *text;
 	size_t used, size;
@@ -188,7 +188,7 @@ static int know_session(struct why *w, const char *id, struct error *e)
 				       "this machine refuses now what the session has");
 }
 
-/* That plan knows a line by its number in the session's policy, which says where it was written. */
+/* The plan knows a line by its number in the session's policy. That policy says where the line was written. */
 static int find_place(struct why *w, struct why_line *line)
 {
 	static const char here[] = "session:";

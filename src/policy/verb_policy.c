@@ -22,7 +22,7 @@ enum { SET_COLUMN = 16 };
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-/* What is printed, until it is known that the locks hold. */
+/* Holds the text until it is known that the locks hold; only then is it printed. */
 struct answer {
 	struct arena *arena;
 	char *text;

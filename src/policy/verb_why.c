@@ -127,7 +127,7 @@ static bool names_session(int argc, char **argv, int first)
 	return false;
 }
 
-/* As for other verbs the session is that of the environment, unless a setting says that a new one is meant. */
+/* As with other verbs, the session is that of the environment; if a setting is given, a new session is meant. */
 static bool means_session(int argc, char **argv, int first)
 {
 	const char *id = getenv("CARREL_SESSION");

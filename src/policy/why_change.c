@@ -343,7 +343,7 @@ static int change_path(struct asking *q)
 	return !there && !is_solved(q->aim, a) ? try_all(q, make, 2) : 0;
 }
 
-/* Whoever asks a resolver of the host wants a name: a session that allows one has a resolver of its own. */
+/* A tool that asks a resolver of the host wants a name. A session that allows a name has a resolver of its own. */
 static int change_resolver(struct asking *q)
 {
 	struct why_answer *a = q->answer;

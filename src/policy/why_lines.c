@@ -116,7 +116,7 @@ static int ask_policy(struct why *w, struct error *e)
 	return r;
 }
 
-/* What belongs to that session alone, and must not be asked of a new one. */
+/* These lines belong to that session alone: a new session must not be asked with them. */
 static bool is_only_its_own(const char *line)
 {
 	return !strncmp(line, "promote", 7) || !strncmp(line, "report ", 7);

@@ -157,7 +157,7 @@ static int try_there(const struct told *told, int fd, struct why_answer *a, mode
 	return is_kernels(fd) ? 0 : why_try(&t, a);
 }
 
-/* What is not there: in the nearest directory above that is. */
+/* @path does not exist: try to make something in the nearest directory above it that does. */
 static int try_make(struct why *w, const char *path, const struct told *told,
 	struct why_answer *a, struct error *e)
 {
@@ -231,7 +231,7 @@ static int past_link(struct why *w, const char *path, const char **ret, struct e
 	return part ? 0 : error_no_memory(e, "session");
 }
 
-/* As look(), and of what is missing behind links where it would be. */
+/* Look as look() does. If links lead to something that does not exist, *@path becomes the place where it would be. */
 static int look_through(
 	struct why *w, const char **path, char *ret_path, int *ret_fd, struct error *e)
 {
@@ -279,7 +279,7 @@ static int fail(struct error *e, int errnum, const char *asked)
 		e, ERROR_PATH, "session", errnum, asked, "this path cannot be looked up");
 }
 
-/* Nothing was opened: @errnum says why. */
+/* Answer for a path that could not be opened; @errnum says why. */
 static int answer_missing(struct why *w, const char *asked, int errnum, const struct told *told,
 	struct why_answer *a, struct error *e)
 {

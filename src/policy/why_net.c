@@ -107,7 +107,7 @@ int why_net(struct why *w, const struct prepared *p, const char *asked, bool has
 		r = netrules_make(&set, &w->arena, all.rules, all.count);
 	if (r < 0)
 		return r;
-	/* What no policy could name is no host either. */
+	/* A host that no line can name is none that a session could reach. */
 	if (netrule_parse(&host, &w->arena, false, asked, "allow", &ignored) < 0) {
 		judge(a, &all, false, -1);
 		return 0;

@@ -23,7 +23,7 @@ struct place {
 
 /* --- what is there ---------------------------------------------------------------------------- */
 
-/* What a redundant node stands on is what is really mounted there. */
+/* A redundant node is not mounted: find the node above it that is. */
 static const struct node *mounted(const struct plan *plan, const struct node *n)
 {
 	while (n->redundant && n->up != NODE_NO_UP)
@@ -72,7 +72,7 @@ int why_open(const struct plan *plan, const struct seen *seen, const char *path,
 	t.read = surface.read && !is_split(plan, path);
 	t.write = surface.write;
 	t.fd = fd_open_at(AT_FDCWD, seen->host, O_PATH | O_NOFOLLOW, 0);
-	/* What the session makes itself is its own, and not there yet. */
+	/* The session makes this entry itself, so on the host it need not exist. */
 	if (t.fd < 0 && t.fd != -EACCES && !(t.fd == -ENOENT && seen->exact))
 		return t.fd;
 	if (t.fd < 0)
@@ -187,7 +187,7 @@ static int blame_mode(
 	return a->because ? 0 : -ENOMEM;
 }
 
-/* What lies below a hidden place is missing because of that. */
+/* If something is missing because it lies below a hidden place, say that. */
 static int explain(struct why *w, const struct prepared *p, const struct place *at,
 	const struct why_walked *found, struct why_answer *a)
 {

@@ -58,7 +58,7 @@ static void look_made(struct thing *t)
 static int look_host(struct walk *w, struct thing *t)
 {
 	if (lstat(t->seen.host, &t->st) < 0) {
-		/* What the session makes for itself before it begins. */
+		/* The session makes this directory for itself before it begins. */
 		if (t->seen.exact && t->seen.node->rank == RANK_SESSION) {
 			be_dir(t);
 			return 0;
@@ -213,7 +213,7 @@ static int step(struct walk *w)
 	return thing.kind == THING_UNKNOWN;
 }
 
-/* Behind what only the kernel knows nothing is followed any more. */
+/* Where the kernel alone knows what comes next (/proc), the rest of the path is not followed. */
 static int keep_rest(struct walk *w)
 {
 	size_t used = strlen(w->path), left = strlen(w->todo);

@@ -82,7 +82,7 @@ static int make_session(struct cgroup_session *s, struct cgroup_place *place, co
 	if (r < 0)
 		return r;
 	s->place = take_fd(&place->dir);
-	/* Whoever finds it unlocked finds a dead session. */
+	/* A group without this lock is that of a dead session. */
 	if (flock(s->group.dir, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
 	s->controllers = cgroup_controllers(s->group.dir, "cgroup.controllers") & (need | want);

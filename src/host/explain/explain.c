@@ -154,7 +154,7 @@ int explain_observe(struct explain *x, pid_t init, struct error *e)
 
 /* --- the end ------------------------------------------------------------------------------------ */
 
-/* What it traces goes on: the kernel detaches it before the observer can be reaped (ptrace(2)). */
+/* The traced processes go on: the kernel detaches them before the observer can be reaped (ptrace(2)). */
 static void end_observer(struct explain *x, const char *why)
 {
 	if (x->observer <= 0)

@@ -24,10 +24,10 @@
 #include "plan/surface.h"
 #include "plan/tree_node.h"
 
-/* Of one call and errno this many with different arguments; the others are counted with the first. */
+/* So many refusals of one call and errno are listed with their arguments; the others are counted with the first. */
 enum { ARGUMENTS_MAX = 16, NONE = -1, PAGE = 4096 };
 
-/* What is above is an address, and different each time. */
+/* A larger argument is an address, which is different each time. */
 #define POINTERS_FROM (1ull << 32)
 
 /* A path among the arguments of a call, and what it is for. */

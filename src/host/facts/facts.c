@@ -126,7 +126,7 @@ int facts_work_tree(const struct facts *f, struct arena *a, const char **ret, st
 	return 0;
 }
 
-/* What was asked for: a path, or the word for a work tree. Before there was that word it named a directory. */
+/* The setting is a path or the word for a work tree. On the command line the word is refused where a directory has that name. */
 static int choose_workspace(const struct facts *f, struct arena *a, const struct policy *policy,
 	const char **ret, struct error *e)
 {

@@ -392,7 +392,7 @@ static int cover_socket(void *context, const char *path)
 	return r;
 }
 
-/* What is writable by a line is left alone by Landlock as well: a command makes sockets of its own there. */
+/* Landlock leaves alone what a line makes writable: a command makes sockets of its own there. */
 static bool shows_writable(const struct facts *facts)
 {
 	for (size_t i = 0; i < facts->path_count; i++)

@@ -270,7 +270,7 @@ static bool is_writable(const struct search *s, const char *path)
 	return false;
 }
 
-/* Nothing is there that could be seen elsewhere, but what it would be made in is. */
+/* The path does not exist, so it is seen nowhere else; but the directory in which it would be made may be. */
 static int find_absent(struct search *s, const struct path_fact *f)
 {
 	size_t length = f->parent_exists;
@@ -377,7 +377,7 @@ static int find_all(struct search *s)
 	int r = mountinfo_read(&s->table, &s->work);
 
 	s->table_end = s->work.used;
-	/* Nothing is seen at another place then. */
+	/* If every mount shows another file system, nothing is seen at a second place. */
 	if (r >= 0 && is_each_seen_once(&s->table))
 		return find_procs(s);
 	for (size_t i = 0; i < facts->path_count && r >= 0; i++) {

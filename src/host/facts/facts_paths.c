@@ -180,7 +180,7 @@ static int add_note(struct finder *f, const struct gitdir_rule *rule)
 	return 0;
 }
 
-/* What git needs outside of the workspace, and what git on the host would obey inside of it. */
+/* Find what git needs outside the workspace, and what git on the host would obey inside it. */
 static int find_git(struct finder *f, struct policy *policy)
 {
 	struct gitdir_rule *rules = NULL;

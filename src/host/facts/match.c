@@ -65,7 +65,7 @@ static int match_in(struct list *l, const char *directory, const char *component
 	struct beneath_list names = { .fd = fd, .buffer = buffer, .size = sizeof(buffer) };
 	int r = 0;
 
-	/* Else nothing is there, or nothing that we may see. */
+	/* If it could not be opened, nothing is there, or nothing that we may see. */
 	while (fd >= 0 && r >= 0 && beneath_next(&names, &entry) > 0)
 		if (glob_name_fits(
 			    component, strlen(component), entry->name, strlen(entry->name)))

@@ -52,13 +52,13 @@ static bool starts_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Below refs/, and no ".." in it. */
+/* A ref lies below refs/ and has no ".." in it. */
 static bool is_ref(const char *value)
 {
 	return starts_with(value, "refs/") && is_printable(value) && !strstr(value, "..");
 }
 
-/* What is fetched comes to refs of remotes and to tags. */
+/* A fetch writes to the refs of a remote and to tags. */
 static bool is_refspec(const char *value)
 {
 	const char *to = strchr(value, ':');

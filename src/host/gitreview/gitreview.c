@@ -129,7 +129,7 @@ static void review_gitlink(
 		return;
 	autofd int fd = gitpath_open(f->workspace_fd, path + f->workspace_length + 1,
 		O_PATH | O_DIRECTORY, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-	/* What a mode keeps from this child it does not keep from root's git. */
+	/* A mode that stops this child does not stop root's git. */
 	int type = fd == -EACCES && f->caller == 0 ? fd : fd < 0 ? 0 : gitpath_type(fd, ".git");
 
 	gitfind_missed(f, fd);
@@ -164,7 +164,7 @@ static int review_gitlinks(
 			return -E2BIG;
 		review_gitlink(r, worktree, f->index.name, new_only);
 		if (f->rule_count == rules && f->item_count == items) {
-			/* Nothing of it is kept; what the arena gives out is zeroed. */
+			/* Nothing of this link is kept. The arena gives out zeroed memory, so it is zeroed here. */
 			memset(f->arena->base + used, 0, f->arena->used - used);
 			f->arena->used = used;
 		}
@@ -180,7 +180,7 @@ static void review_index(
 	struct review *r, int dirfd, const char *name, const struct git_item *item)
 {
 	autofd int fd = plainfile_open(dirfd, name, 0, false);
-	/* What its owner may not read now, git may: as root, or when the mode is another again. */
+	/* Its owner may not read it now, but git may: as root, or after the mode has changed. */
 	bool locked = fd == -EACCES && review_is_new_at(r, dirfd, name);
 
 	gitfind_missed(r->f, fd);
@@ -257,7 +257,7 @@ static void review_known(struct review *r)
 		int head = fd < 0 ? fd : gitpath_type(fd, "HEAD");
 
 		gitfind_missed(f, head);
-		/* Else it is what some configuration includes. */
+		/* Without a HEAD it is a file that some configuration includes. */
 		if (head <= 0 || is_known(r, path))
 			continue;
 		r->known[r->known_count++] = path;

@@ -32,7 +32,7 @@ static const char *const unknown[] = { "index", "logs", "rr-cache", "rebase-merg
 	"rebase-apply", "sequencer", "info/sparse-checkout", "objects/info/commit-graph",
 	"objects/info/commit-graphs", "objects/pack/multi-pack-index" };
 
-/* What git writes to by name, and through a link: however many entries hide them from a listing. */
+/* Git writes to these names, and follows a link there. They are looked up by name, since many entries can hide them from a listing. */
 static const char *const written[] = { "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG",
 	"TAG_EDITMSG", "NOTES_EDITMSG", "EDIT_DESCRIPTION", "FETCH_HEAD", "ORIG_HEAD",
 	"MERGE_HEAD", "MERGE_MODE", "MERGE_RR", "MERGE_AUTOSTASH", "CHERRY_PICK_HEAD",

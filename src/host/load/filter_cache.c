@@ -195,7 +195,7 @@ static int spawn(const struct request *r, int output, pid_t *ret_pid)
 	return 0;
 }
 
-/* What carrel-policy could not do, in its own words. */
+/* Take the error that carrel-policy sent. */
 static int read_error(const struct request *r, size_t size)
 {
 	struct error said;

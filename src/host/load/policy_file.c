@@ -78,7 +78,7 @@ static int trust_entry(enum layer layer, const char *path, const struct stat *st
 	return r;
 }
 
-/* What lies at @path, which is canonical, and every directory above. */
+/* Check the file at @path, which is canonical, and every directory above it. */
 static int trust_way(struct arena *a, enum layer layer, const char *path, const char *policy,
 	struct error *e)
 {
@@ -95,7 +95,7 @@ static int trust_way(struct arena *a, enum layer layer, const char *path, const 
 	return r;
 }
 
-/* As sshd asks it of a file of keys (StrictModes). Whoever can change a link on the way names the policy. */
+/* sshd checks a file of keys in the same way (StrictModes). Whoever can change a link on the way chooses the policy. */
 static int trust_found(
 	const struct resolver *found_by, enum layer layer, const char *path, struct error *e)
 {

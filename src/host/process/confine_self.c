@@ -21,7 +21,7 @@ enum {
 		1u << CAP_CHOWN | 1u << CAP_KILL
 };
 
-/* As far as there are any: @permitted of them, and of these those that teardown needs are effective. */
+/* Keep the capabilities of @permitted that this process has. Of these, only those that the teardown needs are effective. */
 static int keep_capabilities(unsigned permitted)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

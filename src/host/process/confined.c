@@ -83,7 +83,7 @@ static int close_others(const struct confined *what)
 
 static int limit(int resource, uint64_t value)
 {
-	/* As prlimit(2) has it: 64 bits, and the same type of resource in every libc. */
+	/* The system call itself: 64 bits, and one type for @resource in every libc. */
 	struct rlimit64 now;
 
 	if (syscall(SYS_prlimit64, 0, resource, NULL, &now) < 0)
@@ -179,7 +179,7 @@ static int confine_child(const struct confined *what, pid_t parent)
 	return confine_self_filter(EMBEDDED_READER_FILTER);
 }
 
-/* Not sanitized itself: before a call that does not return AddressSanitizer makes one that the filter refuses. */
+/* This function is not sanitized: before a function that does not return, AddressSanitizer makes a call that the filter refuses. */
 __attribute__((noreturn, no_sanitize("address"))) static void enter(
 	const struct confined *what, struct shared *shared, size_t size, pid_t parent)
 {

@@ -108,7 +108,7 @@ int promote_guard_resolve(
 	return r;
 }
 
-/* What is left of @pattern behind the plain path @dir, whose special bytes are quoted in it. */
+/* If @pattern begins with the path @dir, return the rest of it. @pattern has special bytes quoted, @dir has not. */
 static const char *behind(const char *dir, const char *pattern)
 {
 	for (; *dir; dir++, pattern++) {
@@ -165,7 +165,7 @@ static uint16_t scratch_slot(const struct plan *plan)
 	return PLAN_NO_SLOT;
 }
 
-/* What the plan makes in the scratch: "tmp", and mount points below it. */
+/* The plan makes these in the scratch: "tmp", and mount points below it. */
 static void note_mount_points(struct list *l, const struct plan *plan)
 {
 	uint16_t slot = plan->policy->scratch_size.set ? scratch_slot(plan) : PLAN_NO_SLOT;

@@ -85,7 +85,7 @@ static bool has_wild_card(const char *pattern)
 	return false;
 }
 
-/* What tools call $TMPDIR, /tmp and /var/tmp is a directory of the scratch: "dist/a" means a file there, too. */
+/* Tools see one directory of the scratch as $TMPDIR, /tmp and /var/tmp: a pattern "dist/a" means a file there, too. */
 static int find_in_tmp(
 	struct job *j, const char *pattern, const char ***ret_sources, size_t *ret_count)
 {

@@ -124,7 +124,7 @@ void promote_temp_drop(struct promote_temp *t, int64_t deadline_ns)
 	struct remove_result gone;
 
 	if (t->name[0]) {
-		/* What made us drop it counts; the next sweep tries again. */
+		/* The error that made us drop it is the one that counts. If this fails, the next sweep removes the tree. */
 		(void)!remove_tree_with(t->dir, t->name, &options, &gone, NULL);
 	}
 	t->name[0] = '\0';

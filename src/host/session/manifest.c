@@ -31,7 +31,7 @@
 #define MANIFEST "protected"
 enum { ARENA_SIZE = 64 << 20, MANIFEST_MAX = 4 << 20 };
 
-/* For a killed session to be over, in ms. What still lives then is busy in the kernel. */
+/* A killed session has so many ms to end. A process that lives longer is busy in the kernel. */
 enum { PATIENCE = 2000 };
 
 /* With its NUL. */

@@ -264,7 +264,7 @@ static bool is_full(int r)
 	return r == -ENOTEMPTY || r == -EEXIST;
 }
 
-/* What most records have. What cannot be removed is found by what follows. */
+/* Remove the files that most records have. If one cannot be removed, the directory is not empty afterwards: the caller sees that. */
 static void remove_files(int record)
 {
 	(void)unlinkat(record, "protected", 0);

@@ -89,7 +89,7 @@ static int judge(struct dead *d, int records, const char *base)
 	return d->dir >= 0 && is_kept(d->record) ? VERDICT_KEPT : VERDICT_DEAD;
 }
 
-/* Nothing was put into one whose inode is not known: rmdir(2) removes it, or another's tree stays. */
+/* If the inode is not known, nothing was put into the directory yet: rmdir(2) removes it, and leaves somebody else's tree. */
 static int remove_directory(const struct dead *d, struct error *e)
 {
 	struct remove_result gone;

@@ -77,7 +77,7 @@ static int open_in_state(
 
 static int open_in_runtime(struct state *s, bool make, struct error *e)
 {
-	/* Whoever made it, it is looked at below; a link is not followed. */
+	/* It does not matter who made the directory: it is checked below, and a link is not followed. */
 	if (make && make_directory(s->path) < 0)
 		return state_error(s, errno, "cannot make the directory of sockets", e);
 	s->dir = fd_open_at(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -169,7 +169,7 @@ static void read_link(const struct state *s, struct state_session *session)
 	session->record[n > 0 ? n : 0] = '\0';
 }
 
-/* Of a socket or of a link: one may be there without the other. */
+/* A session's name stands in a socket's name and in a link's: one may exist without the other. */
 static bool names_session(const char *name, char ret[SESSION_ID_LENGTH + 1])
 {
 	size_t length = strlen(name);

@@ -22,7 +22,7 @@
 #include "host/session/state_sweep.h"
 #include "host/session/sweeper.h"
 
-/* What gc does to what it finds. */
+/* How gc was called, and what it has done. */
 struct gc {
 	bool dry_run;
 	const char *base; /* --scratch-base: only what lies there; NULL: all */

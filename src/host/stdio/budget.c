@@ -68,7 +68,7 @@ void budget_path(const struct budget *b, char *ret_path, size_t size)
 
 static void store_put(struct budget *b, const char *data, size_t size)
 {
-	/* Of more than fits the beginning would be overwritten at once. */
+	/* If @data is larger than the store, its beginning would be overwritten at once: skip it. */
 	size_t skipped = size > b->store_size ? size - b->store_size : 0;
 	size_t at = (size_t)((b->stored + skipped) % b->store_size);
 	size_t rest = size - skipped, first = b->store_size - at;
@@ -209,7 +209,7 @@ static size_t take_output(
 
 	b->bytes += whole;
 	b->chars += count;
-	/* What was passed before it was counted is not passed again. */
+	/* Some bytes were passed on before they were counted: they are not passed again. */
 	ret_pass->start = b->early;
 	ret_pass->end = pass;
 	if (pass == whole && passes_open(b))
@@ -234,7 +234,7 @@ static void begin_ending(struct budget *b)
 	fd_close(&b->file);
 }
 
-/* What was held back, piece by piece: all of it, or the marker and the tail. */
+/* Give out what was held back, piece by piece: all of it, or the marker and the tail. */
 static size_t rest(void *context, char *ret_data, size_t size)
 {
 	struct budget *b = context;

@@ -42,7 +42,7 @@ static bool is_sealed(int fd)
 	return seals >= 0 && (seals & wanted) == wanted;
 }
 
-/* What the kernel calls a regular file may be none: pidfds and namespaces are, since Linux 6.9. */
+/* Since Linux 6.9 fstat(2) says "regular file" of pidfds and namespaces as well: the file system tells them apart. */
 static const char *explain_file(int fd, const char **ret_hint)
 {
 	struct statfs fs;
@@ -131,7 +131,7 @@ static bool is_reserved(int fd, const char *target)
 	return target && !strcmp(target, text);
 }
 
-/* Of the session: what `open-files` says, else what this process was given. */
+/* How many files a command of the session may open: what `open-files` says, else the limit of this process. */
 static uint64_t most_files(const struct policy *policy)
 {
 	struct rlimit limit;

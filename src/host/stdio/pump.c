@@ -224,7 +224,7 @@ static int fill_buffer(struct pump *p)
 		return fill_rest(p);
 	keep_in_front(p);
 	ssize_t n = end_read(&p->source, p->buffer + p->kept, p->size - p->kept);
-	/* Nothing to move: has the reader gone? Its writer is to learn it now, not at the next byte. */
+	/* There is nothing to move. If the reader has gone, the writer learns it now, not at its next byte. */
 	if (n < 0 && errno == EAGAIN)
 		return reader_is_gone(p) ? -EPIPE : -EAGAIN;
 	/* A pty master whose slaves are all closed says EIO; so does a terminal that hung up. */

@@ -110,7 +110,7 @@ static struct pump_end open_side(const struct stdio *s, int caller_fd, int acces
 	return (struct pump_end){ .fd = -EBADF };
 }
 
-/* Only stdin is the terminal, and perhaps open for reading only: the echo still wants a screen. */
+/* If only stdin is the terminal, and perhaps opened for reading only, the echo still needs a screen. */
 static struct pump_end open_screen(const struct stdio *s)
 {
 	if (s->tty_out >= 0)
@@ -301,7 +301,7 @@ static void give_back_keys(struct tty *t)
 
 int tty_take_keyboard(struct tty *t)
 {
-	/* Nothing that could be taken: the payload may as well wait in the foreground. */
+	/* There is no keyboard to take: the payload may as well wait in the foreground. */
 	if (!t->in_is_terminal)
 		return 1;
 	t->wanted = true;

@@ -23,7 +23,7 @@ enum {
 	BUSY_WORKERS = 4,    /* at most, where unlinking keeps a processor busy */
 };
 
-/* What the leader knows beside its walk. */
+/* The leader's own state, beside its walk. */
 struct leader {
 	unsigned wanted; /* as in struct remove_options */
 	int64_t wall_us, cpu_us;

@@ -119,7 +119,7 @@ static bool is_read(const struct walk_frame *f)
 	return f->end && !f->full && !f->left && !f->again && !f->tried && !f->shards;
 }
 
-/* Not beneath_next(): between two reads it may be enough, and the buffer may have to be a larger one. */
+/* beneath_next() does not fit: between two reads the walk may have to stop, or to take a larger buffer. */
 static struct beneath_entry *next_entry(struct walk *w, struct walk_frame *f)
 {
 	for (;;) {
