@@ -34,7 +34,7 @@ not_added() {
 # refused NAME
 refused() {
 	inside -- curl -sS --max-time 60 "http://$1:$WEB"
-	assert_matches "$status" '^(6|7|35|52|56)$'
+	assert_matches "$status" '^(6|7|35|52|55|56)$'
 }
 
 @test "a name is added and taken back; commands, services and everybody who asks see it" {

@@ -1,5 +1,9 @@
 # names.bash - the world outside of the tests of the network (names.py). After `load ../lib/common`:  load ../lib/names
 
+# curl's status where its connection is refused or reset: 7 by connect(2), 55 or 56 by what it asks the socket next.
+# shellcheck disable=SC2034 # for the tests
+CUT='^(7|55|56)$'
+
 # world [--tls CERTIFICATE KEY ADDRESS] NAME=ADDRESS...: DNS and WEB are its ports, RESOLVER the option that asks it.
 world() {
 	WORLD=$T/world.d
