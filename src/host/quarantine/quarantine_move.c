@@ -275,7 +275,6 @@ static void record_place(struct quarantine *q, const struct quarantine_item *ite
 		length ? "/" : "", directory, *directory ? "/" : "", name);
 }
 
-/* Into the quarantine directory at the leading @top bytes of the path, under the first free name. */
 /*
  * The name for an attempt. If a tool makes the thing again and again, carrel keeps the first few and the last one, which
  * replaces the one before under one name (*@ret_over). A directory can replace only an empty one, and gets another name.
@@ -298,6 +297,7 @@ static int entry_name(const struct quarantine *q, const char *base, unsigned att
 	return r;
 }
 
+/* Move it into the quarantine directory at the leading @top bytes of the path, under the first free name. */
 static int move_to_place(struct quarantine *q, const struct quarantine_item *item, size_t top,
 	int from_fd, const char *name, size_t length)
 {
