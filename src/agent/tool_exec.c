@@ -246,7 +246,7 @@ static void forget_execution(struct work *w)
 		.kind = CONTROL_SIGNAL, .execution = w->execution, .number = SIGKILL, .flag = 1
 	};
 
-	/* Where the session does not take it, it is gone, or the end of the connection will do it. */
+	/* If the session does not take the request, it is gone; else the end of the connection stops the command. */
 	(void)!control_send(w->session->watch.fd, &record, NULL, 0, NULL, 0);
 }
 

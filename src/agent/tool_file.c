@@ -103,7 +103,7 @@ static void judged(struct tool_file *f, const struct control_message *m)
 	struct buffer path = f->path;
 	f->path = (struct buffer){ 0 };
 	tool_file_free(f);
-	/* Why often says the surface, and more; where it does not, the surface says what kind of place it is. */
+	/* The line often says why, and more than the surface does. If it does not, the surface says what kind of place this is. */
 	bool said_twice = surface && why && !strncmp(why, surface, strlen(surface));
 	call_refuse(c, "%s cannot be written: %s%s%s. %s", path.data,
 		said_twice || !surface ? "" : surface, said_twice || !surface ? "" : ", ",

@@ -135,7 +135,7 @@ static int read_part(const struct work *w, int fd, struct part *ret)
 	return 0;
 }
 
-/* How the text goes on: of a slice by bytes, since what is before it was not counted otherwise. */
+/* Say how to read on. A slice goes on by bytes, since nothing else was counted before it. */
 static void note_cut(const struct work *w, const struct part *p, struct buffer *note)
 {
 	size_t chars = chars_count(p->text.data, p->text.used);
@@ -209,7 +209,7 @@ static void read_opened(struct tool_file *f, int *fd, const char *path)
 
 /* --- what it takes and gives ------------------------------------------------------------------ */
 
-/* At most one of the three. False where the call was refused. */
+/* Read at most one of the three arguments. False where the call was refused. */
 static bool read_slice(struct work *w, struct call *c, const json_t *arguments)
 {
 	static const char *const units[] = {

@@ -66,7 +66,7 @@ static void send_message(void *context, const json_t *message)
 	struct mcp *m = context;
 	char *text = json_dumps(message, JSON_COMPACT);
 
-	/* Without memory for an answer the client would wait for ever. */
+	/* If there is no memory for an answer, end: else the client would wait for ever. */
 	if (!text || !output_line(&m->output, text, strlen(text)))
 		m->gone = true;
 	free(text);
@@ -126,7 +126,7 @@ static void output_ready(struct watch *w, uint32_t events)
 {
 	struct mcp *m = w->context;
 
-	/* Each turn of the loop flushes it. This is EPOLLERR: the other end has no reader. */
+	/* The output is flushed in each turn of the loop. An event of it is EPOLLERR: the client no longer reads. */
 	if (events & (EPOLLERR | EPOLLHUP))
 		m->gone = true;
 }
@@ -270,7 +270,7 @@ static int open_server(struct mcp *m)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* Its word, or the end of the connection. What it says, such as what was quarantined, is for the user. */
+/* The session says something, or its connection ends. What it says, such as what was quarantined, is for the user. */
 static void session_ended(struct session_request *a, struct control_message *message)
 {
 	if (message && message->head.kind == CONTROL_DONE)

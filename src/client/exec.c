@@ -263,7 +263,7 @@ static int read_detach(struct exec *x)
 	return 0;
 }
 
-/* With -c LINE a shell and the line are in front of what follows. Not given back: the program ends with it. */
+/* With -c LINE, a shell and the line come before the rest. The memory is not freed: the program ends with it. */
 static int choose_words(struct exec *x, const char *const *words)
 {
 	const char *line = x->options[OPTION_COMMAND].value;

@@ -233,7 +233,7 @@ int client_ask(const struct client_session *s, const struct control_record *requ
 {
 	int r = control_send(s->fd, request, body, size, NULL, 0);
 
-	/* One that sent us away said why. */
+	/* A session that refused this client has said why. */
 	if (r >= 0 || r == -EPIPE || r == -ECONNRESET)
 		r = control_receive(s->fd, answer);
 	if (r <= 0)

@@ -103,7 +103,7 @@ void place_close(struct place *p)
 	arena_free(&p->arena);
 }
 
-/* Without empty and "." components; NULL where there is a ".." or nothing is left. */
+/* Leave out empty and "." components. NULL if there is a "..", or if nothing is left. */
 static const char *clean(struct place *p, const char *path)
 {
 	char *out = arena_alloc(&p->arena, strlen(path) + 1);

@@ -119,7 +119,7 @@ static int put_value(const char *value, struct error *e)
 	return r;
 }
 
-/* Without @write it is only looked for mistakes: a text with one is of no use to a model. */
+/* Without @write the text is only checked: one with a mistake is of no use to a model. */
 static int fill_template(const char *text, const struct name *names, const char *file,
 	bool write, struct error *e)
 {
@@ -210,7 +210,7 @@ static int run_prompt(int argc, const char *const *argv, int first,
 		return r;
 	r = place_open(&place, options[OPTION_SESSION].value, environment, e);
 	if (r < 0) {
-		/* In place of how one is named: there may be none yet. Inside of one that is no help. */
+		/* Outside a session this hint replaces the one about naming a session: there may be none yet. */
 		if (!facts_env(environment, "CARREL_SCRATCH"))
 			e->hint[0] = '\0';
 		error_hint(

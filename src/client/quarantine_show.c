@@ -173,7 +173,7 @@ static int open_there(const struct quarantine_held *h)
 	return beneath_open(h->root, h->record->from, O_PATH | O_NOFOLLOW, BENEATH_ANY_MOUNT);
 }
 
-/* One file of both sides; what is not there, or no regular file, is empty and absent. */
+/* Read the file of one side. One that does not exist, or is no regular file, counts as absent and empty. */
 static int read_side(struct quarantine_text *ret, struct arena *a, int dir, const char *path)
 {
 	*ret = (struct quarantine_text){ .absent = true };

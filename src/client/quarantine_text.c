@@ -148,7 +148,7 @@ static size_t common_end(
 
 	while (same < most && a->text[a->size - 1 - same] == b->text[b->size - 1 - same]) {
 		same++;
-		/* In both a line begins here. */
+		/* In both texts a line begins here. */
 		size_t at = a->size - same, bt = b->size - same;
 		if ((at == start || a->text[at - 1] == '\n') &&
 			(bt == start || b->text[bt - 1] == '\n'))

@@ -78,7 +78,7 @@ static ssize_t fetch_session(const struct client_session *s, enum show how,
 
 /* --- list ------------------------------------------------------------------------------------ */
 
-/* One that does not answer is no error: it is being ended, or was killed, and gc will see to it. */
+/* A session that does not answer is no error: it is ending, or was killed, and gc will remove it. */
 static __attribute__((noinline)) int list_one(const struct state_session *found,
 	const char *const *environment, bool json, bool first, struct control_message *answer)
 {
@@ -164,7 +164,7 @@ static int show_one(
 	return size < 0 ? (int)size : write_stdout(text, (size_t)size);
 }
 
-/* Its lines, for people, as they would be on standard error. */
+/* Print the session's lines for people, as they would stand on standard error. */
 static int put_end(const char *id, const char *text, size_t size)
 {
 	static const int out = STDOUT_FILENO;

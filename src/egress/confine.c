@@ -70,7 +70,7 @@ static int drop_capabilities(void)
 	return result(syscall(SYS_capset, &header, none));
 }
 
-/* As many descriptors as may be had, and no core file with what was relayed. */
+/* Take as many descriptors as the limit allows, and write no core file: it would hold what was relayed. */
 static int set_limits(void)
 {
 	const struct rlimit none = { 0 };

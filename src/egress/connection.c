@@ -27,7 +27,7 @@ void connection_reset(int fd)
 {
 	const struct linger linger = { .l_onoff = 1 };
 
-	/* Where that fails it is closed in the ordinary way, which ends it as well. */
+	/* If that fails, close(2) ends the connection in the ordinary way. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 	(void)close(fd);
 }
@@ -209,7 +209,7 @@ static int take(struct connection *c, int s, size_t n)
 	return r == 0 ? flow_send(f, c->sides[OUTER].watch.fd) : r;
 }
 
-/* From side @s to the other, as far as both are ready. As take(), and 0 where nothing is there. */
+/* Move bytes from side @s to the other, as far as both are ready. Returns what take() does, and 0 if nothing is there. */
 static int pump(struct connection *c, int s)
 {
 	struct flow *f = &c->flows[s];
@@ -287,7 +287,7 @@ static void reached(struct reach *r, const struct reached *what)
 		relay_ready(c, BOTH_FLOWS);
 }
 
-/* All that the program has to show is shown. */
+/* All that is needed of the ClientHello has been seen: connect. */
 static void connect_out(struct connection *c)
 {
 	if (loop_watch(&c->egress->loop, &c->sides[INNER].watch, 0) < 0) {

@@ -59,7 +59,7 @@ static void skip(struct reader *r, size_t count)
 		r->at += count;
 }
 
-/* One byte of a label as a name has it; '?' for what none has. */
+/* One byte of a label in lower case; '?' for a byte that no name has. */
 static char plain(unsigned c, bool *odd)
 {
 	if (c >= 'A' && c <= 'Z')

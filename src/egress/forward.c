@@ -143,7 +143,7 @@ static bool wants_more(const struct proxy *p, int s)
 		(!p->bodies[INNER].ended || f->end - f->start < HTTP_HEAD_MAX);
 }
 
-/* From side @s to the other, as far as both are ready. 0 or -errno. */
+/* Move bytes from side @s to the other, as far as both are ready. 0 or -errno. */
 static int pump(struct proxy *p, int s)
 {
 	int r = look_at(p, s);

@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 
 	if (argc != 1 && !log)
 		return say_error(&e, failed(&e, -EINVAL, "is started by carrel"));
-	/* One whose parent has ended before this finds its end of the channel closed. */
+	/* If the parent has ended before this call, the channel is closed, and that ends the program. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
 		sigaction(SIGPIPE, &ignore, NULL) < 0)
 		return STATUS_CARREL;

@@ -191,14 +191,14 @@ void names_resolved(struct egress *eg, struct name *name, int error, uint32_t tt
 	call_waiters(name);
 }
 
-/* From the host's hosts(5), as a program outside would have it. */
+/* Look in the host's hosts(5), as a program outside would. */
 static bool resolve_here(struct egress *eg, struct name *name)
 {
 	return rules_hosts(eg->rules.hosts, name->text, DNS_ADDRESSES_MAX, name->four,
 		&name->four_count, name->six, &name->six_count);
 }
 
-/* By the proxy of the host's network, which is asked for it by its name; its own name is not. */
+/* Whether the name is reached by the proxy of the host's network, which resolves it. The proxy's own name is not. */
 static bool is_proxied(const struct egress *eg, const struct name *name)
 {
 	const struct netrule *proxy = eg->rules.proxy;

@@ -482,7 +482,7 @@ void proxy_cut(struct egress *eg, int rule)
 		next = p->next;
 		if (asks && p->rule == rule && !is_allowed(p))
 			proxy_drop(p, true);
-		/* One that waits for the next request is decided about then; its server's connection goes. */
+		/* A client between two requests is judged at its next one; only its connection to a server ends now. */
 		else if (!asks && p->server_rule == rule)
 			forward_close(p, ECONNABORTED);
 	}

@@ -50,7 +50,7 @@ static void watch_port(struct published *p, uint32_t events)
 	for (size_t i = 0; i < p->listener_count; i++) {
 		struct watch *watch = &p->listeners[i].watch;
 
-		/* One that cannot be looked at is closed: connections are refused. */
+		/* A listener that cannot be watched is closed: its connections are refused. */
 		if (watch->fd >= 0 && loop_watch(&p->egress->loop, watch, events) < 0)
 			loop_close(&p->egress->loop, watch);
 	}

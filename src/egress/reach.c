@@ -49,7 +49,7 @@ static void dialled(void *context, int fd, const struct target *target, int erro
 		return;
 	}
 	r->server = *target;
-	/* Neither changes what arrives: one is about delay, the other about servers that vanish. */
+	/* If one of these fails, the same bytes arrive: TCP_NODELAY is about delay, SO_KEEPALIVE about servers that vanish. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
 	if (r->by_proxy)

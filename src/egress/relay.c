@@ -113,7 +113,7 @@ static void watch_listeners(struct egress *eg, uint32_t events)
 	for (size_t i = 0; i < eg->listener_count; i++) {
 		struct watch *watch = &eg->listeners[i].watch;
 
-		/* One that cannot be looked at is closed: connections are refused. */
+		/* A listener that cannot be watched is closed: its connections are refused. */
 		if (watch->fd >= 0 && loop_watch(&eg->loop, watch, events) < 0)
 			loop_close(&eg->loop, watch);
 	}

@@ -72,7 +72,7 @@ static void answered(struct watch *watch, uint32_t events)
 		return;
 	}
 	int r = http_response_parse(&head, data, (size_t)n, false);
-	/* With one of the two events no more will come. */
+	/* After one of these two events nothing more comes. */
 	if (r == -EAGAIN && !(events & (EPOLLHUP | EPOLLRDHUP)) &&
 		want_more_than(watch->fd, (size_t)n) == 0)
 		return;

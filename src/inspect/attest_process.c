@@ -232,7 +232,7 @@ static long stop_and_get(pid_t pid, unsigned index, struct sock_filter *ret_code
 			n = -errno;
 	if (n == 0)
 		n = get_filter(pid, index, ret_code, room);
-	/* Where this fails it has died meanwhile, and a restarted read(2) is all it notices. */
+	/* If this fails, the process has died meanwhile. A living one notices no more than a restarted read(2). */
 	(void)ptrace(PTRACE_DETACH, pid, NULL, NULL);
 	return n;
 }

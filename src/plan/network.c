@@ -14,7 +14,7 @@
 /* The first address of the session's own block, which is no name's: RFC 2544. */
 #define OWN_ADDRESS "198.18.0.1/15"
 
-/* Where an `allow` line names no port. */
+/* The ports of an `allow` line that names none. */
 static const uint16_t live_ports[] = { 80, 443 };
 
 /* Keeps the ports sorted. False: there are @most others already. */

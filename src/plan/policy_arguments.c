@@ -214,7 +214,7 @@ static int take_flag(struct arguments *a, struct policy_verb_flag *flag, const c
 	return flag->value ? 0 : -EINVAL;
 }
 
-/* One option; @name is behind the dashes. */
+/* Read one option. @name is the text behind the dashes. */
 static int read_option(struct arguments *a, const char *name, const struct source *source)
 {
 	struct policy_place at = { .p = a->p, .r = a->r, .source = *source, .e = a->e };

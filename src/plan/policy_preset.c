@@ -58,7 +58,7 @@ static int fail_preset(const struct policy_place *at, const struct setting *s, c
 	return r;
 }
 
-/* One that gives away all the rest is asked for twice: NAME:WORD, where its text says which word. */
+/* A preset that gives away everything else needs a second word, NAME:WORD; its text says which. */
 static int check_second(
 	const struct policy_place *at, const char *text, const char *name, const char *second)
 {
@@ -122,7 +122,7 @@ int policy_find_preset(struct policy_place *at, const struct setting *s, const c
 
 static const char second[] = ":gives-root";
 
-/* By its usual name, for it is an accident that is to be prevented: the policy is believed. */
+/* A socket is known by its usual name: this prevents an accident, and whoever writes the policy is believed. */
 bool policy_is_daemon(const char *path)
 {
 	static const char *const daemons[] = { "docker.sock", "podman.sock", "containerd.sock",

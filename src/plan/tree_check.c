@@ -84,7 +84,7 @@ static bool is_shown_at(
 	return rest;
 }
 
-/* Whether it is, or lies in, another place where records are believed. */
+/* Whether the path is, or lies in, another place whose records carrel believes. */
 static bool is_records(const struct facts *facts, const char *source)
 {
 	for (size_t i = 0; i < facts->path_count; i++)

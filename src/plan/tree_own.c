@@ -220,7 +220,7 @@ int tree_name_appearance(struct tree *t, const struct facts *facts, const struct
 		f->rule->kind == PATH_PROTECT ? "protected" : "hidden", f->same_as);
 	if (!n->why)
 		return tree_full(e);
-	/* As at their own place: no rule uncovers them. */
+	/* No rule uncovers them, as at their own place. */
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		if (kept[i] && f->rule->kind == PATH_HIDE && !strcmp(kept[i], f->same_as))
 			n->rank = RANK_SESSION;

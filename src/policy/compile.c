@@ -162,7 +162,7 @@ static void report_fault(const struct error *e)
 	size_t size = error_format(e, text, sizeof(text));
 
 	if (!isatty(STDOUT_FILENO))
-		/* Where it cannot be written the launcher sees no answer at all. */
+		/* If the answer cannot be written, the launcher sees none, and fails. */
 		if (fd_write_all(STDOUT_FILENO, e, sizeof(*e)) < 0)
 			return;
 	if (fd_write_all(STDERR_FILENO, text, size) < 0)

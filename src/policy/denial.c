@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-/* Each entry costs some plans: no longer than this in all. The narrator's own patience is longer. */
+/* Each entry takes several plans: stop after this time. The process that prints waits longer than that. */
 enum { PATIENCE_MS = 6000 };
 
 /* --- one entry ---------------------------------------------------------------------------------- */
@@ -56,7 +56,7 @@ static bool is_refused(struct denial *d, enum why_try try, const char *aim)
 	return d->change || is_kept_away(a);
 }
 
-/* Where nothing is writable on the host either, no wall of carrel's is the reason. */
+/* If the file is not writable on the host either, no wall of carrel is the reason. */
 static bool is_hosts_read_only(struct why *w, const char *path)
 {
 	char *at = arena_copy(&w->arena, path, strlen(path));

@@ -137,7 +137,7 @@ static int read_board(struct explain_board *ret, struct error *e)
 		} \
 	}
 
-/* How many words of a command line are such a flag: 0: none, it is a setting's. */
+/* How many words of the command line this flag takes; 0: it is no such flag, but a setting's. */
 static int flag_words(const char *word)
 {
 	if (!strcmp(word, "-c") || !strcmp(word, "--command") || !strcmp(word, "--die-with"))

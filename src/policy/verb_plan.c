@@ -17,7 +17,7 @@
 /* Shown for the session's id, which is another one in each session. */
 #define ANY_SESSION "SESSION"
 
-/* Where the host's own directory is what the command would start in. */
+/* If the command would start in a directory of the host's own, check that it is there. */
 static int check_cwd(struct prepared *p, struct error *e)
 {
 	struct resolver res = { .arena = &p->arena };

@@ -252,7 +252,7 @@ static int try_all(struct asking *q, const struct machine_probe *attempts, size_
 
 /* --- what may help ---------------------------------------------------------------------------- */
 
-/* Where the host has what was asked about, and what it is; else where the session would have it. */
+/* The place on the host of what was asked about, and its type; if it is not there, the place inside. */
 static const char *host_path(struct asking *q, struct stat *ret_st)
 {
 	char *found = realpath(q->subject, NULL);

@@ -39,7 +39,7 @@ struct told {
 
 /* --- asking the session ----------------------------------------------------------------------- */
 
-/* Its errno, or the descriptor in @ret_fd. -errno with @e: the session was not asked. */
+/* Returns the session's errno, or 0 with the descriptor in *@ret_fd. -errno with @e: the session could not be asked. */
 static int look(struct why *w, const char *path, int flags, char *ret_path, int *ret_fd,
 	struct error *e)
 {

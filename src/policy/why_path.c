@@ -48,7 +48,7 @@ static struct why_ids ids_at(const struct plan *plan, const struct seen *seen)
 	return ids;
 }
 
-/* Without mounts a directory on the way to what is hidden is passed, not listed: plan/bare.h. */
+/* Without mounts, a directory on the way to a hidden path can be passed but not listed: plan/bare.h. */
 static bool is_split(const struct plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->facts->split_count && !plan->clone_flags; i++)
