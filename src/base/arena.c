@@ -16,7 +16,8 @@
 #define MADV_POPULATE_WRITE 23 /* linux/mman.h, since 5.14 */
 #endif
 
-enum { PAGE_BYTES = 65536, FEW_BYTES = 65536 }; /* the largest page there is, of any machine */
+/* PAGE_BYTES: the largest page there is, of any machine. */
+enum { PAGE_BYTES = 65536, FEW_BYTES = 65536, MANY_BYTES = 1 << 19 };
 
 static int reserve(struct arena *a, size_t size, int sharing)
 {
@@ -55,7 +56,7 @@ void arena_expect(const struct arena *a, size_t size)
 {
 	size_t begin = (a->used + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
 
-	if (size >= FEW_BYTES && begin < a->size && size <= a->size - begin)
+	if (size >= MANY_BYTES && begin < a->size && size <= a->size - begin)
 		(void)madvise(a->base + begin, size, MADV_POPULATE_WRITE);
 }
 

@@ -28,7 +28,10 @@ MUST_CHECK int arena_seal(struct arena *a);
 /* arena_free - give everything back. */
 void arena_free(struct arena *a);
 
-/* arena_expect - about @size bytes are soon taken: where they are many, the kernel gives their pages at once. */
+/*
+ * arena_expect - about @size bytes are soon taken: if they are many, the kernel gives their pages at once. Of few, those
+ * that are not taken after all would cost more memory than time is saved.
+ */
 void arena_expect(const struct arena *a, size_t size);
 
 /* arena_alloc - @size zeroed bytes aligned for any type, or NULL when the arena is full. */
