@@ -99,6 +99,8 @@ static int await_session(struct applier *a)
 
 	if (a->has_session)
 		return 0;
+	if (a->box->apart)
+		channel_await(BOX_CHANNEL, BOX_TRIES_SESSION);
 	int r = channel_receive(BOX_CHANNEL, &record, fds);
 
 	if (r <= 0)

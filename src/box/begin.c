@@ -109,6 +109,9 @@ static int wait_for_word(const struct begin *b, struct box *ret)
 {
 	struct channel_record record;
 	int fds[CHANNEL_FDS_MAX];
+
+	if (b->box->apart)
+		channel_await(BOX_CHANNEL, BOX_TRIES_PLAN);
 	int r = channel_receive(BOX_CHANNEL, &record, fds);
 
 	if (r <= 0)

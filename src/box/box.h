@@ -19,6 +19,9 @@ enum {
 		5, /* the tmpfs of empty directories, files and mount points; until the command runs */
 };
 
+/* How often init asks before it sleeps: for the plan, for the session, and for the command's streams. */
+enum { BOX_TRIES_PLAN = 300, BOX_TRIES_SESSION = 200, BOX_TRIES_EXEC = 150 };
+
 /* File systems made while the plan was still being worked out; -1: none, or handed out. */
 struct box_made {
 	int proc, devpts, tmpfs;
@@ -39,6 +42,7 @@ struct box {
 	int idmap_ns
 		[PLAN_IDMAP_MAX]; /* privileged: for each idmap of the plan; the first is the session's */
 	struct box_made made;
+	bool apart; /* init was given a processor that nobody else wanted: it may wait without sleeping */
 	bool want_pty;
 	bool dies_as_one;     /* the monitor is in a group that is killed with its command */
 	bool tasks_by_rlimit; /* no cgroup counts the session's tasks: RLIMIT_NPROC does */

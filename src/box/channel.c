@@ -175,3 +175,9 @@ int channel_receive(int fd, struct channel_record *ret_record, int ret_fds[CHANN
 {
 	return channel_receive_body(fd, ret_record, ret_fds, NULL, 0);
 }
+
+void channel_await(int fd, unsigned tries)
+{
+	while (tries-- > 0 && recv(fd, NULL, 0, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		;
+}

@@ -121,6 +121,13 @@ __attribute__((warn_unused_result)) int channel_receive_from(int fd,
 	size_t room, pid_t *ret_sender);
 
 /*
+ * channel_await - wait without sleeping until a record is there, or @fd's other end is closed, and ask @tries times at
+ * most, each of them less than a microsecond: a reader that sleeps on another processor of a virtual machine is woken
+ * in 40 to 100. Only where nobody else wants the processor (box.apart). Whoever is not lucky sleeps.
+ */
+void channel_await(int fd, unsigned tries);
+
+/*
  * channel_send_parts - one message of any protocol: @parts (a head and what follows it, which may be empty),
  * and @fd_count descriptors, CHANNEL_FDS_MAX at most. @flags: of sendmsg(2); MSG_NOSIGNAL is added.
  * Returns 0, -EPROTO where less than all was taken, or -errno.

@@ -248,5 +248,7 @@ _Noreturn void box_init(const struct box *box)
 		box_fail(STEP_PTY, r);
 	if (own.live)
 		serve_monitors(&m);
+	if (own.apart)
+		channel_await(BOX_CHANNEL, BOX_TRIES_EXEC);
 	monitor_loop(&m);
 }

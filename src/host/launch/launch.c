@@ -167,7 +167,7 @@ static int start_init(struct launch *l, const struct identity *id, struct error 
 	}
 	l->pidfd = pidfd;
 	l->init = (pid_t)pid;
-	tuning_part(l->init);
+	l->box->apart = tuning_part(l->init);
 	if (!(l->flags & CLONE_NEWUSER))
 		return 0;
 	int r = uid_maps_write(l->init, true, id->uid, id->uid, id->gid, id->gid);
@@ -256,6 +256,7 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 		return r;
 	}
 	*l->box = (struct box){ .plan = plan,
+		.apart = l->box->apart,
 		.want_pty = want_pty,
 		.dies_as_one = l->dies_as_one,
 		.tasks_by_rlimit = l->tasks_by_rlimit,

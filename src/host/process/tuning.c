@@ -115,15 +115,17 @@ void tuning_move(pid_t child, int here)
 		give_back(child, &own);
 }
 
-void tuning_part(pid_t child)
+bool tuning_part(pid_t child)
 {
 	struct mask own;
 	/* The C library refuses to say it. */
 	long class = syscall(SYS_sched_getscheduler, 0);
 
-	if (class >= 0 && (class & ~SCHED_RESET_ON_FORK) == SCHED_OTHER && read_mask(0, &own) &&
-		has_room(&own))
-		tuning_move(child, sched_getcpu());
+	if (class < 0 || (class & ~SCHED_RESET_ON_FORK) != SCHED_OTHER || !read_mask(0, &own) ||
+		!has_room(&own))
+		return false;
+	tuning_move(child, sched_getcpu());
+	return true;
 }
 
 /* --- memory that an idle session gives back ----------------------------------------------------- */

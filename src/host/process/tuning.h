@@ -7,10 +7,12 @@
  *
  *   part                                 row        what it gains
  *   tuning_part()                        launch     a quarter of the median in a quiet virtual machine
+ *   box/channel.h: channel_await()       launch     3 % of it
  *   tuning_find_code(), box/rest.h       session    init 22 KiB, a used monitor 260, the supervisor 64
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "box/box.h"
@@ -24,9 +26,10 @@
  * waits is moved at once; what runs is not moved, for it is there already. Afterwards the child's mask is the
  * caller's, and it sees the session's cpuset grow as the caller would. Nothing is done where /proc does not tell,
  * where as many processes run as there are processors, or in a real-time class.
+ * Returns whether there was a processor to spare: then init may wait without sleeping (channel_await()).
  * See: sched_setaffinity(2), cpuset(7), proc(5).
  */
-void tuning_part(pid_t child);
+bool tuning_part(pid_t child);
 
 /* tuning_move - the same, from the processor @here, whatever else runs. Nothing is done where the caller may use no other. */
 void tuning_move(pid_t child, int here);
