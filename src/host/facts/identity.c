@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@
  * below 2^31. Each session has its own, so that not even two sessions of root share one.
  */
 enum { UID_BASE = 0x70000000, UID_SPAN = 0x0f000000 };
+
+#define INITIAL_USER_NS 0xEFFFFFFDu
 
 static bool have_capabilities(void)
 {
@@ -78,6 +81,30 @@ static int pick_id(const char *map_path, uint32_t random, uint32_t *ret_id)
 	return 0;
 }
 
+/* The user namespace that the machine starts with, which has all ids, has a number that never changes (linux/nsfs.h). */
+static bool has_all_ids(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/user", &st) == 0 && st.st_ino == INITIAL_USER_NS;
+}
+
+/* Both ids, 0 where there is none to give away. The maps are read only where that is not known without them. */
+static int pick_ids(uint32_t *ret_uid, uint32_t *ret_gid)
+{
+	uint32_t random;
+	int r = fd_random(&random, sizeof(random));
+
+	if (r < 0)
+		return r;
+	if (has_all_ids()) {
+		*ret_uid = *ret_gid = UID_BASE + random % UID_SPAN;
+		return 0;
+	}
+	r = pick_id("/proc/self/uid_map", random, ret_uid);
+	return r < 0 ? r : pick_id("/proc/self/gid_map", random, ret_gid);
+}
+
 void identity_guess(struct identity *ret)
 {
 	uid_t uid = geteuid();
@@ -93,7 +120,7 @@ void identity_guess(struct identity *ret)
 int identity_choose(struct identity *ret, struct error *e)
 {
 	struct identity id;
-	uint32_t random, uid = 0, gid = 0;
+	uint32_t uid = 0, gid = 0;
 
 	identity_guess(&id);
 	*ret = id;
@@ -105,11 +132,7 @@ int identity_choose(struct identity *ret, struct error *e)
 			"this root lacks capabilities (CAP_SYS_ADMIN among them)";
 		return 0;
 	}
-	int r = fd_random(&random, sizeof(random));
-	if (r >= 0)
-		r = pick_id("/proc/self/uid_map", random, &uid);
-	if (r >= 0)
-		r = pick_id("/proc/self/gid_map", random, &gid);
+	int r = pick_ids(&uid, &gid);
 	if (r < 0)
 		return error_set(e, ERROR_INTERNAL, "facts", -r, "/proc/self/uid_map",
 			"cannot find an unprivileged uid");
