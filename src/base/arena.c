@@ -80,11 +80,11 @@ void *arena_array(struct arena *a, size_t count, size_t size)
 	return arena_alloc(a, bytes);
 }
 
-void *arena_push(struct arena *a, void *items, size_t count, size_t size)
+static void *push(struct arena *a, void *items, size_t count, size_t size, size_t first)
 {
-	if (items && (count < 8 || (count & (count - 1)) != 0))
+	if (items && (count < first || (count & (count - 1)) != 0))
 		return items;
-	size_t capacity = count < 8 ? 8 : count * 2;
+	size_t capacity = count < first ? first : count * 2;
 	/* Nothing has been taken since: it grows where it is. */
 	if (items && (char *)items + ((count * size + 15) & ~(size_t)15) == a->base + a->used)
 		return arena_array(a, capacity - count, size) ? items : NULL;
@@ -93,6 +93,16 @@ void *arena_push(struct arena *a, void *items, size_t count, size_t size)
 	if (grown && items)
 		memcpy(grown, items, count * size);
 	return grown;
+}
+
+void *arena_push(struct arena *a, void *items, size_t count, size_t size)
+{
+	return push(a, items, count, size, 8);
+}
+
+void *arena_push_many(struct arena *a, void *items, size_t count, size_t size)
+{
+	return push(a, items, count, size, 128);
 }
 
 char *arena_rest(const struct arena *a, size_t *ret_size)

@@ -49,6 +49,12 @@ void *arena_array(struct arena *a, size_t count, size_t size);
 void *arena_push(struct arena *a, void *items, size_t count, size_t size);
 
 /*
+ * arena_push_many - the same for an array of which about a hundred elements are expected: it has that room at once
+ * and is not copied on the way. An array is pushed to by one of the two, always the same.
+ */
+void *arena_push_many(struct arena *a, void *items, size_t count, size_t size);
+
+/*
  * arena_rest - all that is left, zeroed, for what has a length that is not known beforehand: it is
  * written from the start, and then arena_keep() is called before anything else is taken.
  */

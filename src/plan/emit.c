@@ -25,7 +25,7 @@ int emit_no_memory(struct error *e)
 
 int emit_to(struct plan *p, struct op op, struct error *e)
 {
-	struct op *ops = arena_push(p->arena, p->ops, p->op_count, sizeof(op));
+	struct op *ops = arena_push_many(p->arena, p->ops, p->op_count, sizeof(op));
 
 	if (!ops)
 		return emit_no_memory(e);
@@ -54,7 +54,8 @@ static const char *name_on_mount(const struct node *on, const struct node *up, c
 
 int emit_attach(struct builder *b, struct node *n, uint16_t slot)
 {
-	struct op *ops = arena_push(b->plan->arena, b->attaches, b->attach_count, sizeof(*ops));
+	struct op *ops =
+		arena_push_many(b->plan->arena, b->attaches, b->attach_count, sizeof(*ops));
 	const struct node *up = tree_up(&b->tree, n);
 	const struct node *on = up ? up->mount : NULL;
 	const char *name = name_on_mount(on, up, n->path);

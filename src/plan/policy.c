@@ -29,6 +29,7 @@ void policy_init(struct policy *p, struct arena *arena)
 		.syscalls = { .value = "default" },
 		.tls_name = { .on = true },
 		.arena = arena,
+		.local = arena,
 	};
 }
 

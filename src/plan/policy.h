@@ -159,7 +159,7 @@ struct policy {
 	enum workspace_mode workspace_mode;
 	struct source workspace_mode_source;
 	struct path_rule *paths; /* weakest layer first; inside a layer in line order */
-	size_t path_count;
+	size_t path_count, path_room;
 
 	struct text_value scratch_base;   /* default: $TMPDIR, else /tmp */
 	struct number_value scratch_size; /* bytes; set = bounded (tmpfs) */
@@ -237,6 +237,9 @@ struct policy {
 	bool from_stdin;         /* `--policy -` was read */
 
 	struct arena *arena; /* owns every text above */
+	/* Owns the lines and the hosts, and what is needed while paths are looked up: init reads none of it. May be
+	 * the same. */
+	struct arena *local;
 
 	struct policy_line *lines; /* what was read, in reading order; see policy_line.h */
 	size_t line_count;
@@ -333,6 +336,9 @@ struct policy_verb_flag {
 	bool given;              /* set by policy_add_arguments */
 	const char *value;       /* set by policy_add_arguments, borrowed from argv */
 };
+
+/* policy_add_path - one more rule, behind all others. 0 or -ENOMEM. */
+MUST_CHECK int policy_add_path(struct policy *p, const struct path_rule *rule);
 
 /* policy_init - an empty policy with the defaults. @arena: owns everything, outlives @p. */
 void policy_init(struct policy *p, struct arena *arena);

@@ -108,6 +108,6 @@ int policy_hide_elsewhere(struct policy *p, const struct policy_names *names)
 		}
 	}
 	p->paths = rules;
-	p->path_count = count;
+	p->path_count = p->path_room = count;
 	return 0;
 }

@@ -189,17 +189,27 @@ static size_t free_slot(const struct policy *p, const struct policy_line *l)
 	return slot;
 }
 
-/* The table stays at most half full. */
+/* The table stays at most half full of the lines that can be in it. */
+static size_t slots_for(size_t room)
+{
+	size_t most = room < POLICY_RULE_MAX ? room : POLICY_RULE_MAX, slots = 64;
+
+	while (slots < 2 * most)
+		slots *= 2;
+	return slots;
+}
+
 int policy_reserve_lines(struct policy *p, size_t more)
 {
-	size_t room = p->line_room ? p->line_room : 32;
+	size_t room = p->line_room ? 2 * p->line_room : 32;
 
 	if (p->line_count + more <= p->line_room)
 		return 0;
-	while (room < p->line_count + more)
-		room *= 2;
-	struct policy_line *lines = arena_array(p->arena, room, sizeof(*lines));
-	uint32_t *table = arena_array(p->arena, 2 * room, sizeof(*table));
+	if (room < p->line_count + more)
+		room = p->line_count + more;
+	size_t slots = slots_for(room);
+	struct policy_line *lines = arena_array(p->local, room, sizeof(*lines));
+	uint32_t *table = arena_array(p->local, slots, sizeof(*table));
 
 	if (!lines || !table)
 		return -ENOMEM;
@@ -208,7 +218,7 @@ int policy_reserve_lines(struct policy *p, size_t more)
 	p->lines = lines;
 	p->line_room = room;
 	p->line_table = table;
-	p->line_slots = 2 * room;
+	p->line_slots = slots;
 	for (size_t i = 0; i < p->line_count; i++)
 		if (may_contradict(&lines[i]))
 			table[free_slot(p, &lines[i])] = (uint32_t)(i + 1);

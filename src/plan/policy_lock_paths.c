@@ -179,7 +179,7 @@ static int restore_rule(const struct policy_judge *j, const struct path_rule *he
 		memcpy(rules + 1, p->paths, p->path_count * sizeof(*rules));
 	rules[0] = *held;
 	p->paths = rules;
-	p->path_count++;
+	p->path_room = ++p->path_count;
 	return 0;
 }
 

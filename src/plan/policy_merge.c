@@ -8,6 +8,8 @@
 
 #include "plan/policy_line.h"
 
+enum { PATHS_MORE = 8 };
+
 static int apply_enum(struct policy *p, const struct policy_line *l)
 {
 	static const enum workspace_mode modes[] = { WORKSPACE_DIRECT, WORKSPACE_OVERLAY,
@@ -234,7 +236,7 @@ static void order_layer(
 			order_put(o, &lines[i]);
 }
 
-/* The long lists get exactly the room they need. */
+/* The long lists get the room they need; that of the paths a little more, for policy_add_path(). */
 static int make_room(struct policy *to, const struct order *o)
 {
 	size_t paths = 0, envs = 0, hosts = 0;
@@ -246,9 +248,10 @@ static int make_room(struct policy *to, const struct order *o)
 		envs += topic == TOPIC_ENV;
 		hosts += o->lines[i] && settings_table[o->lines[i]->id].kind == KIND_HOST;
 	}
-	to->paths = arena_array(to->arena, paths, sizeof(*to->paths));
+	to->path_room = paths + PATHS_MORE;
+	to->paths = arena_array(to->arena, to->path_room, sizeof(*to->paths));
 	to->envs = arena_array(to->arena, envs, sizeof(*to->envs));
-	to->net_rules = arena_array(to->arena, hosts, sizeof(*to->net_rules));
+	to->net_rules = arena_array(to->local, hosts, sizeof(*to->net_rules));
 	return to->paths && to->envs && to->net_rules ? 0 : -ENOMEM;
 }
 
@@ -268,8 +271,8 @@ int policy_merge(
 	while (slots < 2 * total)
 		slots *= 2;
 	struct order o = {
-		.lines = arena_array(to->arena, total, sizeof(*o.lines)),
-		.table = arena_array(to->arena, slots, sizeof(*o.table)),
+		.lines = arena_array(to->local, total, sizeof(*o.lines)),
+		.table = arena_array(to->local, slots, sizeof(*o.table)),
 		.mask = slots - 1,
 	};
 	if (!o.lines || !o.table)
@@ -288,5 +291,22 @@ int policy_merge(
 		if (r < 0)
 			return r;
 	}
+	return 0;
+}
+
+int policy_add_path(struct policy *p, const struct path_rule *rule)
+{
+	if (p->path_count == p->path_room) {
+		struct path_rule *paths =
+			arena_array(p->arena, p->path_count + PATHS_MORE, sizeof(*paths));
+
+		if (!paths)
+			return -ENOMEM;
+		if (p->path_count)
+			memcpy(paths, p->paths, p->path_count * sizeof(*paths));
+		p->paths = paths;
+		p->path_room = p->path_count + PATHS_MORE;
+	}
+	p->paths[p->path_count++] = *rule;
 	return 0;
 }

@@ -65,7 +65,7 @@ static int fail_rule(const struct policy_place *at, bool deny, const char *word)
 {
 	struct error e = { 0 };
 	struct netrule rule;
-	int r = netrule_parse(&rule, at->p->arena, deny, word, at->setting, &e);
+	int r = netrule_parse(&rule, at->p->local, deny, word, at->setting, &e);
 
 	if (r >= 0)
 		return r;
@@ -79,7 +79,7 @@ static int fail_rule(const struct policy_place *at, bool deny, const char *word)
 static int parse(
 	const struct policy_place *at, bool deny, const char *word, struct netrule *ret)
 {
-	int r = netrule_parse(ret, at->p->arena, deny, word, at->setting, NULL);
+	int r = netrule_parse(ret, at->p->local, deny, word, at->setting, NULL);
 
 	if (r >= 0)
 		return 0;
@@ -104,7 +104,7 @@ static int keep_rule(
 int policy_read_host(const struct policy_place *at, const struct setting *s, const char *word,
 	struct policy_line *l)
 {
-	struct netrule *rule = arena_alloc(at->p->arena, sizeof(*rule));
+	struct netrule *rule = arena_alloc(at->p->local, sizeof(*rule));
 
 	if (!rule)
 		return policy_full(at->e);

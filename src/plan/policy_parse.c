@@ -17,7 +17,7 @@
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 /* About so many has a line of a long text, and so many are kept for each of them. */
-enum { BYTES_OF_LINE = 32, BYTES_FOR_BYTE = 8 };
+enum { BYTES_OF_LINE = 32, BYTES_FOR_BYTE = 6 };
 
 /* One text that is being read. */
 struct frame {
@@ -108,7 +108,7 @@ static int open_text(struct reader *rd, const struct policy_place *at, const cha
 	int r = check_text(&there, text, size);
 	if (r < 0)
 		return r;
-	arena_expect(at->p->arena, BYTES_FOR_BYTE * size);
+	arena_expect(at->p->local, BYTES_FOR_BYTE * size);
 	if (policy_reserve_lines(at->p, size / BYTES_OF_LINE) < 0)
 		return policy_full(at->e);
 	struct frame f = { .at = text, .end = text + size, .name = name, .shipped = shipped };

@@ -29,7 +29,7 @@ void tree_full_hint(const struct facts *facts, struct error *e)
 
 int tree_add(struct tree *t, struct node node, struct error *e)
 {
-	struct node *nodes = arena_push(t->arena, t->nodes, t->count, sizeof(node));
+	struct node *nodes = arena_push_many(t->arena, t->nodes, t->count, sizeof(node));
 
 	if (!nodes || t->count >= PLAN_SLOT_MAX * 4)
 		return tree_full(e);

@@ -384,7 +384,7 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 	struct error *e)
 {
 	struct facts f = { .environ = environment };
-	struct resolver res = { .arena = a };
+	struct resolver res = { .arena = a, .local = policy->local };
 
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &f.begun); /* as files are stamped */
 	int abi = facts_landlock();

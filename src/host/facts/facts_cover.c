@@ -62,7 +62,7 @@ struct path_fact facts_path(const struct path_rule *rule, const struct resolved 
 int facts_add(struct facts *facts, struct arena *a, const struct path_fact *fact)
 {
 	struct path_fact *grown =
-		arena_push(a, facts->paths, facts->path_count, sizeof(*grown));
+		arena_push_many(a, facts->paths, facts->path_count, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;

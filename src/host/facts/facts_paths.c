@@ -360,7 +360,10 @@ int facts_paths(struct facts *facts, struct arena *a, struct policy *policy, str
 {
 	struct finder f = { .facts = facts,
 		.e = e,
-		.res = { .arena = a, .links = facts->links, .link_count = facts->link_count } };
+		.res = { .arena = a,
+			.local = policy->local,
+			.links = facts->links,
+			.link_count = facts->link_count } };
 	int r = find_all(&f, a, policy);
 
 	resolve_done(&f.res);

@@ -204,10 +204,15 @@ static int walk_from_start(
 	return r;
 }
 
+static struct arena *local_memory(const struct resolver *r)
+{
+	return r->local ? r->local : r->arena;
+}
+
 static struct resolve_walk *walk_memory(struct resolver *r)
 {
 	if (!r->walk)
-		r->walk = arena_alloc(r->arena, sizeof(*r->walk));
+		r->walk = arena_alloc(local_memory(r), sizeof(*r->walk));
 	if (r->walk)
 		r->walk->owner = r;
 	return r->walk;
@@ -216,9 +221,9 @@ static struct resolve_walk *walk_memory(struct resolver *r)
 static struct known_dirs *known(struct resolver *r)
 {
 	if (!r->dirs)
-		r->dirs = arena_alloc(r->arena, sizeof(*r->dirs));
+		r->dirs = arena_alloc(local_memory(r), sizeof(*r->dirs));
 	if (r->dirs)
-		r->dirs->arena = r->arena;
+		r->dirs->arena = local_memory(r);
 	return r->dirs;
 }
 

@@ -24,12 +24,13 @@ enum resolve_flag {
 	RESOLVE_PREFIX = 1 << 1,    /* of what does not exist, find out how much does */
 };
 
-/* One for many paths: the links that were passed, and memory for walking. Zeroed but for arena. */
+/* One for many paths: the links that were passed, and memory for walking. Zeroed but for the arenas. */
 struct resolver {
-	struct arena *arena;
+	struct arena *arena; /* of the results */
+	struct arena *local; /* of what is needed while paths are looked up; NULL: the same */
 	struct link_fact *links;
 	size_t link_count;
-	struct resolve_walk *walk; /* taken from the arena when first needed */
+	struct resolve_walk *walk; /* taken from `local` when first needed */
 	struct known_dirs *dirs;   /* the same */
 	const char *looked_at;     /* by resolve_is_absent() last, and what it found */
 	struct resolved seen;

@@ -114,34 +114,24 @@ static int copy_command(struct prepared *p, int argc, const char *const *argv,
 static int protect_records(struct prepared *p, const char *state_dir,
 	const struct policy_names *names, const char *const *environment, struct error *e)
 {
-	struct policy *policy = &p->policy;
 	const char *home = facts_env(environment, "HOME");
 	const char *account = names->home == home ? names->account_home : names->home;
 	char path[STATE_PATH_MAX];
-	struct path_rule *rules =
-		arena_array(&p->arena, policy->path_count + STATE_PLACES, sizeof(*rules));
-
-	if (!rules)
-		return error_no_memory(e, "options");
-	if (policy->path_count)
-		memcpy(rules, policy->paths, policy->path_count * sizeof(*rules));
-	policy->paths = rules;
 	for (unsigned n = 0; n < STATE_PLACES; n++) {
 		int r = n == STATE_IN_ACCOUNT ? state_place_in_home(account, path)
 					      : state_place_path(environment, n, path);
 
 		if (r < 0 || !strcmp(path, state_dir))
 			continue;
-		const char *copy = arena_copy(&p->arena, path, strlen(path));
-		if (!copy)
-			return error_no_memory(e, "options");
-		rules[policy->path_count++] = (struct path_rule){
+		const struct path_rule rule = {
 			.kind = PATH_PROTECT,
 			.optional = true,
 			.records = true,
-			.path = copy,
+			.path = arena_copy(&p->arena, path, strlen(path)),
 			.source = { .layer = LAYER_DEFAULT, .file = "records" },
 		};
+		if (!rule.path || policy_add_path(&p->policy, &rule) < 0)
+			return error_no_memory(e, "options");
 	}
 	return 0;
 }
@@ -423,6 +413,12 @@ int prepare_with(struct prepared *p, const struct identity *identity, enum prepa
 	};
 
 	policy_init(&p->policy, &p->arena);
+	/* A page of shared memory costs half as much again. But a session that rests can give back no other. */
+	if (!p->live) {
+		if (arena_init(&p->local, ARENA_SIZE) < 0)
+			return error_no_memory(e, "options");
+		p->policy.local = &p->local;
+	}
 	int r = facts_names(&names, &p->arena, NULL, environment, e);
 	if (r >= 0 && names.xdg_config_home) {
 		loader.profiles =
@@ -469,9 +465,11 @@ int prepare(struct prepared *ret, enum prepare_until until, int argc, const char
 
 void prepare_free(struct prepared *p)
 {
-	struct arena arena = p->arena; /* which may hold *p itself, sealed */
+	struct arena arena = p->arena,
+		     local = p->local; /* the first may hold *p itself, sealed */
 
 	if (p->records >= 0)
 		(void)close(p->records);
+	arena_free(&local);
 	arena_free(&arena);
 }

@@ -15,6 +15,8 @@
 
 struct prepared {
 	struct arena arena; /* owns all of the following */
+	struct arena
+		local; /* what init does not read, in memory of our own; empty: it is in `arena` */
 	struct policy policy;
 	struct facts facts;
 	struct plan plan;
