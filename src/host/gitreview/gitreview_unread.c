@@ -1,9 +1,10 @@
 /*
- * gitreview_unread.c - what goes where the child that reviews could not say it: see unread_all() in gitreview.h.
+ * gitreview_unread.c - what is quarantined if the child that reviews could not say it: see
+ * unread_all() in gitreview_shared.h.
  *
  * Runs in: the launcher, outside, when all processes of the session are dead.
- * May not: read a file that tools may have made; it lists directories, and looks at names and kinds. Objects
- * and refs stay, whatever else does: all that goes can be made again, or is put back by its user.
+ * May not: read a file that tools may have made; it lists directories, and looks at names and
+ * kinds. Objects and refs always stay: all that goes can be made again, or is put back by its user.
  */
 #include "host/gitreview/gitreview_shared.h"
 
