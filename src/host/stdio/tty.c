@@ -282,9 +282,10 @@ static void release_keyboard(struct tty *t)
 }
 
 /*
- * The pty has been closed, and what was written to it may still be on its way: it was made for a
- * terminal that adds nothing. The keys are the terminal's own again at once (^C must reach us
- * while something runs on without its terminal), the rest follows behind the last of the output.
+ * The pty has been closed, but output may still be on its way, made for a terminal that adds
+ * nothing to it. So the keys go back to the caller's terminal at once (^C must reach this process
+ * while something runs on without its terminal), and the output modes follow behind the last of the
+ * output.
  */
 static void give_back_keys(struct tty *t)
 {
