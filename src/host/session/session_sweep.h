@@ -36,7 +36,7 @@ MUST_CHECK int session_sweep(int records, const struct session_sweep_how *how,
 	struct session_sweep *ret, struct error *e);
 
 /*
- * session_sweep_needed - whether a sweep would find something. @own: the id of the session that asks.
- * Costs three system calls for each live session; does nothing.
+ * session_sweep_needed - whether a sweep would find something. @own: the id of the session that
+ * asks. It changes nothing, and costs three system calls for each live session.
  */
 bool session_sweep_needed(int records, const char *own);

@@ -147,7 +147,7 @@ static bool is_seen(struct seen *seen, unsigned *count, int dir)
 	return false;
 }
 
-/* Wherever earlier sessions were recorded: today's environment may be another. */
+/* Sweep wherever earlier sessions may be recorded: today's environment may be another. */
 static void sweep_places(struct gc *gc, const char *const *environment)
 {
 	struct seen seen[STATE_PLACES];
