@@ -327,7 +327,7 @@ static void remove_entry(
 		if (fchmod(f->fd, 0700) == 0)
 			result = remove_name(w, f, entry->name, entry->type);
 	}
-	/* EPERM: it is immutable itself, which is found before it is found to be full. */
+	/* EPERM: the directory is immutable, which the kernel finds out before it finds it full. */
 	if (result == -ENOTEMPTY || (result == -EPERM && entry->type == DT_DIR))
 		enter_dir(w, f, entry->name);
 	else if (result == -EISDIR || result == -ENOTDIR)
