@@ -1,5 +1,5 @@
 /*
- * unix_table.h - the names of the unix sockets that somebody waits at.
+ * unix_table.h - the names of the unix sockets at which somebody waits for connections or datagrams.
  *
  * Runs in: the launcher and carrel-policy, outside. May not: believe a name. Anybody can have made one, and it may
  * lead to something else.
