@@ -85,7 +85,7 @@ void *arena_push(struct arena *a, void *items, size_t count, size_t size)
 	if (items && (count < 8 || (count & (count - 1)) != 0))
 		return items;
 	size_t capacity = count < 8 ? 8 : count * 2;
-	/* Nothing has been taken since: it grows where it is. */
+	/* Nothing was taken behind the array: it grows where it is. */
 	if (items && (char *)items + ((count * size + 15) & ~(size_t)15) == a->base + a->used)
 		return arena_array(a, capacity - count, size) ? items : NULL;
 	void *grown = arena_array(a, capacity, size);
@@ -119,7 +119,7 @@ void arena_take_back(struct arena *lent)
 {
 	size_t few = lent->used;
 
-	/* Many pages are given back, which is possible for shared ones alone. */
+	/* Give many pages back to the kernel, which is possible for shared ones alone. */
 	if (few > FEW_BYTES) {
 		size_t odd = (uintptr_t)lent->base & (PAGE_BYTES - 1);
 		size_t begin = odd ? PAGE_BYTES - odd : 0;
