@@ -55,5 +55,5 @@ MUST_CHECK int pass_apply(struct policy *p, const struct policy_line *l);
  */
 size_t pass_put(struct pass_pair *pairs, size_t count, const struct pass_pair *pair);
 
-/* pass_check_count - that there are no more than PASS_MAX. 0 or -errno with @e. */
+/* pass_check_count - check that there are at most PASS_MAX. 0 or -errno with @e. */
 MUST_CHECK int pass_check_count(size_t count, const char *on, struct error *e);

@@ -98,8 +98,8 @@ MUST_CHECK int cgroup_session_begin(struct cgroup_session *ret, const char *name
 	unsigned need, unsigned want, struct error *e);
 
 /*
- * cgroup_check - whether cgroup_session_begin() with @need will find a place, as far as can be said without
- * changing anything. 0 or -errno with @e, as there.
+ * cgroup_check - whether cgroup_session_begin() with @need will find a place, as far as can be said
+ * without changing anything. 0 or -errno with @e, as cgroup_session_begin().
  */
 MUST_CHECK int cgroup_check(unsigned need, struct error *e);
 

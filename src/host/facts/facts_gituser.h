@@ -1,7 +1,7 @@
 /*
- * facts_gituser.h - files in whose place a session sees a text of carrel's. Root's sessions run as
- * a uid that cannot read root's own files: a text tells git who root is. A session with `net allow`
- * has a resolver and hosts of its own.
+ * facts_gituser.h - files that a session sees replaced by a text of carrel's. Root's sessions run
+ * as a uid that cannot read root's own files: a text tells git who root is. A session with `net
+ * allow` has a resolver and hosts of its own.
  *
  * Runs in: the launcher and carrel-policy, outside. May not: change anything.
  */

@@ -24,7 +24,7 @@ enum resolve_flag {
 	RESOLVE_PREFIX = 1 << 1,    /* of what does not exist, find out how much does */
 };
 
-/* One for many paths: the links that were passed, and memory for walking. Zeroed but for arena. */
+/* Serves many paths: the links that were passed, and memory for walking. Zeroed but for arena. */
 struct resolver {
 	struct arena *arena;
 	struct link_fact *links;

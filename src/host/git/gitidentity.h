@@ -1,8 +1,9 @@
 /*
- * gitidentity.h - who the caller is to git, out of a configuration that a session does not get to see.
+ * gitidentity.h - who the caller is to git: read from a configuration that a session does not get
+ * to see.
  *
- * Runs in: the launcher, outside. May not: follow an include, let through what names a program, a credential, a key
- * or an address: only keys of a short list, each with values of one form.
+ * Runs in: the launcher, outside. May not: follow an include, let through what names a program, a
+ * credential, a key or an address: only keys of a short list, each with values of one form.
  */
 #pragma once
 

@@ -147,7 +147,7 @@ static void one_directory(struct unread *u, const char *path)
 	autofd int fd = gitpath_open(
 		AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
 
-	/* Without HEAD it is none to git, but for what some configuration includes. */
+	/* Without HEAD it is no repository to git; only a configuration could still include its files. */
 	if (fd < 0 || gitpath_type(fd, "HEAD") == 0)
 		return;
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++) {

@@ -69,7 +69,7 @@ static bool has_room(const struct mask *m)
 
 	for (size_t i = 0; i < m->size / sizeof(m->words[0]); i++)
 		count += __builtin_popcountl(m->words[i]);
-	/* We and the child are among those who run. */
+	/* The launcher and the child are among those who run. */
 	int running = count > 1 ? count_running() : -1;
 	return running > 0 && running <= count;
 }

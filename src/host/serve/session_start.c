@@ -271,7 +271,7 @@ static int serve_session(struct start *s)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-/* What was reported since stderr was closed, for the client that ends the session. */
+/* Send what was reported since stderr was closed to the clients that asked for the end. */
 static void farewell(struct start *s)
 {
 	char *text = s->log >= 0 ? malloc(LOG_MAX + 1) : NULL;

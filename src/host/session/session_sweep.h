@@ -19,7 +19,7 @@ struct session_sweep {
 
 enum { SWEEP_DRY_RUN = 1 }; /* only count */
 
-/* What is done, and who is told. */
+/* What to do, and whom to tell. */
 struct session_sweep_how {
 	unsigned flags;   /* SWEEP_* */
 	const char *base; /* only what lies in this scratch base; NULL: all */

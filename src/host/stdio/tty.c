@@ -265,7 +265,7 @@ static void mirror_output_mode(struct tty *t)
 
 void tty_restore(struct tty *t)
 {
-	/* In the background the terminal is another's, who has set his own modes. */
+	/* In the background the terminal belongs to another job, which has set its own modes. */
 	if (!t->raw || !in_foreground(t))
 		return;
 	if (tcsetattr(t->terminal, TCSANOW, &t->saved) == 0)

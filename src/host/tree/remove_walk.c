@@ -260,8 +260,9 @@ static void enter_dir(struct walk *w, struct walk_frame *f, const char *name)
 	if (result == -EMLINK)
 		result = raise_directory(w, name);
 	/*
-	 * EXDEV also says that it was moved away between lookup and check (RESOLVE_BENEATH): only
-	 * what says so each time is a mount point, which rmdir would have called busy.
+	 * EXDEV also says that the directory was moved away between lookup and check
+	 * (RESOLVE_BENEATH): only one that gives EXDEV each time is a mount point, which rmdir
+	 * would have called busy.
 	 */
 	if (result == -EXDEV && f->passes >= PASSES)
 		result = -EBUSY;
