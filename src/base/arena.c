@@ -85,7 +85,7 @@ static void *push(struct arena *a, void *items, size_t count, size_t size, size_
 	if (items && (count < first || (count & (count - 1)) != 0))
 		return items;
 	size_t capacity = count < first ? first : count * 2;
-	/* Nothing has been taken since: it grows where it is. */
+	/* Nothing was taken behind the array: it grows where it is. */
 	if (items && (char *)items + ((count * size + 15) & ~(size_t)15) == a->base + a->used)
 		return arena_array(a, capacity - count, size) ? items : NULL;
 	void *grown = arena_array(a, capacity, size);
@@ -129,7 +129,7 @@ void arena_take_back(struct arena *lent)
 {
 	size_t few = lent->used;
 
-	/* Many pages are given back, which is possible for shared ones alone. */
+	/* Give many pages back to the kernel, which is possible for shared ones alone. */
 	if (few > FEW_BYTES) {
 		size_t odd = (uintptr_t)lent->base & (PAGE_BYTES - 1);
 		size_t begin = odd ? PAGE_BYTES - odd : 0;

@@ -29,8 +29,9 @@ MUST_CHECK int arena_seal(struct arena *a);
 void arena_free(struct arena *a);
 
 /*
- * arena_expect - about @size bytes are soon taken: if they are many, the kernel gives their pages at once. Of few, those
- * that are not taken after all would cost more memory than time is saved.
+ * arena_expect - say that about @size bytes will soon be taken. If they are many, the kernel gives
+ * their pages at once. For few it is not asked: pages that are not taken after all would cost more
+ * memory than time is saved.
  */
 void arena_expect(const struct arena *a, size_t size);
 
@@ -55,8 +56,8 @@ void *arena_push(struct arena *a, void *items, size_t count, size_t size);
 void *arena_push_many(struct arena *a, void *items, size_t count, size_t size);
 
 /*
- * arena_rest - all that is left, zeroed, for what has a length that is not known beforehand: it is
- * written from the start, and then arena_keep() is called before anything else is taken.
+ * arena_rest - all that is left, zeroed, for something whose length is not known beforehand: write
+ * it from the start, then call arena_keep() before anything else is taken.
  */
 char *arena_rest(const struct arena *a, size_t *ret_size);
 
@@ -64,9 +65,10 @@ char *arena_rest(const struct arena *a, size_t *ret_size);
 char *arena_keep(struct arena *a, size_t kept, size_t written);
 
 /*
- * arena_lend - what is left, in halves, for what is needed for a moment only. @ret_near begins with what will be taken
- * next: nothing may be taken until it is given back. @ret_far may be kept meanwhile, not twice at a time.
- * arena_take_back - it was needed; zeroed again.
+ * arena_lend - lend what is left, in halves, for work that lasts a moment only. @ret_near begins
+ * with what will be taken next: nothing may be taken until it is given back. @ret_far may be kept
+ * meanwhile, but is not lent twice at a time.
+ * arena_take_back - give @lent back; what was used of it is zeroed again.
  */
 void arena_lend(const struct arena *a, struct arena *ret_near, struct arena *ret_far);
 void arena_take_back(struct arena *lent);

@@ -37,7 +37,7 @@ size_t chars_count(const char *data, size_t size)
 			at += STRIDE;
 			continue;
 		}
-		/* A text of another script goes on being one. */
+		/* A text of another script usually goes on: no look for ASCII within this stride. */
 		for (size_t end = size - at < STRIDE ? size : at + STRIDE; at < end;) {
 			size_t length = text_utf8_length(data + at, size - at);
 
@@ -78,7 +78,10 @@ size_t chars_offset(const char *data, size_t size, uint64_t count)
 /* Whether the @size bytes at @data, 1 to 3, can begin a valid sequence that is longer. */
 static bool can_begin(const char *data, size_t size)
 {
-	/* The first continuation of all and the last: one of them completes what can be. */
+	/*
+	 * The lowest and the highest continuation byte: one of them completes whatever can be
+	 * completed.
+	 */
 	static const unsigned char fill[] = { 0x80, 0xbf };
 	char whole[CHARS_LENGTH_MAX];
 

@@ -95,7 +95,10 @@ int error_set(struct error *e, enum error_code code, const char *stage, int errn
 	return result;
 }
 
-/* Most of the memory that carrel maps it never touches, but RLIMIT_AS counts that as well: setrlimit(2). */
+/*
+ * carrel never touches most of the memory that it maps, but RLIMIT_AS counts that as well:
+ * setrlimit(2).
+ */
 int error_no_memory(struct error *e, const char *stage)
 {
 	struct rlimit space = { .rlim_cur = RLIM_INFINITY };

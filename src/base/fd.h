@@ -46,7 +46,7 @@ MUST_CHECK ssize_t fd_read_up_to(int fd, char *ret_data, size_t size);
  */
 MUST_CHECK ssize_t fd_read_file(int fd, char *ret_data, size_t max);
 
-/* fd_open_path - open a text or directory relative to @dirfd; returns the descriptor or -errno. */
+/* fd_open_at - openat(2) with O_CLOEXEC, again after EINTR. Returns the descriptor or -errno. */
 MUST_CHECK int fd_open_at(int dirfd, const char *path, int flags, unsigned mode);
 
 /*

@@ -78,7 +78,7 @@ static bool is_xdigit(unsigned char c)
 	return is_digit(c) || is_between(c, 'A', 'F') || is_between(c, 'a', 'f');
 }
 
-/* The C locale's. A class that there is not holds nothing. */
+/* The classes of the C locale. An unknown class holds nothing. */
 static bool is_in_class(const char *name, size_t length, unsigned char c)
 {
 	static const struct {
@@ -129,7 +129,10 @@ static unsigned char take_letter(struct text *p)
 	return (unsigned char)*p->at++;
 }
 
-/* The set behind the '[' at @p. -1: it is not closed, and no set; else whether @c is in it, @p being behind it. */
+/*
+ * Whether @c is in the set that begins with the '[' at @p, which is moved behind it. -1: it is not
+ * closed, so it is no set.
+ */
 static int is_in_set(struct text *p, unsigned char c)
 {
 	struct text at = { p->at + 1, p->end };

@@ -10,10 +10,11 @@
 #include <stddef.h>
 
 /*
- * glob_name_fits - whether the name @name, @size bytes, one component of a path, fits @pattern, @length bytes.
- * '*' and '?' stand for any bytes, "[...]" for one of a set with ranges, "[:classes:]" and '!' or '^' in front; a
- * backslash takes from the next byte what it means. A period at the beginning is fitted by a period alone. A
- * bracket that is not closed is a letter; a backslash at the end fits nothing.
+ * glob_name_fits - whether the name @name, @size bytes, one component of a path, fits @pattern,
+ * @length bytes. '*' and '?' stand for any bytes, "[...]" for one of a set with ranges,
+ * "[:classes:]" and '!' or '^' in front; a backslash takes the meaning from the next byte. Only a
+ * period fits a period at the beginning. A bracket that is not closed stands for itself; a
+ * backslash at the end fits nothing.
  * See: glob(7), fnmatch(3) with FNM_PERIOD.
  */
 bool glob_name_fits(const char *pattern, size_t length, const char *name, size_t size);

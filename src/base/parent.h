@@ -13,9 +13,9 @@
 /*
  * parent_die_with - have the kernel send @signal when @parent ends: prctl(2), PR_SET_PDEATHSIG.
  *
- * @parent is what the maker's getpid() said before the fork: one that ended before the request is
- * never told of, so it is looked for afterwards. Returns 0; -ESRCH where it has ended already and
- * no signal will come; another -errno of prctl.
+ * @parent is what the maker's getpid() said before the fork. The kernel sends nothing for a parent
+ * that ended before the request, so the parent is looked at afterwards. Returns 0; -ESRCH where it
+ * has ended already and no signal will come; another -errno of prctl.
  */
 static inline int parent_die_with(pid_t parent, int signal)
 {

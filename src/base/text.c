@@ -323,8 +323,9 @@ static bool reorders(const unsigned char *p)
 }
 
 /*
- * Blanks that are not the blank, and what is shown as nothing, the byte order mark included: nobody sees
- * them where they are wrong. Not the joiners, which words are written with.
+ * Blanks that are not the blank, and characters that are shown as nothing, the byte order mark
+ * included: nobody sees them where they are wrong. Joiners are not among them: words are written
+ * with them.
  */
 static bool looks_blank(const unsigned char *p)
 {

@@ -59,9 +59,10 @@ const char *text_nearest(const char *word, const char *const *list, size_t count
 void text_words(const char *const *words, size_t count, char *ret_text, size_t size);
 
 /*
- * text_printable_length - bytes of the character at @text that a terminal shows and does not obey; 0 for a
- * control character (U+0080 to U+009F are some), for one that changes the order in which others are
- * shown, for one that looks like a blank or like nothing and is another, and for a byte that is none.
+ * text_printable_length - bytes of the character at @text that a terminal shows and does not obey;
+ * 0 for a control character (U+0080 to U+009F are some), for one that changes the order in which
+ * others are shown, for one that is shown as a blank or as nothing but is not the blank, and for a
+ * byte that is no character.
  */
 size_t text_printable_length(const char *text, size_t size);
 

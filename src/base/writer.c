@@ -47,7 +47,7 @@ static bool is_character(char c)
 	return ((unsigned char)c & 0xc0) != 0x80;
 }
 
-/* One for each character, not for each byte. */
+/* Count the columns: one for each character, not for each byte. */
 static void count(struct writer *w, const char *data, size_t size)
 {
 	const char *newline = memrchr(data, '\n', size);

@@ -10,8 +10,9 @@
 #include <stdbool.h>
 
 /*
- * clone_with - what is seen at @path below @dirfd, with @attr. *@two_steps: kept by the caller, set once
- * the kernel has said that it cannot. The descriptor, -ENOSYS: it takes two steps; or -errno.
+ * clone_with - clone what is seen at @path below @dirfd, with @attr. *@two_steps: kept by the
+ * caller, set once the kernel has said that it cannot do both in one call. Returns the descriptor;
+ * -ENOSYS: it takes two steps; or -errno.
  */
 __attribute__((warn_unused_result)) int clone_with(
 	bool *two_steps, int dirfd, const char *path, unsigned flags, struct mount_attr *attr);
@@ -24,8 +25,9 @@ __attribute__((warn_unused_result)) int clone_set_attr(
 	int tree, unsigned recursive, struct mount_attr *attr);
 
 /*
- * clone_share - send the supervisor a clone of @mount, the scratch that has just been attached (kernels before 6.15
- * clone no other), as CHANNEL_SCRATCH. The clone has nothing of what is mounted on the original later, is no part of
- * the session's tree, and so stays what it is when that tree goes. 0 or -errno.
+ * clone_share - send the supervisor a clone of @mount, the scratch that has just been attached
+ * (kernels before 6.15 clone only what is attached), as CHANNEL_SCRATCH. The clone has nothing of
+ * what is mounted on the original later, is no part of the session's tree, and so stays what it is
+ * when that tree goes. 0 or -errno.
  */
 __attribute__((warn_unused_result)) int clone_share(int mount, int channel);

@@ -57,7 +57,10 @@ size_t command_room(const struct plan *plan)
 		PWD_SIZE;
 }
 
-/* The variable says where the command starts, as the plan's does; NULL: a path that chdir(2) refuses. */
+/*
+ * Make PWD, which says where the command starts, as the plan's does. NULL: a path that chdir(2)
+ * refuses.
+ */
 static const char *make_pwd(char *room, const char *cwd)
 {
 	size_t size = strlen(cwd) + 1;

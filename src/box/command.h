@@ -28,7 +28,10 @@ void command_of_plan(struct command *ret, const struct plan *plan);
 /* command_room - how many bytes the vectors and PWD of a request's command take at most. */
 size_t command_room(const struct plan *plan);
 
-/* command_map - a request in a sealed file: mapped, and not given back. 0 or -errno; -EPROTO: no size for one. */
+/*
+ * command_map - map a request in a sealed file; the memory is not given back. 0 or -errno; -EPROTO:
+ * no request has that size.
+ */
 __attribute__((warn_unused_result)) int command_map(
 	int fd, const char **ret_data, size_t *ret_size);
 

@@ -33,14 +33,14 @@ MUST int confine_identity(const struct facts *facts);
 MUST int confine_rlimit(unsigned resource, uint64_t value);
 
 /*
- * RLIMIT_NPROC, counted in this user namespace; shown to hold here: -ENOTSUP where the kernel exempts this uid
- * (the host's root). See: getrlimit(2).
+ * Set RLIMIT_NPROC, which the kernel counts in this user namespace, and prove that it holds here:
+ * -ENOTSUP if the kernel exempts this uid (the host's root). See: getrlimit(2).
  */
 MUST int confine_tasks(uint64_t count);
 
 /*
  * Empty the bounding, ambient, inheritable, permitted and effective sets, lock the securebits.
- * @lock: false: the bounding set and the securebits may stay where we may not change them.
+ * @lock: false: the bounding set and the securebits may stay if init may not change them.
  * See: capabilities(7).
  */
 MUST int confine_capabilities(bool lock);
@@ -49,8 +49,8 @@ MUST int confine_capabilities(bool lock);
 MUST int confine_no_new_privs(void);
 
 /*
- * One OP_LANDLOCK_*; *@ruleset is the descriptor between them. @place: of a rule, what it is about; -1: its
- * path is opened. See: landlock(7).
+ * One OP_LANDLOCK_*; *@ruleset is the descriptor between them. @place: what a rule is about; -1:
+ * the rule's path is opened. See: landlock(7).
  */
 MUST int confine_landlock(const struct op *op, int place, int *ruleset);
 

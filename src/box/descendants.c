@@ -107,7 +107,7 @@ static void add_entries(struct scan *s, int proc, size_t size)
 	}
 }
 
-/* Marks the children of @self that are to live, with all that stems from them. */
+/* The children that are to live, with all that stems from them. */
 struct kept {
 	const pid_t *pids;
 	size_t count;

@@ -1,9 +1,9 @@
 /*
  * descendants.h - everything that stems from a monitor, whatever session or group it moved to.
  *
- * Runs in: a monitor (and init, to end one that does not answer). It is a child subreaper (PR_SET_CHILD_SUBREAPER, prctl(2)): what a command leaves
- * behind becomes the monitor's child, so that the tree below the monitor is the execution. The tree is
- * read from the session's own /proc.
+ * Runs in: a monitor (and init, to end one that does not answer). It is a child subreaper
+ * (PR_SET_CHILD_SUBREAPER, prctl(2)): what a command leaves behind becomes the monitor's child, so
+ * that the tree below the monitor is the execution. The tree is read from the session's own /proc.
  */
 #pragma once
 
@@ -18,13 +18,14 @@ __attribute__((warn_unused_result)) int descendants_signal(pid_t root, int signa
 
 /*
  * descendants_end_strays - kill what stems from the calling process and from none of its children
- * @kept: what a monitor left that was killed. Whoever calls reaps them. 0 or -errno.
+ * @kept: what a killed monitor left. The caller reaps them. 0 or -errno.
  */
 __attribute__((warn_unused_result)) int descendants_end_strays(const pid_t *kept, size_t count);
 
 /*
- * descendants_end - kill and reap all of them; at once where nothing is left. They are stopped first,
- * until no new one is found: what is stopped cannot fork. @children: signalfd for SIGCHLD.
+ * descendants_end - kill and reap all of them; it returns at once if there are none. They are
+ * stopped first, until no new one is found: what is stopped cannot fork. @children: signalfd for
+ * SIGCHLD.
  * Returns 0 when the monitor has no child any more, or -errno.
  */
 __attribute__((warn_unused_result)) int descendants_end(int children);

@@ -22,9 +22,15 @@ __attribute__((warn_unused_result)) int fresh_devpts(struct box_made *made);
 /* fresh_skeleton - the tmpfs of mount points and of /dev/shm; from @made where it is there. */
 __attribute__((warn_unused_result)) int fresh_skeleton(struct box_made *made);
 
-/* fresh_tmpfs - @size bytes at most, 0: the kernel's default; @uid, @gid: its owner, NULL: who makes it. */
+/*
+ * fresh_tmpfs - a tmpfs of @size bytes at most (0: the kernel's default). @uid, @gid: its owner;
+ * NULL: the process that makes it.
+ */
 __attribute__((warn_unused_result)) int fresh_tmpfs(
 	uint64_t size, const uint32_t *uid, const uint32_t *gid);
 
-/* fresh_overlay - @lower_fd read only below, what is written in @store_fd/upper. See: overlayfs(5). */
+/*
+ * fresh_overlay - an overlay: @lower_fd is read-only below, what is written is in @store_fd/upper.
+ * See: overlayfs(5).
+ */
 __attribute__((warn_unused_result)) int fresh_overlay(int lower_fd, int store_fd);

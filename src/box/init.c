@@ -40,8 +40,9 @@ static bool has_pid_ns(const struct box *box)
 }
 
 /*
- * The mount namespace, for who covers again what the host replaces: from outside nobody may open it any more, since init is
- * not dumpable (namespaces(7), ptrace(2)). -ENOENT: there is none, or no /proc that knows us.
+ * Open the mount namespace for the coverer, which covers again what the host replaces: from outside
+ * nobody may open it any more, since init is not dumpable (namespaces(7), ptrace(2)). -ENOENT:
+ * there is none, or no /proc that knows this process.
  */
 static int open_view(const struct box *box)
 {
@@ -158,7 +159,7 @@ static void handle_record(struct monitor *m, struct monitors *all)
 		/* It may have ended, and another process may have its pid by now. */
 		if (!has_monitor(all, record.number))
 			return;
-		/* What is below it first. */
+		/* Kill what is below the monitor first. */
 		r = descendants_signal(record.number, SIGKILL);
 		(void)kill(record.number, SIGKILL); /* ESRCH: it has ended */
 		if (r < 0)
@@ -212,7 +213,7 @@ static int open_early(struct monitor *m, int *ret_master)
 	return r < 0 || !m->box->want_pty ? r : monitor_open_pty(m, ret_master);
 }
 
-/* All slots and namespaces: no descriptor of the host stays open. */
+/* Close all slots and namespaces: no descriptor of the host stays open. */
 static int close_host_descriptors(const struct box *own)
 {
 	int r = sys_close_range(0, BOX_CHANNEL - 1);

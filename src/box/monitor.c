@@ -155,7 +155,7 @@ static void payload_ended(struct monitor *m, const siginfo_t *end)
 	int status;
 
 	if (end->si_code != CLD_EXITED && m->box->plan->facts->refused_proc)
-		/* The numbers there are not ours. */
+		/* The machine's own /proc numbers processes otherwise than this pid namespace. */
 		record.started = m->start.ret_at_exec ? STARTED_YES : STARTED_NO;
 	else if (end->si_code != CLD_EXITED)
 		record.started = payload_started(m->payload);
@@ -275,7 +275,10 @@ static void send_started(void)
 		box_fail(STEP_LOOP, r);
 }
 
-/* The streams that were sent, what is passed beside them, and a request that is too long for its record. */
+/*
+ * Take the streams that were sent, what is passed beside them, and a request that is too long for
+ * its record.
+ */
 static int take_descriptors(
 	struct monitor *m, const struct channel_record *record, const int fds[CHANNEL_FDS_MAX])
 {

@@ -171,8 +171,8 @@ static int open_resolver(int type)
 }
 
 /*
- * For both families where the kernel has IPv6. No option lets another socket have the same port, so nothing inside can
- * bind it beside this one.
+ * Open a listener for both families, if the kernel has IPv6. No option lets another socket have the
+ * same port, so nothing inside can bind it beside this one.
  */
 static int open_listener(uint16_t port)
 {
@@ -258,12 +258,12 @@ int network_pool(int channel)
 	return r < 0 ? r : 0;
 }
 
-/* Of each file; what is looked for stands in its first half. */
+/* Bytes that are read of each file: what is looked for stands in its first half. */
 enum { COUNTERS_MAX = 3968 };
 
 /* --- counters --------------------------------------------------------------------------------- */
 
-/* The number at @text; more than fits is the most that does. */
+/* The number at @text; one that does not fit becomes the largest that does. */
 static uint32_t read_number(const char *text)
 {
 	uint64_t value = 0;
@@ -304,7 +304,7 @@ static uint32_t read_row(const char *text, const char *name)
 	return row && (*row == ' ' || *row == '\t') ? read_number(row + strspn(row, " \t")) : 0;
 }
 
-/* Behind a newline, so that each line has one in front of it. */
+/* Read the file behind a newline, so that each line has one in front of it. */
 static bool read_counters(const char *path, char *ret, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);

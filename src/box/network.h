@@ -8,8 +8,8 @@
 #include "plan/plan.h"
 
 /*
- * network_address - the session's own blocks of addresses on the loopback. 1; 0: without the one of IPv6, which this kernel or its
- * loopback does not have; or -errno. See: rtnetlink(7).
+ * network_address - put the session's own blocks of addresses on the loopback. 1; 0: without the
+ * one of IPv6, which this kernel or its loopback does not have; or -errno. See: rtnetlink(7).
  */
 __attribute__((warn_unused_result)) int network_address(void);
 
@@ -28,8 +28,9 @@ __attribute__((warn_unused_result)) int network_local(const struct net_local *bl
 void network_count(uint32_t *ret_no_route, uint32_t *ret_no_listener);
 
 /*
- * network_pool - make the sockets that servers inside are connected to with, CHANNEL_POOL of each family that there is, and send
- * them to the supervisor in the same way: whoever has one connects in this network namespace. 0 or -errno.
+ * network_pool - make the sockets with which servers inside are connected to, CHANNEL_POOL of each
+ * family that there is, and send them to the supervisor in the same way: whoever has one connects
+ * in this network namespace. 0 or -errno.
  */
 __attribute__((warn_unused_result)) int network_pool(int channel);
 

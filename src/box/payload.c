@@ -27,7 +27,10 @@
 
 enum { EXEC_PATH_MAX = 3072 }; /* the stack is small */
 
-/* What still has the number @number is moved out of the way; what was placed is not among @from. */
+/*
+ * Move a descriptor that still has the number @number out of the way. @from: those that are not
+ * placed yet.
+ */
 static int make_free(int number, int *from, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -40,7 +43,7 @@ static int make_free(int number, int *from, unsigned count)
 	return 0;
 }
 
-/* Each at its number, in ascending order, and nothing between them. */
+/* Put each at its number, in ascending order, and close what lies between them. */
 static int place_passed(struct payload *p)
 {
 	const struct pass_numbers *pass = p->command->pass;

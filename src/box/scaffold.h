@@ -21,8 +21,8 @@ struct scaffold {
 };
 
 /*
- * scaffold_attach - have the mount of @slot, whose descriptor is *@slot_fd, on the scaffold.
- * *@slot_fd becomes the descriptor of a clone, that is not attached; the old one belongs to the
+ * scaffold_attach - attach the mount of @slot, whose descriptor is *@slot_fd, to the scaffold.
+ * *@slot_fd becomes the descriptor of a clone that is not attached; the old one belongs to the
  * scaffold, is returned, and is valid until scaffold_remove. After a failure (-errno, -ENOSPC where
  * there are too many) the caller must end.
  */

@@ -41,8 +41,9 @@ static bool is_elsewhere(const struct node *n)
 }
 
 /*
- * The root of the writable place on the host in which tools can make what a rule protects, wherever
- * they see it; NULL where they cannot. -ENOMEM in @ret: the arena is full.
+ * Find the root of the writable place on the host in which tools can make the protected path of
+ * @f, at its own path or where a bind shows it. NULL: they cannot. *@ret is -ENOMEM if the arena
+ * is full.
  */
 static const char *find_absent_root(struct builder *b, const struct path_fact *f, int *ret)
 {

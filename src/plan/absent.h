@@ -8,7 +8,8 @@
 #include "plan/emit.h"
 
 /*
- * absent_collect - note in the plan each protected path that lies where the tools can write to the
- * host: whether it is absent and has to stay so, or which thing it is and has to stay. After all nodes were placed. Returns 0 or -errno with the builder's error.
+ * absent_collect - note in the plan each protected path that tools could write to on the host: an
+ * absent one must stay absent, an existing one must stay the same thing. Call it after all nodes
+ * were placed. Returns 0 or -errno with the builder's error.
  */
 MUST_CHECK int absent_collect(struct builder *b);

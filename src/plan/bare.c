@@ -31,7 +31,7 @@ static enum meaning meaning(const struct node *n)
 {
 	switch (n->kind) {
 	case NODE_HOST_ROOT:
-	case NODE_PROC: /* the container's: to be read, and what it says of others is refused */
+	case NODE_PROC: /* the container's: readable, except what it says of other processes */
 		return MEANS_READABLE;
 	case NODE_BIND:
 		return n->writable ? MEANS_WRITABLE : MEANS_READABLE;
@@ -212,7 +212,7 @@ static bool is_at_end(const struct allower *a, const struct node *n)
 	return n == a->tree->nodes + a->tree->count;
 }
 
-/* Whether something at @path, with @inside only below it, is closed. */
+/* Whether something at @path or below it is closed; with @inside only what is below it counts. */
 static bool has_closed(const struct allower *a, const char *path, bool inside)
 {
 	const struct node *n = first_below(a, path);

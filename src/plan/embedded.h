@@ -27,7 +27,10 @@ struct embedded_filter {
 	unsigned short count; /* instructions */
 };
 
-/* The filters of carrel's own processes outside: nothing can be started under them, so no policy names them. */
+/*
+ * Filters that no policy may name: those of carrel's own processes outside, under which nothing can
+ * be started, and the one that `syscalls strict` chooses itself.
+ */
 #define EMBEDDED_OWN_FILTER "supervisor"
 #define EMBEDDED_SETTLED_FILTER "settled"       /* on top of it: host/process/confine_self.h */
 #define EMBEDDED_COVERER_FILTER "coverer"       /* host/cover/cover.h */

@@ -40,8 +40,8 @@ int emit_op(struct builder *b, struct op op)
 }
 
 /*
- * Where nobody but us has put a link on the way, a place is named by the mount it is on: what lies
- * right in that mount's root, or in directories of the skeleton.
+ * Name a place by the mount it is on, if nobody but carrel can have put a link on the way: if it
+ * lies right in that mount's root, or in directories of the skeleton. NULL otherwise.
  */
 static const char *name_on_mount(const struct node *on, const struct node *up, const char *path)
 {
@@ -86,7 +86,7 @@ int emit_slot(struct builder *b, uint16_t *ret_slot)
 	return 0;
 }
 
-/* The index of an owner among the plan's idmaps; a new one where it is not there yet. */
+/* Find the index of an owner among the plan's idmaps; an owner that is not there yet is added. */
 static int find_idmap(struct builder *b, uid_t uid, gid_t gid, uint16_t *ret_index)
 {
 	struct plan *p = b->plan;
@@ -210,7 +210,7 @@ int emit_make(struct builder *b, const struct node *place, enum op_kind kind,
 			.source = n->line });
 }
 
-/* The directories on the way to node @n in a place that carrel fills, and at their end the @kind. */
+/* Make the directories on the way to @n in a place that carrel fills, and @kind at their end. */
 int emit_way(struct builder *b, const struct node *n, const struct node *up, enum op_kind kind)
 {
 	const char *rest = path_below(up->path, n->path);
@@ -224,7 +224,10 @@ int emit_way(struct builder *b, const struct node *n, const struct node *up, enu
 	return emit_make(b, up, kind, rest, kind == OP_SYMLINK ? n->source : NULL, n);
 }
 
-/* Whether @up is a bind that shows something else, in which @n would have to be mounted on nothing. */
+/*
+ * Whether @up is a bind of another directory, and that has nothing at the place where @n is
+ * mounted.
+ */
 static bool is_unseated(const struct builder *b, const struct node *n, const struct node *up)
 {
 	const struct facts *facts = b->plan->facts;

@@ -36,20 +36,21 @@ MUST_CHECK int emit_to(struct plan *plan, struct op op, struct error *e);
 /* emit_op - the same, at the end of the plan that @b builds. */
 MUST_CHECK int emit_op(struct builder *b, struct op op);
 
-/* emit_attach - @slot is to be attached at the node's place, once all sources are taken. */
+/* emit_attach - have @slot attached at the node's place, once all sources are taken. */
 MUST_CHECK int emit_attach(struct builder *b, struct node *n, uint16_t slot);
 
 /* emit_slot - a slot that nothing uses yet. */
 MUST_CHECK int emit_slot(struct builder *b, uint16_t *ret_slot);
 
-/* emit_is_part - whether @n shows what is seen in its place anyway, in the tree of @up. */
+/* emit_is_part - whether @n shows just what the tree of @up would show at its place. */
 bool emit_is_part(const struct node *n, const struct node *up);
 
 /*
- * emit_choose_idmap - whether a node is shown through an idmapped mount, and which: as root,
- * everything writable, and what the policy reads in although others could not read it. A part of an
- * idmapped tree (a pin, a protected path) keeps that tree's map; what is bound into it from elsewhere
- * does not, or the map would open it. @up: what it stands on, or NULL.
+ * emit_choose_idmap - decide whether a node is shown through an idmapped mount, and through which.
+ * As root that is everything writable, and what the policy makes readable although its mode closes
+ * it to others. A part of an idmapped tree (a pin, a protected path) keeps that tree's map. What is
+ * bound into the tree from elsewhere does not: the map would open it. @up: the node that @n stands
+ * on, or NULL.
  */
 MUST_CHECK int emit_choose_idmap(struct builder *b, struct node *n, const struct node *up);
 
@@ -57,22 +58,28 @@ MUST_CHECK int emit_choose_idmap(struct builder *b, struct node *n, const struct
 MUST_CHECK int emit_clone(
 	struct builder *b, const struct node *n, unsigned flags, uint16_t *ret_slot);
 
-/* emit_entry - an entry of the session directory, made by the host side before the launch. */
+/* emit_entry - note an entry of the session directory. The host side makes it before the launch. */
 MUST_CHECK int emit_entry(struct builder *b, const char *path, bool is_file);
 
 /*
- * emit_make - one directory, file or link in a place that carrel fills; what is there already is fine.
- * @relative: below @place. @target: of a link. @n: on whose behalf.
+ * emit_make - make one directory, file or link in a place that carrel fills, unless it is there.
+ * @relative: the path below @place. @target: of a link. @n: the node that needs it.
  */
 MUST_CHECK int emit_make(struct builder *b, const struct node *place, enum op_kind kind,
 	const char *relative, const char *target, const struct node *n);
 
-/* emit_way - the directories between @up and the node, then the node's own place as @kind. */
+/* emit_way - make the directories between @up and the node, then the node's own place as @kind. */
 MUST_CHECK int emit_way(
 	struct builder *b, const struct node *n, const struct node *up, enum op_kind kind);
 
-/* emit_mount_point - the place where @n stands: nothing on the host's tree, directories in ours. */
+/*
+ * emit_mount_point - make the place to mount @n on. Nothing is made on the host's tree: it must be
+ * there.
+ */
 MUST_CHECK int emit_mount_point(struct builder *b, const struct node *n, const struct node *up);
 
-/* emit_pick - show a directory or file of a slot that carrel filled at the node's place. */
+/*
+ * emit_pick - show the directory or file @path of the slot @from, which carrel filled, at the
+ * node's place.
+ */
 MUST_CHECK int emit_pick(struct builder *b, struct node *n, uint16_t from, const char *path);

@@ -11,7 +11,7 @@
 #include "base/glob.h"
 #include "plan/path.h"
 
-/* NAME=VALUE. How long the name is is found out once: each is compared with many. */
+/* NAME=VALUE. The length of the name is kept, since each entry is compared with many names. */
 struct env_entry {
 	const char *text;
 	size_t length; /* of the name */
@@ -27,7 +27,7 @@ struct env_glob {
 struct env_list {
 	struct env_entry *entries;
 	size_t count;
-	const struct env_entry *caller; /* what of the caller's has a name */
+	const struct env_entry *caller; /* the caller's entries that have a name */
 	size_t caller_count;
 	struct arena *arena;
 	struct error *e;
@@ -58,7 +58,7 @@ static struct env_glob glob_of(const struct env_rule *rule)
 	return (struct env_glob){ rule->name, length, memchr(rule->name, '*', length) };
 }
 
-/* TMPDIR is in the scratch unless a line names it itself: who writes a pattern does not mean that. */
+/* A pattern never matches TMPDIR: it stays in the scratch unless a line names it in full. */
 static bool glob_matches(const struct env_glob *glob, const struct env_entry *entry)
 {
 	if (!glob->is_pattern)
@@ -127,8 +127,8 @@ static int look_at_caller(struct env_list *l, const char *const *environment)
 }
 
 /*
- * What a variable that names the caller's proxy is in a session with `net allow`, where that proxy is out of reach: the session's
- * own. NULL: it is another variable.
+ * With `net allow` the caller's proxy is out of reach: return the session's own value for a variable
+ * that names a proxy, or the hosts that need none. NULL: another variable, or another `net`.
  */
 static const char *own_proxy(const struct plan *plan, const struct env_entry *entry)
 {
@@ -197,7 +197,7 @@ static bool list_has(const struct env_list *l, const char *name)
 	return false;
 }
 
-/* Whether @name is as the policy has it: set by a line of its own, or not to be there at all. */
+/* Whether the policy decided about @name: some line set it, or an `unsetenv` line names it. */
 static bool has_own(const struct env_list *l, const struct policy *policy, const char *name)
 {
 	if (list_has(l, name))
@@ -209,8 +209,8 @@ static bool has_own(const struct env_list *l, const struct policy *policy, const
 }
 
 /*
- * What carrel itself says, over everything else: a session must be able to trust it. A policy that
- * says otherwise was refused when it was read (policy_value.c).
+ * Set carrel's own variables, over everything else: what runs inside must be able to trust them. A
+ * policy that sets them was refused when it was read (policy_value.c).
  */
 static int apply_own(struct env_list *l, const struct plan *plan)
 {
@@ -241,14 +241,15 @@ static int apply_own(struct env_list *l, const struct plan *plan)
 }
 
 /*
- * Package managers try a name that cannot be found again: npm for 70 s, pip for 9 s. Without a network it is not found then
- * either. With `net allow` it may be found, so that npm tries again, but soon.
+ * Package managers try again when a name cannot be resolved: npm for 70 s, pip for 9 s. Without a
+ * network that is in vain. With `net allow` a later try may find the name: npm does try again, but
+ * soon.
  */
 static int set_retries(struct env_list *l, const struct plan *plan)
 {
 	static const struct {
 		enum net_mode net;
-		const char *with; /* the policy speaks of that program */
+		const char *with; /* only if this is set: the policy cares for that program */
 		const char *name, *value;
 	} all[] = {
 		{ NET_NONE, "npm_config_cache", "npm_config_fetch_retries", "0" },
@@ -266,7 +267,9 @@ static int set_retries(struct env_list *l, const struct plan *plan)
 	return r;
 }
 
-/* The working directory: as asked, else the caller's where it is in the workspace, else that. */
+/*
+ * The working directory: as asked; else the caller's if it is in the workspace; else the workspace.
+ */
 static void choose_cwd(struct plan *plan)
 {
 	const struct facts *facts = plan->facts;

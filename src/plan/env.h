@@ -15,8 +15,8 @@
 MUST_CHECK int plan_environment(struct plan *plan, struct error *e);
 
 /*
- * plan_env_rule - the policy's line that put @entry (NAME=VALUE of plan->envp) there; its value is
- * NULL where the caller's own was taken. NULL: carrel itself says it.
+ * plan_env_rule - the policy's line that set @entry (NAME=VALUE of plan->envp). The line's value is
+ * NULL if it took the caller's. Returns NULL if carrel itself set the variable.
  */
 const struct env_rule *plan_env_rule(const struct plan *plan, const char *entry);
 

@@ -3,8 +3,8 @@
  *
  * Runs in: the launcher, carrel-policy, carrel-egress. PURE.
  *
- * What another reader could take for something else is refused: addresses in any form but the usual one, names
- * that are not ASCII, wildcards that are not a whole first label.
+ * A rule that another program could read differently is refused: addresses in any form but the
+ * usual one, names that are not ASCII, wildcards that are not a whole first label.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -109,7 +109,7 @@ static int read_ports(struct reading *r, const char *text)
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-/* Bits behind the prefix that are set: two ways to write one block are one too many. */
+/* Whether bits behind the prefix are set. Such a block is refused: there is one way to write each. */
 static bool has_host_bits(const struct netrule *rule)
 {
 	uint8_t network[16] = { 0 };
@@ -179,7 +179,10 @@ static bool ends_in_number(const char *name)
 static const char hint_name[] =
 	"a name is labels of a-z, 0-9, '-' and '_', with dots between: example.org";
 
-/* Why [@label, @label + @length) is no label; its bytes were looked at already. */
+/*
+ * Check the length and the hyphens of the label [@label, @label + @length); its bytes were checked
+ * before.
+ */
 static int check_label(const struct reading *r, const char *label, size_t length)
 {
 	if (length == 0)
@@ -307,7 +310,7 @@ static int read_host(struct reading *r, char *text)
 	for (char *p = text; *p; p++)
 		if (*p >= 'A' && *p <= 'Z')
 			*p = (char)(*p - 'A' + 'a');
-	/* Most rules are names: these are not tried as addresses. */
+	/* Most rules are names: only what begins with a digit is tried as an address. */
 	bool is_four = *text >= '0' && *text <= '9' && inet_pton(AF_INET, text, &four) == 1;
 	if (bits || is_four)
 		failed = read_block(r, 4, text, bits);
@@ -316,7 +319,7 @@ static int read_host(struct reading *r, char *text)
 	return failed < 0 ? failed : read_ports(r, ports);
 }
 
-/* What a byte of a plain name is in lower case; 0: it is none of one. */
+/* Each byte of a plain name in lower case; 0 for a byte that no plain name has. */
 static const char plain_bytes[256] = {
 	['-'] = '-',
 	['.'] = '.',
@@ -363,7 +366,10 @@ static const char plain_bytes[256] = {
 #undef LOWER
 };
 
-/* Whether [@label, @end) is a label beyond question; @last: no address and no `localhost` ends like this. */
+/*
+ * Whether [@label, @end) is surely a label; with @last: and no address and no `localhost` ends like
+ * this.
+ */
 static bool is_plain_label(const char *label, const char *end, bool last)
 {
 	size_t length = (size_t)(end - label);
@@ -374,7 +380,10 @@ static bool is_plain_label(const char *label, const char *end, bool last)
 		(label[0] >= 'a' && (length != 9 || memcmp(label, "localhost", 9) != 0));
 }
 
-/* @text in lower case at @own, up to what is no part of a name; its length, or 0 where it is no plain name. */
+/*
+ * Copy @text in lower case to @own, up to a byte that no name has. Its length, or 0: it is no plain
+ * name.
+ */
 static size_t copy_plain(const char *text, char *own)
 {
 	size_t length = 0, label = 0;
@@ -396,8 +405,9 @@ static size_t copy_plain(const char *text, char *own)
 }
 
 /*
- * Nearly every rule is a plain name, and ten thousand are read before a session begins: one pass, where the others
- * take six. False: the others find what it is, or what is wrong with it.
+ * Read a plain name in one pass, where the other functions take six: nearly every rule is one, and
+ * ten thousand are read before a session begins. False: read_other() finds out what it is, or what
+ * is wrong with it.
  */
 static bool read_plain(struct reading *r)
 {
@@ -427,7 +437,7 @@ static int read_other(struct reading *r)
 
 	if (failed < 0)
 		return failed;
-	/* The name of the rule is a part of it. */
+	/* The name in the rule points into this copy. */
 	char *own = arena_copy(r->arena, r->text, strlen(r->text));
 	if (!own)
 		return error_no_memory(r->e, "policy");

@@ -51,7 +51,10 @@ struct netrule {
 MUST_CHECK int netrule_parse(struct netrule *ret, struct arena *arena, bool deny,
 	const char *text, const char *what, struct error *e);
 
-/* netrule_format - the rule as netrule_parse() reads it, ports always said (but of a deny without any). Its length or -ENOBUFS. */
+/*
+ * netrule_format - write the rule as netrule_parse() reads it. The ports are always written; only a
+ * deny may have none. Returns the length or -ENOBUFS.
+ */
 int netrule_format(const struct netrule *rule, char *ret, size_t size);
 
 /* netrule_same - whether both say the same. netrule_hash - a number that is the same for two of these. */
@@ -65,26 +68,35 @@ struct netrules;
 MUST_CHECK int netrules_make(
 	struct netrules **ret, struct arena *arena, const struct netrule *rules, size_t count);
 
-/* netrules_add - one more (borrowed); its number is what netrules_make() counted and those added before. 0 or -ENOMEM. */
+/*
+ * netrules_add - add one rule (borrowed). Its number is the count of the rules before it, those of
+ * netrules_make() included. 0 or -ENOMEM.
+ */
 MUST_CHECK int netrules_add(struct netrules *set, const struct netrule *rule);
 
-/* netrules_remove - no longer ask that one; the numbers of the others stay. 0, or -ENOENT: there is no such rule (any more). */
+/*
+ * netrules_remove - take rule @number out of the set; the others keep their numbers. 0, or -ENOENT:
+ * there is no such rule (any more).
+ */
 MUST_CHECK int netrules_remove(struct netrules *set, size_t number);
 
 /*
- * netrules_name - whether @name (lower case, no dot at its end) may be reached at @port; port 0: at any port.
+ * netrules_name - whether @name (lower case, no dot at its end) may be reached at @port; port 0: at
+ * any port.
  * netrules_address - whether this address may, by an address rule or `localhost`. @family: 4 or 6. A
- * block opens an address that is not public only where the whole block lies in that special range (10.1.0.0/16 does, 0.0.0.0/1
- * does not). A `deny` of an IPv4 address also holds for it inside IPv6.
- * Each: *@ret_rule is the number of the rule that decided, -1 where none did: that is a no. (Of a no, too: which `deny`.)
+ * block allows an address that is not public only if the whole block lies in the same special range
+ * (10.1.0.0/16 does, 0.0.0.0/1 does not). A `deny` of an IPv4 address also holds for it inside IPv6.
+ * Both: *@ret_rule is the number of the rule that decided, also of the `deny` behind a no. -1: no rule
+ * did, and the answer is no.
  */
 bool netrules_name(const struct netrules *set, const char *name, uint16_t port, int *ret_rule);
 bool netrules_address(const struct netrules *set, unsigned family, const uint8_t *address,
 	uint16_t port, int *ret_rule);
 
 /*
- * netrules_is_public - whether an address belongs to everybody's internet: not loopback, private, link-local, shared (100.64/10), multicast,
- * unspecified, documentation, benchmarking (where the session's own block lies) or reserved; IPv4 inside IPv6 as what it stands for.
+ * netrules_is_public - whether an address is of the public internet: not loopback, private,
+ * link-local, shared (100.64/10), multicast, unspecified, documentation, benchmarking (where the
+ * session's own block lies) or reserved; IPv4 inside IPv6 counts as the IPv4 address.
  * See: the IANA special-purpose address registries (RFC 6890).
  */
 bool netrules_is_public(unsigned family, const uint8_t *address);

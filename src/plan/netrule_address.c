@@ -1,5 +1,6 @@
 /*
- * netrule_address.c - which addresses are everybody's, and which stand for something nearer.
+ * netrule_address.c - which addresses are public, which are special, and which IPv6 ones hold an
+ * IPv4 address.
  *
  * Runs in: the launcher, carrel-policy, carrel-egress. PURE.
  *
@@ -33,14 +34,17 @@ static const struct range special_four[] = {
 	{ { 240 }, 4 },           /* reserved, and the broadcast */
 };
 
-/* Inside of 2000::/3, which is all that IANA has given away for everybody. */
+/* Inside of 2000::/3, the only part that IANA has given out for public use. */
 static const struct range special_six[] = {
 	{ { 0x20, 0x01 }, 23 }, /* protocol assignments: Teredo, ORCHID and others */
 	{ { 0x20, 0x01, 0x0d, 0xb8 }, 32 }, /* documentation */
 	{ { 0x3f, 0xff }, 20 },             /* documentation, RFC 9637 */
 };
 
-/* Outside of it; what is in none of these is reserved as part of its eighth of all addresses. */
+/*
+ * Outside of 2000::/3. What is in none of these is reserved, with the eighth of all addresses it
+ * lies in.
+ */
 static const struct range special_outside[] = {
 	{ { 0 }, 128 },                                 /* unspecified */
 	{ { [15] = 1 }, 128 },                          /* loopback */

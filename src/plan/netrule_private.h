@@ -20,7 +20,7 @@ bool netrule_is_mapped(const uint8_t *address);
 const uint8_t *netrule_inner(const uint8_t *address, unsigned *ret_bits);
 
 /*
- * netrule_special - how many bits all addresses of the special range have in common that @address lies in: a rule
- * opens an address of such a range only where the rule's whole block lies in the range. -1: it lies in none.
+ * netrule_special - the length of the prefix, in bits, of the special range that @address lies in; -1:
+ * it lies in none. A rule allows an address of such a range only if the rule's whole block lies in it.
  */
 int netrule_special(unsigned family, const uint8_t *address);

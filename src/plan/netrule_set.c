@@ -42,7 +42,9 @@ struct key {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* Names are asked for by what runs inside, but those that are stored are the policy's. */
+/*
+ * What runs inside chooses the names to look up, but only the policy chooses those that are stored.
+ */
 static uint32_t hash_key(const struct key *k)
 {
 	uint32_t sort = (uint32_t)k->kind << 16 | (uint32_t)k->family << 8 | k->bits;
@@ -100,7 +102,10 @@ static void link_entry(struct netrules *set, size_t n)
 	slot->last = (int)n;
 }
 
-/* Room for @room rules; what was there before stays in the arena, at most as much again. */
+/*
+ * Make room for @room rules. Old tables stay in the arena: all of them are no larger than the new
+ * one.
+ */
 static int grow(struct netrules *set, size_t room)
 {
 	size_t slots = SLOTS_MIN;
@@ -224,7 +229,10 @@ static bool decide(const struct verdict *v, int *ret_rule)
 	return v->deny == NONE && v->allow != NONE;
 }
 
-/* At any port: some `allow` has one that no `deny` takes away. */
+/*
+ * Whether some `allow` has a port that no `deny` takes away. The first rules that decide are put
+ * into @first.
+ */
 static bool any_port(const struct netrules *set, const char *name, const struct key *k,
 	struct verdict *first)
 {
@@ -266,7 +274,7 @@ bool netrules_name(const struct netrules *set, const char *name, uint16_t port, 
 		k.name++;
 		found |= any_port(set, name, &k, &v);
 	}
-	if (!found && v.deny == NONE) /* one for every port, beside no `allow` */
+	if (!found && v.deny == NONE) /* a deny of every port, and no `allow` beside it */
 		ask_name(set, name, 0, &v);
 	*ret_rule = found ? v.allow : v.deny;
 	return found;
@@ -279,7 +287,7 @@ static bool has_bits(const struct netrules *set, unsigned family, unsigned bits)
 	return set->bits_six[bits / 64] >> bits % 64 & 1;
 }
 
-/* @allow_from: an `allow` counts where its block has as many bits at least; 129: none does. */
+/* @allow_from: an `allow` counts if its block has at least that many bits; 129: none counts. */
 static void ask_address(const struct netrules *set, unsigned family, const uint8_t *address,
 	uint16_t port, int allow_from, struct verdict *v)
 {

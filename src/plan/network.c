@@ -11,7 +11,7 @@
 
 #include "plan/emit.h"
 
-/* The first address of the session's own block, which is no name's: RFC 2544. */
+/* The first address of the session's own block, which never stands for a name: RFC 2544. */
 #define OWN_ADDRESS "198.18.0.1/15"
 
 /* The ports of an `allow` line that names none. */
@@ -171,7 +171,7 @@ static int add_names(struct plan *plan, struct error *e)
 		return 0;
 	if (!plan->clone_flags)
 		return refuse(plan, e);
-	/* A rule that is added while the session lives finds the listeners that are made here, and no others. */
+	/* A rule added to the live session can use only the listeners that are made here. */
 	if (policy->net_live.on)
 		for (size_t i = 0; i < sizeof(live_ports) / sizeof(live_ports[0]); i++)
 			if (!add_port(plan, live_ports[i], NETRULE_LISTEN_MAX))
@@ -191,7 +191,7 @@ static int add_names(struct plan *plan, struct error *e)
 		if (r >= 0 && rule->rule->kind == NETRULE_BLOCK && !is_loopback(rule->rule))
 			r = add_block(plan, rule, e);
 	}
-	/* There is room for one more. */
+	/* net_ports has room for one more. */
 	(void)add_port(plan, PLAN_PROXY_PORT, NETRULE_LISTEN_MAX + 1);
 	return r < 0 ? r
 		     : emit_to(plan,

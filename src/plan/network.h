@@ -8,7 +8,8 @@
 #include "plan/plan.h"
 
 /*
- * plan_network - append them; they come behind the mounts, while init has its rights. Returns 0 or -errno with @e:
+ * plan_network - append them; they come after the mounts, while init still has its rights. Returns
+ * 0 or -errno with @e:
  * ERROR_UNAVAILABLE where there is no network namespace, ERROR_POLICY where the policy names more than NETRULE_LISTEN_MAX
  * ports, or publishes what it cannot, ERROR_LIMIT.
  */

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "plan/policy_line.h"
 
-/* @length digits. -1: no number of a descriptor; above INT_MAX none is. */
+/* Read @length digits. -1: no number of a descriptor; one above INT_MAX is none. */
 static int read_number(const char *text, size_t length)
 {
 	char digits[16];
@@ -92,7 +92,10 @@ int pass_apply(struct policy *p, const struct policy_line *l)
 	if (!rules)
 		return -ENOMEM;
 	p->passes = rules;
-	/* Each number is there once: of two lines about one the merge has kept the later. */
+	/*
+	 * Each number inside occurs once: of two lines about one number the merge has kept the
+	 * later.
+	 */
 	for (; at > 0 && rules[at - 1].pair.to > rule.pair.to; at--)
 		rules[at] = rules[at - 1];
 	rules[at] = rule;

@@ -16,8 +16,8 @@
 int path_compare(const char *a, const char *b);
 
 /*
- * path_below - where @path is @dir or lies below it, the rest after @dir without a leading '/'
- * ("" for @dir itself); NULL otherwise.
+ * path_below - if @path is @dir or lies below it: the rest behind @dir without a leading '/' ("" for
+ * @dir itself); else NULL.
  */
 const char *path_below(const char *dir, const char *path);
 

@@ -3,8 +3,8 @@
  *
  * Runs in: made by the launcher (and by carrel-policy for `carrel plan`), read by the box.
  * PURE: policy + facts go in, a plan comes out; no system call is made on the way, so the same
- * input gives the same plan on any machine (tests/golden). The arena that holds it is sealed
- * read-only before the first process is cloned.
+ * input gives the same plan on any machine (tests/golden). When the plan is complete, the launcher
+ * makes the arena that holds it read-only, and init does so with its own mapping before it reads it.
  */
 #pragma once
 
@@ -20,7 +20,10 @@ struct sock_filter;
 
 /* --- facts: what the host side found out, once ------------------------------------------------ */
 
-/* A symbolic link that was passed on the way to a path; shown again where its directory is ours. */
+/*
+ * A symbolic link on the way to a path. If its directory is carrel's own, carrel makes the link
+ * there.
+ */
 struct link_fact {
 	const char *path;   /* absolute, its directory canonical */
 	const char *target; /* as written in the link */
@@ -41,7 +44,10 @@ struct path_fact {
 	gid_t gid;
 	dev_t dev;
 	ino_t ino;
-	/* Hide and protect: `path` is where another mount shows what is at this one. NULL: it is what was named. */
+	/*
+	 * Hide and protect: another mount shows at `path` what lies at this path. NULL: `path` is
+	 * what was named.
+	 */
 	const char *same_as;
 	const char
 		*shown; /* protect, read: show this text in its place; NULL: the thing itself */
@@ -105,7 +111,7 @@ extern const char *const plan_system_paths[SYSTEM_PATH_COUNT];
 
 struct gitdir_rule; /* host/git/gitdirs.h */
 
-/* A directory on the way to something hidden, and what it held: without mounts (plan/bare.h). */
+/* An entry of a directory on the way to something hidden: without mounts (plan/bare.h). */
 struct split_entry {
 	const char *name;
 	bool is_dir; /* else a regular file: nothing else is listed */
@@ -139,8 +145,8 @@ struct facts {
 	gid_t workspace_gid;
 	mode_t workspace_perm;    /* permission bits */
 	const char *scratch_base; /* canonical */
-	/* Where sockets live ($XDG_RUNTIME_DIR), live sessions' among them; canonical; NULL: none, or in a
-	 * place that is never the host's inside. */
+	/* The directory of sockets ($XDG_RUNTIME_DIR), live sessions' among them; canonical. NULL: none, or
+	 * it lies where the session never shows the host. */
 	const char *runtime_dir;
 	/* The directory of the session records (host/session/state_place.h); canonical; NULL: it does not exist yet. */
 	const char *state_dir;
@@ -150,8 +156,8 @@ struct facts {
 	struct path_fact *paths;
 	size_t path_count;
 	size_t socket_count;     /* of the host, hidden (host/facts/facts_cover.h) */
-	const char *sockets_why; /* what of them remains; NULL: they were not looked for */
-	/* Below the source of a bind: where something would stand on the bind, and nothing is there to
+	const char *sockets_why; /* which of them can be reached; NULL: not looked for */
+	/* Paths below the source of a bind: something would be mounted there, and the source has nothing to
 	 * mount it on. */
 	const char **unseated;
 	size_t unseated_count;
@@ -165,7 +171,7 @@ struct facts {
 	/* What git's directories looked like, for the review at the end. */
 	const struct gitdir_rule *git_rules;
 	size_t git_rule_count;
-	size_t git_mounts; /* so many of them want a mount */
+	size_t git_mounts; /* how many of them need a mount */
 	const struct note_fact
 		*notes; /* what of the repositories was not understood, or not granted */
 	size_t note_count;
@@ -197,7 +203,7 @@ enum op_kind {
 	/* the tree */
 	OP_ROOT_SEAL, /* the namespace's own root: recursive private, read-only, nosuid, nodev */
 	OP_ROOT_NEW,  /* slot becomes the new root; later paths are below it */
-	OP_ATTACH, /* slot -> path; where text is set: -> text in what is seen in slot `from` */
+	OP_ATTACH,    /* slot -> path; if text is set: -> text below what slot `from` shows */
 	OP_ROOT_PIVOT, /* pivot to the new root, detach the old one */
 	/* the network, where the policy says `net allow` */
 	OP_NET_ADDRESS, /* the session's own block of addresses, `path`, on the loopback */

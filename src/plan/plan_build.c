@@ -21,7 +21,7 @@
 #include "plan/process.h"
 #include "plan/tree_node.h"
 
-/* In a directory that is ours an empty one needs no mount of its own. */
+/* An empty directory inside one of carrel's own needs no mount of its own. */
 static bool is_in_shell(const struct node *n, const struct node *up)
 {
 	return n->kind == NODE_SHELL && up && up->kind == NODE_SHELL && up->mount &&
@@ -96,7 +96,7 @@ static int place_bind(struct builder *b, struct node *n, unsigned flags)
 	return r < 0 ? r : emit_attach(b, n, slot);
 }
 
-/* A file of which something else is shown than what is in it. */
+/* Show a text in the place of a file. */
 static int place_text(struct builder *b, struct node *n)
 {
 	const char *name = arena_format(b->plan->arena, "text%u", b->shells++);
@@ -134,8 +134,9 @@ static int place_new(struct builder *b, struct node *n, enum op_kind kind)
 }
 
 /*
- * The machine's own /proc, with what the machine has put over parts of it. Its pid 1 is not the session's;
- * what it says of processes outside the user namespace is refused by the kernel: ptrace(2).
+ * Show the machine's own /proc, with what the machine has mounted over parts of it. Its pid 1 is
+ * not the session's. What it says of processes outside the user namespace, the kernel refuses:
+ * ptrace(2).
  */
 static int place_old_proc(struct builder *b, struct node *n)
 {
@@ -160,7 +161,7 @@ static int place_scratch(struct builder *b, struct node *n)
 	}
 	int r = place_bind(b, n, 0);
 
-	/* The launcher makes what is mounted on below it, in the session directory. */
+	/* The launcher makes the mount points below it, in the session directory. */
 	n->in_session = true;
 	n->prefix = "scratch";
 	n->shows_host = false;

@@ -16,7 +16,7 @@
 
 enum { COLUMN_STATE = 22, COLUMN_WHAT = 22, COLUMN_WHY = 72, COLUMN_ENV = 28 };
 
-/* A title, where there is something below it; a list of the document in any case. */
+/* Begin a list of the document. In the text it is a title, and only if something is below it. */
 static void begin_list(struct printer *o, const char *key, const char *title, bool any)
 {
 	printer_array(o, key);

@@ -16,8 +16,8 @@
 struct plan_view {
 	const struct plan *plan;
 	/*
-	 * Shown wherever the session's id would be, inside of paths too, and then without the
-	 * kernel uid of privileged mode; NULL: both as they are.
+	 * Shown in place of the session's id, inside paths too; the kernel uid of privileged mode
+	 * is then left out. NULL: both are shown as they are.
 	 */
 	const char *session;
 	writer_fn write;
@@ -25,8 +25,9 @@ struct plan_view {
 };
 
 /*
- * plan_print - @json: as one JSON document, docs/plan.md, docs/plan.schema.json. Else as text: the session, its walls, the numbered operations, one on a line, what is made
- * in the session directory, the protected paths that are absent, the environment, the command.
+ * plan_print - @json: as one JSON document, docs/plan.md, docs/plan.schema.json. Else as text: the
+ * session, its walls, the numbered operations, one on a line, what is made in the session
+ * directory, the protected paths that are absent, promotions, notes, the environment, the command.
  * Control characters, backslashes and bytes that are no UTF-8 are written as \xNN and \\.
  * Returns 0, -ENOMEM (the plan's arena, which takes texts with the id replaced, is full) or what
  * @write returned.
@@ -35,7 +36,10 @@ MUST_CHECK int plan_print(const struct plan_view *view, bool json);
 
 /* --- for the files that it is made of ------------------------------------------------------------------------- */
 
-/* plan_view_text - @text with the id replaced, in the plan's arena where it must be. NULL: full. */
+/*
+ * plan_view_text - @text with the id replaced; what was changed is in the plan's arena. NULL: it is
+ * full.
+ */
 const char *plan_view_text(const struct plan_view *view, const char *text);
 
 /* plan_word_source - what a source is called: "profile:agent", "git", "default". Never NULL. */
@@ -44,7 +48,7 @@ const char *plan_word_source(const struct source *source);
 /* plan_word_rlimit - the setting's word for an RLIMIT_*, "core" for the one that has none. */
 const char *plan_word_rlimit(unsigned resource);
 
-/* plan_rlimit_setting - the setting that an RLIMIT_* holds alone; NULL: none. */
+/* plan_rlimit_setting - the setting that is that RLIMIT_* and nothing else; NULL: there is none. */
 const struct setting *plan_rlimit_setting(unsigned resource);
 
 /* plan_word_right - the word for right number @bit of Landlock, e.g. "read-file"; NULL: unknown. */

@@ -143,7 +143,10 @@ static void put_filter(struct printer *o)
 	printer_end_object(o);
 }
 
-/* The member of a setting that is a number: its name, and its unit where that is not one. */
+/*
+ * The document's key of a setting that is a number: its name, and the unit of a duration or of
+ * processors.
+ */
 static void key_of(const struct setting *s, char *ret, size_t size)
 {
 	const char *unit = s->kind == KIND_DURATION ? "_ms"
@@ -156,8 +159,8 @@ static void key_of(const struct setting *s, char *ret, size_t size)
 }
 
 /*
- * Limits that are no operations: docs/limits.md says who holds them. Those of a live session are told where they
- * were given; `run` has no use for them.
+ * Print the limits that are no operations: docs/limits.md says who enforces them. Those of live
+ * sessions are in the text only if somebody set them: `run` has no use for them.
  */
 static void put_limits(struct printer *o)
 {
@@ -207,7 +210,10 @@ static void put_switches(struct printer *o)
 	}
 }
 
-/* Of the caller's; whether they are open and may be passed is seen when the command starts. */
+/*
+ * Print the caller's descriptors. Whether they are open and may be passed is checked when the
+ * command starts.
+ */
 static void put_passes(struct printer *o)
 {
 	const struct policy *p = o->plan->policy;
@@ -243,7 +249,7 @@ static void put_policy(struct printer *o)
 		end_field(o, &p->report.source);
 }
 
-/* Two lines stand further up for people than the object does that they belong to. */
+/* In the text, profile and network come earlier than the document's object "policy" that has them. */
 void plan_print_session(struct printer *o)
 {
 	const struct plan *plan = o->plan;

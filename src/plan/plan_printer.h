@@ -4,9 +4,9 @@
  * Runs in: carrel-policy. PURE. Calls need not be checked: the first failure is kept, and everything
  * after it is passed over.
  *
- * The plan is walked once for both. A value has the key of a member and the text in front of it: where one of them is
- * NULL, it is not in that form. What joins values in a line is of the text alone, objects and arrays are of the
- * document alone.
+ * One walk over the plan writes both. A value has the key of a member, for the document, and the
+ * text in front of it: where one of them is NULL, the value is not in that form. Only the text has
+ * what joins values in a line, only the document has objects and arrays.
  */
 #pragma once
 
@@ -46,7 +46,7 @@ void printer_end_object(struct printer *o);
 void printer_array(struct printer *o, const char *key);
 void printer_end_array(struct printer *o);
 
-/* printer_bool - yes or no: in words the text says it otherwise. */
+/* printer_bool - yes or no. The text says it in other words. */
 void printer_bool(struct printer *o, const char *key, bool value);
 
 /* --- of both ---------------------------------------------------------------------------------- */
@@ -61,16 +61,22 @@ void printer_string(struct printer *o, const char *key, const char *before, cons
 void printer_name(
 	struct printer *o, const char *key, const char *before, const char *text, size_t size);
 
-/* printer_number - a number; where it is not @known null, and nothing in the text. */
+/*
+ * printer_number, printer_known - a number. One that is not @known is null, and nothing in the
+ * text.
+ */
 void printer_number(struct printer *o, const char *key, const char *before, uint64_t value);
 void printer_known(
 	struct printer *o, const char *key, const char *before, bool known, uint64_t value);
 
-/* printer_value - the same for the value of a setting: in the text as a policy says it. */
+/* printer_value - the same for the value of a setting. The text has it as a policy would. */
 void printer_value(struct printer *o, const char *key, const char *before, bool known,
 	const struct setting *s, uint64_t value);
 
-/* printer_word - an element: one word of a command line; in the text so that a shell reads the same word. */
+/*
+ * printer_word - an element: one word of a command line. The text has it so that a shell reads the
+ * same word.
+ */
 void printer_word(struct printer *o, const char *before, const char *word);
 
 /* printer_source - printer_place(), and the member "source". */

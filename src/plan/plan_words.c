@@ -80,7 +80,7 @@ const char *plan_view_text(const struct plan_view *view, const char *text)
 	const char *id = view->plan->facts->session_name + strlen("carrel-");
 	struct arena *arena = view->plan->arena;
 
-	/* One at a time: no text has many. */
+	/* One occurrence in each turn: no text has many. */
 	for (const char *at; text && view->session && (at = strstr(text, id));)
 		text = arena_format(arena, "%.*s%s%s", (int)(at - text), text, view->session,
 			at + strlen(id));

@@ -72,7 +72,10 @@ static const struct policy_line *chosen_profile(const struct policy *p, enum lay
 	return chosen;
 }
 
-/* Reading the text costs more than all the rest of the policy: the build has done it. */
+/*
+ * Take the lines that the build has read: reading the text costs more than all the rest of the
+ * policy.
+ */
 static bool take_shipped(struct policy *p, const char *name, const struct policy_resolver *r)
 {
 	for (size_t i = 0; i < r->profile_count; i++) {
@@ -105,8 +108,8 @@ static int add_profile(
 }
 
 /*
- * A profile of the user's: its lines are of the user's layer, behind those of the user's policy, so that locks hold
- * against it as against that. *@base: the shipped one that it starts from.
+ * Read a profile of the user's own. Its lines belong to the user's layer, behind those of the
+ * user's policy, so that locks hold against both. *@base: the shipped profile that it starts from.
  */
 static int add_own_profile(struct policy *p, const char *name, const char *default_profile,
 	const struct policy_resolver *r, const char **base, struct error *e)
@@ -135,8 +138,9 @@ static int add_own_profile(struct policy *p, const char *name, const char *defau
 }
 
 /*
- * What the locks hold against: the profile and the system policy, as if nobody had said anything
- * after them. Where a later layer chose another profile, the one it would have been is read too.
+ * Build what the locks compare with: the profile and the system policy, as if nobody had said
+ * anything after them. If a later layer chose another profile, the one that would have been used is
+ * read too.
  */
 static int build_locked(struct policy *p, const char *default_profile,
 	const struct policy_resolver *r, struct error *e)

@@ -30,7 +30,7 @@
 #include "plan/netrule.h"
 #include "plan/pass.h"
 
-/* Layers, weakest first; each over the last. The number orders them. */
+/* Layers, weakest first. Each overrides those before it: the number orders them. */
 enum layer {
 	LAYER_DEFAULT, /* the value that holds where no layer sets one */
 	LAYER_PROFILE, /* shipped: profile:NAME */
@@ -302,8 +302,9 @@ struct policy_resolver {
 	 */
 	int (*load)(void *context, const char *path, struct policy_file *ret, struct error *e);
 	/*
-	 * load_profile - the profile @name of the user's own, which holds what a user's policy may hold, and is trusted as
-	 * that is. 1; 0: there is none; or -errno with @e. NULL: nobody has any.
+	 * load_profile - read the profile @name of the user's own. It may hold what a user's policy
+	 * may hold, and is trusted like that. Returns 1; 0: there is none; or -errno with @e. NULL:
+	 * nobody has any.
 	 */
 	int (*load_profile)(
 		void *context, const char *name, struct policy_file *ret, struct error *e);
@@ -374,7 +375,7 @@ MUST_CHECK int policy_add_setting(struct policy *p, const char *from, const char
 
 /*
  * policy_finish - choose the profile, merge the layers, check what contradicts.
- * @default_profile: the one where no layer names one. After it workspace, scratch_base and report
+ * @default_profile: the one to use if no layer names one. After it workspace, scratch_base and report
  * are plain absolute paths (or NULL). Returns 0, or -errno with @e.
  */
 MUST_CHECK int policy_finish(struct policy *p, const char *default_profile,
@@ -399,10 +400,10 @@ MUST_CHECK int policy_check_facts(
 	const struct policy *p, const struct facts *facts, struct error *e);
 
 /*
- * policy_is_daemon - whether @path has the usual name of the socket of a daemon that starts whatever it is told to, outside of
- * every wall.
- * policy_check_daemons - that such a socket is shown by no line but `unix-socket PATH:gives-root`, by whatever path a line leads
- * to it. 0, or -EPERM with @e (ERROR_POLICY).
+ * policy_is_daemon - whether @path has the usual name of the socket of a daemon (docker, libvirt
+ * and others) that starts whatever it is told to, outside of every wall.
+ * policy_check_daemons - refuse such a socket in every line but `unix-socket PATH:gives-root`, by
+ * whatever path a line leads to it. 0, or -EPERM with @e (ERROR_POLICY).
  */
 bool policy_is_daemon(const char *path);
 MUST_CHECK int policy_check_daemons(const struct facts *facts, struct error *e);
@@ -421,9 +422,9 @@ const char *policy_layer_name(enum layer layer);
 const char *policy_path_setting(enum path_kind kind);
 
 /*
- * policy_read_value - the number that @word is to the setting @s (settings_is_value()), of a word its index: for an
- * option of a verb that reads no policy. @ret is untouched on failure. 0 or -errno with the error (ERROR_USAGE),
- * which names the option.
+ * policy_read_value - read @word as the value of the setting @s (settings_is_value()): a number, or
+ * the index of a word. It is for an option of a verb that reads no policy. @ret is untouched on
+ * failure. 0 or -errno with the error (ERROR_USAGE), which names the option.
  */
 MUST_CHECK int policy_read_value(
 	const struct setting *s, const char *word, uint64_t *ret, struct error *e);
@@ -431,7 +432,10 @@ MUST_CHECK int policy_read_value(
 /* policy_own_variable - whether carrel sets the variable of that name (@length bytes) itself, in every session. */
 bool policy_own_variable(const char *name, size_t length);
 
-/* policy_check_variable - whether option @name may give a command the variable in @word, NAME[=VALUE], as `env` may. */
+/*
+ * policy_check_variable - whether the option @name may give a command the variable in @word,
+ * NAME[=VALUE]: the rules of `env`.
+ */
 MUST_CHECK int policy_check_variable(const char *name, const char *word, struct error *e);
 
 /*

@@ -63,7 +63,10 @@ static const char *argument_special(const struct setting *s, const char *value)
 	}
 }
 
-/* Whoever passes all of an environment on names these, too: what carrel says of them is no other. */
+/*
+ * Whether carrel sets this variable anyway, so that the option is passed over: a caller that passes
+ * its whole environment on names these, too. PWD counts only with the value that it has.
+ */
 static bool is_set_anyway(const char *variable, const struct policy_resolver *r)
 {
 	if (strncmp(variable, "PWD=", 4) != 0)
@@ -152,8 +155,8 @@ static const char *take_value(struct arguments *a, struct policy_place *at, cons
 }
 
 /*
- * The rest of `--syscall allow NAME`, as it is said in a file. A condition has many words: which of them are no
- * longer its own, only quotes tell.
+ * Join the two words of `--syscall allow NAME`, which are one value, as in a file. A condition has
+ * many words: only quotes tell where it ends.
  */
 static const char *take_second(struct arguments *a, struct policy_place *at,
 	const struct setting *s, const char *first)

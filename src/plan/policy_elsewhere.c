@@ -3,8 +3,8 @@
  *
  * Runs in: the launcher and carrel-policy. PURE.
  *
- * A secret lies where the program that keeps it looks: some ask HOME, some the account, some the XDG
- * variables. Who moves one of these for a session has not moved the secrets.
+ * Programs look for their secrets in different places: some ask HOME, some the account, some the XDG
+ * variables. A caller that changes one of these for a session has not moved the secrets.
  */
 #include <errno.h>
 #include <string.h>
@@ -66,7 +66,10 @@ static int find_places(struct place *ret, size_t *ret_count, const struct policy
 	return 0;
 }
 
-/* The part behind the prefix, with its slash. The place itself does not count as hidden there. */
+/*
+ * The part behind the prefix, with its slash. The prefix itself does not count: the place is not
+ * hidden as a whole.
+ */
 static const char *behind(const char *template, const char *prefix)
 {
 	size_t length = strlen(prefix);
@@ -75,7 +78,10 @@ static const char *behind(const char *template, const char *prefix)
 									     : NULL;
 }
 
-/* Hidden; or protected, such as carrel's own policies and filters: the next launch may look at the other place. */
+/*
+ * Rules that hold at the other place too: hide, and protect. The next launch may read carrel's own
+ * policies and filters there.
+ */
 static bool holds_elsewhere(const struct path_rule *rule)
 {
 	return rule->kind == PATH_HIDE || rule->kind == PATH_PROTECT;

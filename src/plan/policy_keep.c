@@ -3,8 +3,8 @@
  *
  * Runs in: the launcher and carrel-policy. PURE.
  *
- * A setting that has one value twice in one source, and one path or variable with two meanings in
- * one source, are found here, by a hash table over the lines.
+ * A hash table over the lines finds, within one source, a setting with one value that is given twice,
+ * and a path or variable with two meanings.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -118,7 +118,7 @@ static bool same_effect(const struct policy_line *a, const struct policy_line *b
 		same_text(a->dest, b->dest);
 }
 
-/* On the command line both have the same place: their names say which they are. */
+/* Name both lines. On the command line both have the same place: their names say which they are. */
 static int fail_both(const struct policy_place *at, const struct policy_line *old,
 	const struct policy_line *l)
 {
@@ -152,9 +152,10 @@ static bool is_value(const struct policy_line *l)
 }
 
 /*
- * A scalar twice, or one path or variable with two meanings, in one source: @old and @l. On the command line the
- * later of two values wins, when lines are merged, so that an alias or a wrapper can be overridden; a path with two
- * meanings is refused there as well, since their order does not say which one is meant.
+ * Refuse, in one source, a scalar that is given twice and a path or variable with two meanings:
+ * @old and @l. On the command line the later of two values wins when lines are merged, so that an
+ * alias or a wrapper can be overridden. A path with two meanings is refused there as well, since
+ * the order does not say which one is meant.
  */
 static int check_pair(const struct policy_place *at, const struct policy_line *old,
 	const struct policy_line *l)
@@ -173,7 +174,10 @@ static int check_pair(const struct policy_place *at, const struct policy_line *o
 	return 0;
 }
 
-/* Whether a line can contradict another: the table is for these. `allow` and `deny` of one host may stand side by side. */
+/*
+ * Whether a line can contradict another: only those are in the table. `allow` and `deny` of one
+ * host may stand side by side.
+ */
 static bool may_contradict(const struct policy_line *l)
 {
 	return !l->net;

@@ -67,7 +67,7 @@ MUST_CHECK int policy_line_number(const struct policy_place *at, const struct se
 	const char *word, uint64_t *ret);
 MUST_CHECK int policy_line_size(const struct policy_place *at, const char *word, uint64_t *ret);
 
-/* policy_option_place - where an option stands that is no line of any policy: it has no policy. */
+/* policy_option_place - the place of an option that is no line of a policy; it has no policy. */
 struct policy_place policy_option_place(const char *name, struct error *e);
 
 /* policy_line_subject - what a line of a list is about: of a path rule where it is seen inside. */
@@ -91,7 +91,7 @@ MUST_CHECK int policy_keep_line(const struct policy_place *at, struct policy_lin
 /* policy_fail_setting - no setting has that name; the error says which one was probably meant. */
 int policy_fail_setting(const struct policy_place *at, const char *name);
 
-/* policy_add_flag_word - a flag with yes, no or nothing (NULL) behind it. 0 or -errno. */
+/* policy_add_flag_word - keep a flag with yes, no or nothing (NULL) behind it. 0 or -errno. */
 MUST_CHECK int policy_add_flag_word(
 	struct policy_place *at, const struct setting *s, const char *word);
 
@@ -118,13 +118,15 @@ void policy_walk(const struct policy *p, policy_visit_fn visit_rule, void *conte
 /* policy_judge - hold the locks of an expanded policy. 0 or -errno with the error. */
 MUST_CHECK int policy_judge(struct policy *p, struct error *e);
 
-/* policy_add_flag - the same for a flag. */
+/* policy_add_flag - keep a line that sets the flag @s to @on. 0 or -errno with the error. */
 MUST_CHECK int policy_add_flag(struct policy_place *at, const struct setting *s, bool on);
 
 /*
- * policy_read_profile - the name that a `profile` line may have: into @l.
- * policy_read_include - of a word that names no list, for the lines of a list are read in the place of its name: it fails.
- * policy_fail_one_of - unknown: what was probably meant, else all of @names. Returns a negative errno.
+ * policy_read_profile - read the name in a `profile` line into @l.
+ * policy_read_include - fail for a word that names no list. A list never gets here: its lines are
+ * read in the place of its name.
+ * policy_fail_one_of - an unknown word: the error names what was probably meant, else all of
+ * @names. Returns a negative errno.
  * policy_keep_text - a copy of @text in the policy's arena, as the text of @l.
  */
 MUST_CHECK int policy_read_profile(
@@ -150,14 +152,16 @@ MUST_CHECK int policy_find_preset(struct policy_place *at, const struct setting 
 	const char *word, struct policy_preset *ret);
 
 /*
- * policy_check_daemon - the socket of a daemon that starts whatever it is told to, outside of every wall, has a second
- * word: PATH:gives-root. @word: the path alone on return. 0 or -errno with the error.
+ * policy_check_daemon - require the second word, PATH:gives-root, for the socket of a daemon
+ * (policy_is_daemon()), and refuse it for any other. *@word: the path alone on return. 0 or -errno
+ * with the error.
  */
 MUST_CHECK int policy_check_daemon(const struct policy_place *at, const char **word);
 
 /*
- * policy_read_host - the @word of `allow` or `deny` (the setting @s), policy_read_resolver - of `net-resolver`, policy_read_proxy - of
- * `egress-proxy`, policy_read_publish - of `publish`: as the line says it. 0 or -errno with the error.
+ * policy_read_host - read the @word of `allow` or `deny` (the setting @s) into @l.
+ * policy_read_publish, policy_read_resolver, policy_read_proxy: that of `publish`, `net-resolver`,
+ * `egress-proxy`. 0 or -errno with the error.
  */
 MUST_CHECK int policy_read_host(const struct policy_place *at, const struct setting *s,
 	const char *word, struct policy_line *l);
@@ -220,7 +224,10 @@ const char *word_plain(struct policy *p, const char *word);
  */
 const char *word_from_argument(struct policy *p, const char *text, const char *special);
 
-/* word_split - first ':' that stands alone, replaced by NUL; what is behind it, or NULL. */
+/*
+ * word_split - put a NUL in the place of the first ':' that stands alone. Returns what is behind
+ * it, or NULL.
+ */
 char *word_split(char *word);
 
 /* template_path - word to template, for a path. @glob: may be a pattern; *ret_glob tells. */
@@ -232,9 +239,9 @@ MUST_CHECK int template_value(
 	const struct policy_place *at, const char *word, const char **ret_template);
 
 /*
- * policy_hide_elsewhere - each `hide ~/X` once more for the account's home, and `hide ~/.config/X` for
- * $XDG_CONFIG_HOME (and so on) where these are other places; each `protect ~/X` as well. Before the names are
- * put in. 0 or -ENOMEM.
+ * policy_hide_elsewhere - add each `hide ~/X` and `protect ~/X` once more for the account's home,
+ * and each below ~/.config for $XDG_CONFIG_HOME (and so on), where these are other places. It comes
+ * before the names are put in. 0 or -ENOMEM.
  * See: https://specifications.freedesktop.org/basedir-spec/latest/
  */
 MUST_CHECK int policy_hide_elsewhere(struct policy *p, const struct policy_names *names);

@@ -28,7 +28,9 @@ int policy_fail_locked(
 	return r;
 }
 
-/* Said after the system policy: not by it, and not by the profile it stands on. */
+/*
+ * Whether it was said after the system policy: not by it, and not by the profile that it stands on.
+ */
 bool policy_is_later(const struct policy_judge *j, const struct source *source)
 {
 	if (source->layer > LAYER_SYSTEM)
@@ -284,7 +286,7 @@ static int judge_publishes(const struct policy_judge *j)
 	return 0;
 }
 
-/* The filter's name, and what else chooses what passes it. */
+/* Judge the filter's name, and the other settings that decide what passes it. */
 static int judge_filter(const struct policy_judge *j, const struct setting *s)
 {
 	const struct flag_value *nested = &j->p->nested;

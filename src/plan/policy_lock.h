@@ -19,8 +19,8 @@ int policy_fail_locked(
 	const struct policy_judge *j, const struct source *source, const char *setting);
 
 /*
- * policy_is_later - was it said after the system policy? What comes with another profile than the
- * system's choice counts as later too: it came with that choice.
+ * policy_is_later - whether it was said after the system policy. The rules of another profile than
+ * the system's choice count as later too: they came with that choice.
  */
 bool policy_is_later(const struct policy_judge *j, const struct source *source);
 

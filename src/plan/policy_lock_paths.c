@@ -51,7 +51,10 @@ static bool is_over_rule(const char *path, const struct path_rule *rule)
 
 	if (!rule->glob)
 		return is_below(rule->path, path);
-	/* Somewhere below: that the part without a wild card starts like this is enough. */
+	/*
+	 * The pattern lies below @path if its part without a wild card starts with @path: that is
+	 * enough.
+	 */
 	return length <= glob_prefix(rule->path) + 1 && !strncmp(rule->path, path, length) &&
 		(length == 1 || rule->path[length] == '/');
 }
@@ -92,8 +95,8 @@ static unsigned kinds_of(enum setting_id id)
 }
 
 /*
- * Is the rule nothing new, since its most specific neighbour under the lock allows as much there?
- * Only for what shows a path at itself.
+ * Whether the rule is nothing new: the most specific locked rule around it allows as much there.
+ * Only for rules that show a path at itself.
  */
 static bool is_covered(
 	const struct policy *locked, const struct path_rule *rule, unsigned kinds)
@@ -161,8 +164,8 @@ static bool opens(const struct path_rule *rule, const struct path_rule *held)
 }
 
 /*
- * What the chosen profile does not hide or protect any more is put back: in front, so that the rules
- * stay in the order of their layers. A path that is hidden now needs no protection beside it.
+ * Put back what the chosen profile no longer hides or protects: in front, so that the rules stay in
+ * the order of their layers. A path that is hidden now needs no protection beside it.
  */
 static int restore_rule(const struct policy_judge *j, const struct path_rule *held)
 {

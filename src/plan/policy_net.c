@@ -60,7 +60,7 @@ int policy_fail_set(const struct policy_place *at, const char *name)
 
 /* --- one line --------------------------------------------------------------------------------- */
 
-/* What netrule_parse() says of @word, as the error of a line. */
+/* Make what netrule_parse() says of @word the error of this line. */
 static int fail_rule(const struct policy_place *at, bool deny, const char *word)
 {
 	struct error e = { 0 };
@@ -75,7 +75,10 @@ static int fail_rule(const struct policy_place *at, bool deny, const char *word)
 	return r;
 }
 
-/* A word that is refused is read a second time, for the message: ten thousand others need no room for one. */
+/*
+ * A word that is refused is read a second time for the message: ten thousand good ones then need no
+ * room for one.
+ */
 static int parse(
 	const struct policy_place *at, bool deny, const char *word, struct netrule *ret)
 {
@@ -159,7 +162,9 @@ int policy_read_proxy(const struct policy_place *at, const char *word, struct po
 	static const char scheme[] = "http://";
 	struct netrule rule;
 
-	/* A command line and a policy that is shown are no places for a password. */
+	/*
+	 * Others can see a command line, and a policy can be shown: a password must not be in them.
+	 */
 	if (strchr(word, '@')) {
 		error_hint(at->e, "write USER:PASSWORD into a file: egress-proxy-login FILE");
 		return policy_fail(
@@ -188,7 +193,10 @@ int policy_read_proxy(const struct policy_place *at, const char *word, struct po
 	return l->text ? 0 : policy_full(at->e);
 }
 
-/* PORT or HOSTPORT: no right to one below 1024 is left inside, and none is used outside. */
+/*
+ * Read PORT or HOSTPORT. One below 1024 is refused: inside nobody has the right to it, and carrel
+ * uses none outside.
+ */
 static int read_port(const struct policy_place *at, const char *text, bool any, uint64_t *ret)
 {
 	if (any && !strcmp(text, "0")) {

@@ -24,7 +24,7 @@ static int fail_number(
 	return policy_fail(at, "'%.60s' is too large", word);
 }
 
-/* From 0 on: an output of which nothing is to be shown can be asked for. */
+/* 0 is allowed: a caller may want to see nothing of the output. */
 static int read_characters(const struct policy_place *at, const char *word, uint64_t *ret)
 {
 	uint64_t number = 0;
@@ -70,7 +70,7 @@ int policy_line_number(
 		return r < 0 ? fail_number(at, word, r, "a number such as 0.5, 2 or 1.25") : 0;
 	default:
 		r = text_parse_count(word, ret);
-		/* Not of one execution alone: that is no limit of init's. */
+		/* Not for one execution: its limit does not hold for init. */
 		if (r >= 0 && at->p && s->id == SETTING_OPEN_FILES && *ret < OPEN_FILES_LEAST)
 			return policy_fail(at,
 				"'%.60s' is less than %d, which carrel itself needs inside",

@@ -16,7 +16,10 @@
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
-/* About so many has a line of a long text, and so many are kept for each of them. */
+/*
+ * Estimates: the bytes of a line of a long text, and the bytes of the arena that each byte of a
+ * text takes.
+ */
 enum { BYTES_OF_LINE = 32, BYTES_FOR_BYTE = 6 };
 
 /* One text that is being read. */
@@ -138,8 +141,8 @@ static int open_shipped(struct reader *rd, struct policy_place *at,
 }
 
 /*
- * profile NAME. Inside a shipped text it is read here. What a person names is only noted: policy_finish() takes the one
- * of the strongest layer and puts it below everything else.
+ * profile NAME. In a shipped text it is read here. A profile that a person names is only noted:
+ * policy_finish() takes the one of the strongest layer and puts it below everything else.
  */
 static int choose_profile(struct reader *rd, struct policy_place *at, const char *word)
 {
@@ -166,7 +169,7 @@ static int include_list(struct reader *rd, struct policy_place *at, const char *
 	return policy_add_value(at, &settings_table[SETTING_INCLUDE], word);
 }
 
-/* policy FILE: only names that are known before the session exists. */
+/* policy FILE. Its path may use only names that are known before the session exists. */
 static int include_file(struct reader *rd, struct policy_place *at, const char *word)
 {
 	const char *path, *missing;
@@ -174,7 +177,7 @@ static int include_file(struct reader *rd, struct policy_place *at, const char *
 
 	if (at->shipped || !rd->r->load)
 		return policy_fail(at, "no file can be included here");
-	/* In a file it is a name like others. */
+	/* In a file, "-" is a name like others. */
 	bool is_stdin = at->source.file && !strcmp(at->source.file, POLICY_COMMAND_LINE) &&
 		!strcmp(word, POLICY_STDIN);
 	struct policy_line own = { .id = SETTING_POLICY, .text = POLICY_STDIN };

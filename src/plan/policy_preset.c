@@ -122,7 +122,10 @@ int policy_find_preset(struct policy_place *at, const struct setting *s, const c
 
 static const char second[] = ":gives-root";
 
-/* A socket is known by its usual name: this prevents an accident, and whoever writes the policy is believed. */
+/*
+ * The socket is recognised by its usual name. That prevents accidents only: whoever writes the
+ * policy is trusted.
+ */
 bool policy_is_daemon(const char *path)
 {
 	static const char *const daemons[] = { "docker.sock", "podman.sock", "containerd.sock",

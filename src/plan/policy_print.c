@@ -262,7 +262,10 @@ static void put_rule(void *context, const struct setting *s, const struct policy
 	writer_char(&o->out, '\n');
 }
 
-/* Print as comments what a person wants to know: a line that is locked is valid in the system policy only. */
+/*
+ * Print, as comments, what a person wants to know and a policy file may not hold: `lock` is for the
+ * system policy only.
+ */
 static void put_remarks(struct printer *o)
 {
 	writer_text(&o->out, "# profile ");
@@ -293,7 +296,7 @@ int policy_print(const struct policy *p, bool sources, writer_fn write, void *co
 struct pick {
 	struct printer out;
 	const struct source *source;
-	const char *path; /* of the path rule that it is the source of, or NULL */
+	const char *path; /* if a path rule has exactly this source: its path; else NULL */
 	bool done;
 };
 

@@ -109,7 +109,10 @@ static bool is_odd(const char *at)
 		(!at[1] || at[1] == '/' || (at[1] == '.' && (at[2] == '/' || !at[2])));
 }
 
-/* "//", "/./", a "/" or "/." at the end. ".." stays: only the kernel knows where it leads. */
+/*
+ * Remove "//", "/./", and a "/" or "/." at the end. ".." stays: only the kernel knows where it
+ * leads.
+ */
 static size_t clean_path(char *path)
 {
 	char *to = path;

@@ -22,7 +22,7 @@ static int fail_word(
 	return r;
 }
 
-/* The same where nothing is near and all there are can be named. */
+/* Fail as fail_word() does; if no name is near, the hint lists all of them. */
 int policy_fail_one_of(const struct policy_place *at, const char *what, const char *word,
 	const char *const *names, size_t count)
 {
@@ -128,7 +128,7 @@ static int read_bind(const struct policy_place *at, char *word, struct policy_li
 	return template_path(at, dest, false, NULL, &l->dest);
 }
 
-/* @word, from @base on where it is relative: a name of policies, such as $SCRATCH. */
+/* Read the path @word. A relative one starts from @base, a name of policies such as $SCRATCH. */
 static int read_below(const struct policy_place *at, const char *base, const char *word,
 	bool glob, const char **ret)
 {
@@ -211,7 +211,10 @@ static int fail_env_name(const struct policy_place *at, const char *word)
 	return policy_fail(at, "'%.60s' is not the name of a variable", word);
 }
 
-/* A line about what carrel sets itself could have no effect. A pattern means other variables. */
+/*
+ * Refuse a line about what carrel sets itself: it could have no effect. A pattern is about other
+ * variables.
+ */
 static int check_env_free(const struct policy_place *at, const char *name)
 {
 	bool scratch = !strcmp(at->setting, "scratch-env");
@@ -277,7 +280,7 @@ int policy_check_variable(const char *name, const char *word, struct error *e)
 
 	if (!is_env_name(word, length, false))
 		return fail_env_name(&at, word);
-	/* A name of carrel's own is short, or carrel knows it by its beginning. */
+	/* 63 bytes are enough: carrel's own names are short, or known by how they begin. */
 	(void)snprintf(
 		variable, sizeof(variable), "%.*s", (int)(length < 63 ? length : 63), word);
 	return check_env_free(&at, variable);
@@ -431,7 +434,7 @@ static int read_plain(const struct policy_place *at, const struct setting *s, co
 	}
 }
 
-/* What is not for the session's eyes is hidden there, where a rule would show it. */
+/* Hide a file that the session must not see, in case a rule would show it. */
 static int keep_hidden(struct policy_place *at, const char *path)
 {
 	struct policy_line hide = {
@@ -449,7 +452,7 @@ int policy_add_value(struct policy_place *at, const struct setting *s, const cha
 
 	switch (s->kind) {
 	case KIND_PATH_EARLY:
-		/* A word, no path: which work tree it is the machine says. */
+		/* `git` is a word, not a path: the host side finds the work tree. */
 		r = s->id == SETTING_WORKSPACE && !strcmp(word, WORKSPACE_GIT)
 			? policy_keep_text(at, word, &l)
 			: template_path(at, word, false, NULL, &l.text);

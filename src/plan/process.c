@@ -91,7 +91,7 @@ static const uint64_t reading =
 	LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 
 /*
- * What one node allows again in Landlock's words; 0 where it allows no more than "/" does.
+ * The rights that Landlock is to give to one node; 0 if it gives no more than "/" does.
  * @everywhere: the rights that "/" gives.
  */
 static uint64_t node_rights(const struct node *n, uint64_t handled, uint64_t everywhere)

@@ -25,6 +25,9 @@ struct seen {
 	bool on_the_way; /* something that is seen lies below the path */
 };
 
-/* plan_seen - @path: canonical, as the session sees it. 0, or -ENOMEM: the arena is full. */
+/*
+ * plan_seen - what stands behind @path (canonical, as the session sees it). 0, or -ENOMEM: the
+ * arena is full.
+ */
 MUST_CHECK int plan_seen(
 	const struct plan *plan, struct arena *arena, const char *path, struct seen *ret);

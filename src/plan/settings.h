@@ -215,21 +215,25 @@ bool settings_is_value(const struct setting *s);
 const char *settings_group_title(enum setting_group group);
 
 /*
- * settings_arguments - how many arguments of a command line the value of @s takes whose first is @word: `syscall` two
- * (`allow NAME`) unless they were quoted together; a flag none.
- * settings_tightest - the one word of a ranked setting (LOCK_RANK, LOCK_RANK_DOWN) that no session loosens: all
- * that an execution can ask for. NULL: it is not ranked.
+ * settings_arguments - how many arguments of a command line the value of @s takes if the first is
+ * @word: two for `syscall` (`allow NAME`) unless they were quoted together, none for a flag, else
+ * one.
+ * settings_tightest - the one word of a ranked setting (LOCK_RANK, LOCK_RANK_DOWN) that no session
+ * loosens. An execution can ask for no other. NULL: it is not ranked.
  */
 int settings_arguments(const struct setting *s, const char *word);
 const char *settings_tightest(const struct setting *s);
 
 /*
- * settings_mistaken_word - the word at argv[next], behind a flag, where it was meant for the flag, as in a file:
- * `no`, and `yes` in front of more options; NULL where it is a command.
+ * settings_mistaken_word - the word at argv[next], behind a flag, if it was meant for the flag, as
+ * in a file: `no`, or `yes` in front of more options. NULL: it is a command.
  */
 const char *settings_mistaken_word(int argc, const char *const *argv, int next);
 
-/* settings_rlimit - @value, in the unit of its setting, in that of setrlimit(2): seconds, begun ones included. */
+/*
+ * settings_rlimit - convert @value from the unit of its setting to that of setrlimit(2): seconds
+ * are rounded up.
+ */
 static inline uint64_t settings_rlimit(const struct setting *s, uint64_t value)
 {
 	return s->kind == KIND_DURATION ? value / 1000 + (value % 1000 > 0) : value;

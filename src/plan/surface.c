@@ -27,8 +27,9 @@ const char *plan_surface_name(enum surface_kind kind)
 }
 
 /*
- * A pin shows what it stands on. A redundant node was not made: what is not seen cannot be hidden, and what is
- * the scratch's, or an overlay's, is not protected. A redundant bind is no less what it says.
+ * Whether a node decides what is seen at its place. A pin shows what it stands on. A redundant node
+ * is not mounted: a hidden path that is not seen anyway, or a protected one in the scratch or an
+ * overlay. A redundant bind still says what its place is.
  */
 static bool is_seen(const struct plan *plan, const struct node *n)
 {

@@ -20,8 +20,8 @@ struct surface {
 void plan_surface(const struct plan *plan, const char *path, struct surface *ret);
 
 /*
- * plan_node_at - the node that is seen at @path, canonical: the deepest one on the way to it. Pins and links are
- * passed over, and so is what makes no difference. NULL: nothing is seen there.
+ * plan_node_at - the node that is seen at @path, canonical: the deepest one on the way to it. Pins,
+ * links and nodes that make no difference are passed over. NULL: nothing is seen there.
  */
 const struct node *plan_node_at(const struct plan *plan, const char *path);
 

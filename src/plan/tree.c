@@ -85,7 +85,10 @@ static int add_derived(struct tree *t, const struct facts *facts, const struct p
 	return 0;
 }
 
-/* Nor are the places of sockets, processes and other sessions the host's where a bind shows them. */
+/*
+ * The places of sockets, processes and other sessions are not the host's either where a bind shows
+ * them.
+ */
 static int add_derived_places(struct tree *t, const struct facts *facts,
 	const struct path_fact *bind, struct error *e)
 {
@@ -125,9 +128,9 @@ static int add_rules(struct tree *t, const struct facts *facts, struct error *e)
 		const struct path_fact *f = &facts->paths[i];
 
 		if ((!f->exists && f->rule->kind != PATH_TMPFS) || f->covered)
-			continue; /* optional; absent, and to stay so; not seen */
+			continue; /* optional; or absent, and to stay so; or not seen */
 		if (tree_is_own(facts, f))
-			continue; /* to be read, which it can be as it is */
+			continue; /* a `read` line: it can be read as it is */
 		struct node n = node_from_rule(f);
 		r = f->same_as ? tree_name_appearance(t, facts, f, &n, e) : 0;
 		if (r >= 0)

@@ -19,7 +19,7 @@ MUST_CHECK int tree_build(struct tree *ret, const struct policy *policy,
 /* tree_find - index of the first node at @path or after it, in the order of the tree; the count: none. */
 size_t tree_find(const struct tree *tree, const char *path);
 
-/* tree_up - the node that really stands below @n (redundant ones passed over); NULL for "/". */
+/* tree_up - the nearest node that @n stands on, redundant ones passed over; NULL for "/". */
 const struct node *tree_up(const struct tree *tree, const struct node *n);
 
 /*

@@ -1,6 +1,6 @@
 /*
- * tree_check.c - rules about places that are the session's own, refused where they would otherwise be
- * passed over in silence, or end in an operation that cannot work.
+ * tree_check.c - refuse rules about places that are the session's own. They would be passed over in
+ * silence, or end in an operation that cannot work.
  *
  * Runs in: the launcher and carrel-policy. PURE.
  */
@@ -68,7 +68,10 @@ static bool makes_writable(const struct path_fact *f)
 	return f->rule->kind == PATH_WRITE || f->rule->kind == PATH_BIND_RW;
 }
 
-/* Whether a mount shows what is at @own in what is at @source or above it; @ret_rest: the rest of @source. */
+/*
+ * Whether @source is @own, or lies below it: at its own place, or at one where another mount shows
+ * it. @ret_rest: the rest of @source.
+ */
 static bool is_shown_at(
 	const struct facts *facts, const char *own, const char *source, const char **ret_rest)
 {
@@ -94,8 +97,8 @@ static bool is_records(const struct facts *facts, const char *source)
 }
 
 /*
- * What the host side will believe, or remove, no tool may write. What *contains* one of these places may be made
- * writable: the place in it is covered, and what leads there pinned.
+ * No tool may write what the host side will believe or remove. What *contains* such a place may be
+ * made writable: the place is covered, and what leads there is pinned.
  */
 static int check_writable(const struct policy *policy, const struct facts *facts,
 	const struct path_fact *f, struct error *e)

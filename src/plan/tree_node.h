@@ -1,5 +1,5 @@
 /*
- * tree_node.h - what stands at one place of the session's tree, and what adding it takes.
+ * tree_node.h - what stands at one place of the session's tree, and how it gets there.
  *
  * Runs in: the launcher and carrel-policy. PURE.
  */
@@ -69,10 +69,10 @@ struct tree {
 /* Ranks: carrel's own skeleton gives way to any rule; the session's own places never do. */
 enum { RANK_BUILT_IN = 0, RANK_RULES = 1, RANK_SESSION = 100 };
 
-/* tree_full - the error of a tree that holds no more, but for the hint. Returns -ENOMEM. */
+/* tree_full - the error of a tree that holds no more, without its hint. Returns -ENOMEM. */
 int tree_full(struct error *e);
 
-/* tree_full_hint - the hint for it: whose paths they are, the policy's or those of git repositories. */
+/* tree_full_hint - the hint for that error: whether the policy or git repositories have so many paths. */
 void tree_full_hint(const struct facts *facts, struct error *e);
 
 /* tree_add - one node more. 0 or -ENOMEM with @e. */

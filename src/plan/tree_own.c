@@ -119,7 +119,10 @@ int tree_add_workspace(
 	return tree_add(t, n, e);
 }
 
-/* Whether @path would be in the session what it is on the host: nothing else is put over it, or over what holds it. */
+/*
+ * Whether @path shows in the session what the host has there: nothing else is put over it, or over
+ * what holds it.
+ */
 static bool shows_host(const struct tree *t, const char *path)
 {
 	const struct node *best = NULL;
@@ -220,7 +223,7 @@ int tree_name_appearance(struct tree *t, const struct facts *facts, const struct
 		f->rule->kind == PATH_PROTECT ? "protected" : "hidden", f->same_as);
 	if (!n->why)
 		return tree_full(e);
-	/* No rule uncovers them, as at their own place. */
+	/* As at their own place, no rule uncovers them. */
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		if (kept[i] && f->rule->kind == PATH_HIDE && !strcmp(kept[i], f->same_as))
 			n->rank = RANK_SESSION;

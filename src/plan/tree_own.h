@@ -18,6 +18,9 @@ MUST_CHECK int tree_add_workspace(struct tree *t, const struct policy *policy,
 MUST_CHECK int tree_add_session(struct tree *t, const struct policy *policy,
 	const struct facts *facts, struct error *e);
 
-/* tree_name_appearance - @n, of the fact @f, is where another mount shows what is hidden or protected. 0 or -ENOMEM with @e. */
+/*
+ * tree_name_appearance - complete @n, made from @f: another mount shows there what is hidden or
+ * protected. 0 or -ENOMEM with @e.
+ */
 MUST_CHECK int tree_name_appearance(struct tree *t, const struct facts *facts,
 	const struct path_fact *f, struct node *n, struct error *e);

@@ -66,7 +66,7 @@ static int make_group(int parent, const char *name, struct cgroup *ret)
 	return 0;
 }
 
-/* The session's group in a place that was found. */
+/* Make the session's group in a place that was found. */
 static int make_session(struct cgroup_session *s, struct cgroup_place *place, const char *name,
 	int note, unsigned need, unsigned want)
 {
@@ -86,7 +86,7 @@ static int make_session(struct cgroup_session *s, struct cgroup_place *place, co
 	if (flock(s->group.dir, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
 	s->controllers = cgroup_controllers(s->group.dir, "cgroup.controllers") & (need | want);
-	/* Held on to by the groups below it, nobody can turn them off above it. */
+	/* While the groups below it hold on to them, nobody can turn them off above. */
 	return need & ~s->controllers ? -ENOENT : cgroup_enable(s->group.dir, s->controllers);
 }
 
@@ -151,7 +151,7 @@ int cgroup_make(struct cgroup_session *s, const char *name, const struct cgroup_
 	if (r < 0)
 		return error_set(e, ERROR_LIMIT, "launch", -r, s->path,
 			"cannot make a group for the execution");
-	/* Dies as one; neither init nor another execution dies with it. */
+	/* An execution's group dies as one; neither init nor another execution dies with it. */
 	if (!strncmp(name, "exec-", strlen("exec-")) && (s->controllers & CGROUP_MEMORY)) {
 		r = cgroup_write_file(made.dir, "memory.oom.group", "1");
 		r = r == -ENOENT ? 0 : r;
@@ -229,7 +229,10 @@ int cgroup_enter(const struct cgroup *g, pid_t pid)
 	return cgroup_write_file(g->dir, "cgroup.procs", text);
 }
 
-/* Frozen, a process neither starts others nor ends and gives its pid away. */
+/*
+ * Kill the processes of a frozen group: such a process neither starts others nor ends and gives its
+ * pid away.
+ */
 static int kill_listed(int dir)
 {
 	char text[READ_SIZE];
@@ -259,7 +262,10 @@ int cgroup_kill(const struct cgroup *g)
 	int r = cgroup_write_file(g->dir, "cgroup.kill", "1");
 	if (r != -ENOENT)
 		return r;
-	/* Before Linux 5.14. Those that have groups below them have no process. */
+	/*
+	 * Before Linux 5.14 there is no cgroup.kill. A group with groups below it has no process of
+	 * its own.
+	 */
 	r = cgroup_write_file(g->dir, "cgroup.freeze", "1");
 	int killed = kill_listed(g->dir);
 	int thawed = cgroup_write_file(g->dir, "cgroup.freeze", "0");

@@ -41,7 +41,7 @@ enum cgroup_controller { CGROUP_MEMORY = 1, CGROUP_PIDS = 2, CGROUP_CPU = 4 }; /
 #define CGROUP_PATH_MAX 768 /* bytes of a group's path, NUL included */
 #define CGROUP_NAME_MAX 64
 #define CGROUP_CALLERS "carrel.callers"
-#define CGROUP_NOTE "cgroup" /* in the session directory: the path of the session's group */
+#define CGROUP_NOTE "cgroup" /* in the session's record: the path of the session's group */
 
 /* What a group may use; 0: no limit of its own. */
 struct cgroup_limits {
@@ -60,7 +60,7 @@ struct cgroup_session {
 	struct cgroup group;        /* carrel-<id>, locked (flock) while the session lives */
 	int place;                  /* the directory it lies in; -1 while there is none */
 	unsigned controllers;       /* in force in the groups below it */
-	char path[CGROUP_PATH_MAX]; /* of the group, for the note in the session directory */
+	char path[CGROUP_PATH_MAX]; /* of the group, for the note in the record */
 };
 
 #define CGROUP_NONE ((struct cgroup){ .dir = -1 })
@@ -86,9 +86,9 @@ unsigned cgroup_needs(const struct cgroup_limits *limits);
 
 /*
  * cgroup_session_begin - find a place that was delegated to the caller and make the session's group.
- * @name: carrel-<id>; the caller's session directory of that name exists and is locked.
- * @note: the session directory, which gets a file that says where the group is, before it is made,
- *        so that a sweep finds it; -1: none.
+ * @name: carrel-<id>; the session has a record (host/session/record.h), which is locked.
+ * @note: that record, which gets a file that says where the group is, before it is made, so that a
+ * sweep finds it; -1: none.
  * @need: controllers without which this is a failure; @want: further ones that are turned on where
  *        that does not disturb anybody. With @need 0 a machine without cgroups gives success and
  *        @ret->group.dir -1.
@@ -98,8 +98,8 @@ MUST_CHECK int cgroup_session_begin(struct cgroup_session *ret, const char *name
 	unsigned need, unsigned want, struct error *e);
 
 /*
- * cgroup_check - whether cgroup_session_begin() with @need will find a place, as far as can be said without
- * changing anything. 0 or -errno with @e, as there.
+ * cgroup_check - whether cgroup_session_begin() with @need will find a place, as far as can be said
+ * without changing anything. 0 or -errno with @e, as cgroup_session_begin().
  */
 MUST_CHECK int cgroup_check(unsigned need, struct error *e);
 
@@ -129,8 +129,8 @@ MUST_CHECK int cgroup_enter(const struct cgroup *g, pid_t pid);
 MUST_CHECK int cgroup_kill(const struct cgroup *g);
 
 /*
- * cgroup_wait_empty - until no process is left in the group and below, @timeout_ms at most.
- * 0, -ETIMEDOUT, or -errno. For an event loop: cgroup_watch().
+ * cgroup_wait_empty - wait until no process is left in the group and below, @timeout_ms at most. 0,
+ * -ETIMEDOUT, or -errno. For an event loop: cgroup_watch().
  */
 MUST_CHECK int cgroup_wait_empty(const struct cgroup *g, int timeout_ms);
 
@@ -156,7 +156,7 @@ MUST_CHECK int cgroup_remove(int parent, struct cgroup *g);
 MUST_CHECK int cgroup_session_end(struct cgroup_session *s, struct error *e);
 
 /*
- * cgroup_sweep_noted - remove the group that the dead session @name noted in its directory @note,
+ * cgroup_sweep_noted - remove the group that the dead session @name noted in its record @note,
  * which the caller has locked. Costs one failing open where there is no note. 0 or -errno with @e.
  */
 MUST_CHECK int cgroup_sweep_noted(int note, const char *name, struct error *e);

@@ -23,7 +23,7 @@ static bool has_systemd(void)
 	return exists("/run/systemd/system"); /* sd_booted(3) */
 }
 
-/* The user's own service manager, which can delegate to its user: is it running? */
+/* Whether the user's own service manager, which can delegate to its user, is running. */
 static bool has_user_manager(void)
 {
 	char path[64];
@@ -38,7 +38,7 @@ static bool in_container(void)
 		exists("/run/systemd/container");
 }
 
-/* A hierarchy of version 1 that holds the controller, which it then cannot lend to version 2. */
+/* Whether a hierarchy of version 1 holds a controller: it cannot lend it to version 2 then. */
 static bool held_by_v1(unsigned lacking)
 {
 	return ((lacking & CGROUP_MEMORY) && exists("/sys/fs/cgroup/memory/cgroup.procs")) ||

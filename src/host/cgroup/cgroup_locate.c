@@ -1,5 +1,5 @@
 /*
- * cgroup_locate.c - where the hierarchy of cgroup v2 is mounted, and where in it we are.
+ * cgroup_locate.c - where the hierarchy of cgroup v2 is mounted, and where in it this process is.
  *
  * Runs in: the launcher and carrel-inspect, outside. Reads two files of /proc, changes nothing.
  */
@@ -100,7 +100,7 @@ int cgroup_locate(char *mountinfo, const char *self_cgroup, struct cgroup_locati
 
 		line[length] = '\0';
 		if (read_mount(line, &root, &mount) && strlen(mount) < sizeof(ret->mount)) {
-			/* Outside of this namespace's part of the tree both begin with "/..". */
+			/* A path outside of this namespace's part of the tree begins with "/..". */
 			const char *below = strncmp(root, "/..", 3) && strncmp(own, "/..", 3)
 				? path_below(root, own)
 				: NULL;

@@ -2,8 +2,8 @@
  * cgroup_place.c - see cgroup_place.h.
  *
  * Runs in: the launcher, outside. Two rules of the kernel shape it (cgroups(7)): a group that hands
- * memory down to groups below it may have no processes itself, and a process can be moved only by one
- * who may write cgroup.procs in the common ancestor of where it is and where it goes.
+ * memory down to groups below it may have no processes itself, and only a process that may write
+ * cgroup.procs in the common ancestor of two groups can move another from one to the other.
  */
 #include "host/cgroup/cgroup_place.h"
 
@@ -87,7 +87,7 @@ void cgroup_name_controllers(unsigned bits, char *ret_text, size_t size)
 
 /* --- controllers ------------------------------------------------------------------------------ */
 
-/* In @dir alone. -ENOENT: not handed down to it. */
+/* Enable the controllers in @dir alone. -ENOENT: they are not handed down to it. */
 static int enable_here(int dir, unsigned need)
 {
 	char text[64] = "";
@@ -131,7 +131,7 @@ int cgroup_enable(int dir, unsigned need)
 	int chain[LEVELS_MAX], top = 0;
 	int r = enable_here(dir, need);
 
-	/* Up to who has them, and down again. */
+	/* Go up to the group that has them, and down again. */
 	while (r == -ENOENT && top < LEVELS_MAX) {
 		int above = open_above(top ? chain[top - 1] : dir);
 
@@ -171,7 +171,7 @@ static int would_enable(int dir, unsigned need)
 
 /* --- making room ------------------------------------------------------------------------------ */
 
-/* One pid of cgroup.procs. "0" is a process that this pid namespace cannot name. */
+/* Move one pid of cgroup.procs. "0" is a process that this pid namespace cannot name. */
 static int move_one(int to, unsigned pid)
 {
 	char text[16];
@@ -183,7 +183,7 @@ static int move_one(int to, unsigned pid)
 	return n < 0 && errno != ESRCH ? -errno : 0;
 }
 
-/* Every process of the group @from; those that come meanwhile may be missed. 0 or -errno. */
+/* Move every process of the group @from; one that comes meanwhile may be missed. 0 or -errno. */
 static int move_all(int from, int to)
 {
 	char text[READ_SIZE];
@@ -216,8 +216,9 @@ static bool has_processes(int dir)
 }
 
 /*
- * The group is ours and has processes: they go into one below it, where they are counted as
- * before. Processes are started meanwhile, so again until the kernel is content.
+ * The group is the caller's and has processes: move them into a group below it, where they are
+ * counted as before. Others may be started meanwhile, so this is repeated until the kernel is
+ * content.
  */
 static int vacate(int dir, unsigned need)
 {
@@ -285,7 +286,7 @@ static enum cgroup_lack lack_of(int errnum)
 	}
 }
 
-/* Whether a group can be made there: as far as can be said without making one. */
+/* Check, without making one, whether a group can be made there. */
 static int check_writable(int dir)
 {
 	if (faccessat(dir, ".", W_OK | X_OK, AT_EACCESS) < 0 ||
@@ -305,8 +306,9 @@ static int take_place(
 	if (r >= 0 && !need && want && !(want & cgroup_controllers(dir, "cgroup.controllers")))
 		return -ENOENT;
 	/*
-	 * The kernel refuses memory while there are processes, but not pids and cpu: these make a threaded
-	 * group of it, below which nothing can be made that takes memory, or a process (cgroups(7)).
+	 * While there are processes the kernel refuses memory, but not pids and cpu: these make the
+	 * group a threaded one, below which no group can be made that takes memory, or a process
+	 * (cgroups(7)).
 	 */
 	bool full = r >= 0 && !is_hierarchy_root(dir) && has_processes(dir);
 	if (full && !need)
@@ -325,7 +327,7 @@ static int take_place(
 	return 0;
 }
 
-/* Report first what nobody has on this machine: no right would help. */
+/* Report first what nobody has on this machine: no right would help there. */
 static void note_lack(
 	struct cgroup_place *p, int dir, const char *mount, unsigned need, int errnum)
 {

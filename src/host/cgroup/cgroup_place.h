@@ -56,8 +56,9 @@ MUST_CHECK int cgroup_place_find(
 	bool dry, unsigned need, unsigned want, struct cgroup_place *ret);
 
 /*
- * cgroup_enable - have the controllers @need in the groups below @dir, and in its ancestors first where
- * they are not handed down yet. 0, -ENOENT (this machine, or who delegated, does not have one),
+ * cgroup_enable - have the controllers @need in the groups below @dir, and in its ancestors first
+ * where they are not handed down yet. 0, -ENOENT (this machine, or the one that delegated, does not
+ * have one),
  * -EBUSY (the group has processes), -EACCES, or another -errno.
  */
 MUST_CHECK int cgroup_enable(int dir, unsigned need);

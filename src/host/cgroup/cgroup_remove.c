@@ -26,7 +26,7 @@
 enum {
 	WAIT_MS = 10000,
 	REMOVE_ROUNDS = 4096,
-	NEW_ABANDONED_S = 60, /* made but not locked yet: whoever is at it needs less */
+	NEW_ABANDONED_S = 60, /* made but not locked yet: its maker needs less */
 };
 
 /* The first group below @dir: 1 with its name, 0 where there is none, or -errno. */
@@ -47,7 +47,10 @@ static int first_below(int dir, char *ret_name, size_t size)
 	return r;
 }
 
-/* The lowest group on the way down from @top: the one that can go. 1, 0 where there is none. */
+/*
+ * Remove the lowest group on the way down from @top: the kernel removes only empty ones. 1; 0:
+ * there is none.
+ */
 static int remove_lowest(int top)
 {
 	char name[256], below[256];
@@ -108,7 +111,7 @@ int cgroup_session_end(struct cgroup_session *s, struct error *e)
 
 /* --- dead sessions ---------------------------------------------------------------------------- */
 
-/* Opened and locked where it is a dead session's. */
+/* Open and lock the group @name, if it is a dead session's. */
 static int claim(int place, const char *name, bool sure, struct cgroup *ret)
 {
 	struct stat st;
@@ -156,7 +159,7 @@ int cgroup_sweep_noted(int note, const char *name, struct error *e)
 
 	if (r >= 0)
 		r = cgroup_remove(place, &g);
-	/* Gone, or a hierarchy that is not seen from here: somebody else's to remove. */
+	/* It is gone, or in a hierarchy that is not seen from here: somebody else's to remove. */
 	if (r >= 0 || r == -ENOENT || r == -EWOULDBLOCK)
 		return 0;
 	return error_set(e, ERROR_TEARDOWN, "close", -r, path,

@@ -117,7 +117,7 @@ int facts_work_tree(const struct facts *f, struct arena *a, const char **ret, st
 	int r = f->cwd ? gittop_find(a, f->cwd, f->uid, &top) : 0;
 
 	*ret = f->cwd;
-	/* A home that is a repository is not what somebody means in one of its directories. */
+	/* The home may be a repository. A caller in one of its directories does not mean all of it. */
 	if (r == 0 || (top && is_refused(f, top)))
 		return 0;
 	if (r < 0)
@@ -275,8 +275,8 @@ static int find_scratch_base(
 }
 
 /*
- * A directory that surrounds the workspace or the home is none: everything in there would be hidden;
- * then what live sessions have in it is all that is.
+ * Find $XDG_RUNTIME_DIR, which a session hides. If it surrounds the workspace or the home, they
+ * would be hidden with it: then only `carrel` in it counts, where live sessions have their sockets.
  */
 static int find_runtime_dir(struct facts *f, struct resolver *res)
 {
@@ -320,7 +320,7 @@ static int find_state_dir(
 		return r == -ENOMEM ? r
 				    : error_set(e, ERROR_STATE, "facts", -r, path,
 					      "cannot look at the state directory");
-	/* A session that had another one could write it. */
+	/* Another session, with another state directory, could write this one. */
 	if (path_below(f->workspace, found.path)) {
 		r = error_set(e, ERROR_STATE, "facts", 0, path,
 			"the state directory lies in the workspace");

@@ -40,9 +40,11 @@ MUST_CHECK int facts_paths(
 	struct facts *facts, struct arena *a, struct policy *policy, struct error *e);
 
 /*
- * facts_work_tree - the git work tree that holds the cwd: *@ret, in @a or @facts. The cwd itself (which may be NULL)
- * where none does, or only one that is refused as a workspace: the home, a directory of the system.
- * @facts: its cwd, home and uid. Returns 0, or -errno with @e (ERROR_WORKSPACE: it belongs to somebody else).
+ * facts_work_tree - find the git work tree that holds the cwd. *@ret, in @a or @facts, is the cwd
+ * itself (which may be NULL) if no work tree holds it, or only one that is refused as a workspace:
+ * the home, a directory of the system.
+ * @facts: its cwd, home and uid. Returns 0, or -errno with @e (ERROR_WORKSPACE: it belongs to
+ * somebody else).
  */
 MUST_CHECK int facts_work_tree(
 	const struct facts *facts, struct arena *a, const char **ret, struct error *e);

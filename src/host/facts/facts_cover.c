@@ -103,7 +103,7 @@ static int cover(struct facts *facts, size_t count, struct resolver *resolver,
 
 int facts_cover(struct facts *facts, struct resolver *resolver, const struct policy *policy)
 {
-	size_t count = facts->path_count; /* those that are added are none of a bind */
+	size_t count = facts->path_count; /* the facts added below belong to no bind */
 
 	for (size_t b = 0; b < count; b++) {
 		if (!is_moved(&facts->paths[b]))
@@ -232,7 +232,7 @@ struct search {
 	size_t shown_count;
 	bool workspace_ro;
 	bool daemons_alone; /* Landlock refuses all others */
-	bool prepared; /* what follows, and @shown: not where the machine has no such socket */
+	bool prepared;      /* `shown` and `places` are filled: only when there is a socket */
 	struct place places[PLACES];
 };
 
@@ -281,7 +281,7 @@ static const struct place *find_place(const struct search *s, const char *path)
 	return best;
 }
 
-/* Whether a command could connect to it, and its mere presence is all that lets it. */
+/* Whether a command could connect to the socket only because it is seen: no line means to allow it. */
 static bool is_reached(const struct search *s, const char *path)
 {
 	const struct facts *facts = s->facts;
@@ -297,7 +297,10 @@ static bool is_reached(const struct search *s, const char *path)
 
 	if (s->daemons_alone && !daemon)
 		return false;
-	/* Wherever it is seen, writable or not. A line that names it itself had the second word: policy_check_daemons(). */
+	/*
+	 * A daemon's socket counts wherever it is seen, writable or not. A line that names it had
+	 * the second word: policy_check_daemons().
+	 */
 	if (daemon && (in_workspace || (nearest && strcmp(nearest->source, path) != 0)))
 		return in_workspace || !place || length >= place->length;
 	/* In the workspace, and in what is made writable, a command makes sockets of its own. */
@@ -333,7 +336,10 @@ static void find_places(struct search *s)
 	}
 }
 
-/* The facts that are added are in another array, or behind: those looked at stay. */
+/*
+ * The pointers in `shown` stay good: facts_add() puts new facts behind the others, or all of them
+ * into another array.
+ */
 static void prepare_search(struct search *s)
 {
 	s->prepared = true;
@@ -341,7 +347,7 @@ static void prepare_search(struct search *s)
 	find_places(s);
 }
 
-/* A bind shows it elsewhere. */
+/* If a bind shows the socket elsewhere, cover it there. */
 static int seen_at(const struct search *s, struct path_fact *fact)
 {
 	const struct path_fact *bind = find_nearest(s, fact->source);
@@ -361,14 +367,14 @@ static int cover_socket(void *context, const char *path)
 
 	if (!s->prepared)
 		prepare_search(s);
-	/* The resolver keeps it. */
+	/* A copy, since the resolver keeps the path. */
 	const char *kept =
 		is_reached(s, path) ? arena_copy(s->res->arena, path, strlen(path)) : "";
 	int r = !kept ? -ENOMEM : *kept ? resolve_path(s->res, kept, 0, &found) : -ENOENT;
 
 	if (r == -ENOMEM)
 		return r;
-	/* By its real name, too: /var/run is /run. */
+	/* Ask for its real name, too: /var/run is /run. */
 	if (r < 0 || !found.exists || !S_ISSOCK(found.st.st_mode) || !is_reached(s, found.path))
 		return 0;
 	if (s->facts->socket_count == FACTS_SOCKETS_MAX) {
@@ -392,7 +398,10 @@ static int cover_socket(void *context, const char *path)
 	return r;
 }
 
-/* Landlock leaves alone what a line makes writable: a command makes sockets of its own there. */
+/*
+ * Whether a line makes something writable: Landlock allows connections there, as a command makes
+ * sockets of its own there.
+ */
 static bool shows_writable(const struct facts *facts)
 {
 	for (size_t i = 0; i < facts->path_count; i++)

@@ -8,7 +8,7 @@
 #include "host/facts/resolve.h"
 #include "plan/plan.h"
 
-/* facts_path - what was found, as a fact of @rule, which is shown where it lies. */
+/* facts_path - make what was found a fact of @rule, shown at the place where it lies. */
 struct path_fact facts_path(const struct path_rule *rule, const struct resolved *found);
 
 /* facts_add - one more fact; the array may move. 0 or -ENOMEM. */
@@ -26,9 +26,10 @@ MUST_CHECK int facts_cover(
 bool facts_is_covered(const struct facts *facts, const char *place);
 
 /*
- * facts_seats - for each place that something is mounted on in any session, or by another rule, and
- * that lies below a bind's destination: whether the bind shows something to mount it on. Where not it
- * is noted in facts.unseated. After all other facts; costs nothing without binds. 0 or -ENOMEM.
+ * facts_seats - look at each place below a bind's destination that something is mounted on, in
+ * every session or by another rule. If the bind shows nothing there to mount it on, the place is
+ * noted in facts.unseated. Call it after all other facts; it costs nothing without binds. 0 or
+ * -ENOMEM.
  */
 MUST_CHECK int facts_seats(struct facts *facts, struct arena *a);
 

@@ -115,7 +115,7 @@ static int look_at(struct facts *facts, struct resolver *res, const char *dir, c
 	if (r < 0 || !text)
 		return r;
 	uncover(facts, found.path);
-	/* The link that leads to it is furnished again. */
+	/* A rule that protects the link which leads to it would cover it as well. */
 	if (resolve_path(res, asked, RESOLVE_KEEP_LAST, &link) == 0)
 		uncover(facts, link.path);
 	return add(facts, res->arena, found.path, text, "git");
@@ -165,7 +165,7 @@ static int show(struct facts *facts, struct resolver *res, const char *file, con
 		return 0;
 	if (strcmp(fact->path, found.path) != 0)
 		return add(facts, res->arena, found.path, text, "net");
-	/* A line for this very file; `write` means what it says. */
+	/* A line names this very file; one with `write` shows the host's. */
 	if (fact->rule->kind == PATH_READ)
 		fact->shown = text;
 	return 0;

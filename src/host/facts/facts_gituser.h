@@ -1,6 +1,7 @@
 /*
- * facts_gituser.h - files in whose place a text is shown. Root's sessions run as a uid that cannot read root's own files: who
- * root is to git they are told. One with `net allow` has a resolver and hosts of its own.
+ * facts_gituser.h - files that a session sees replaced by a text of carrel's. Root's sessions run
+ * as a uid that cannot read root's own files: a text tells git who root is. A session with `net
+ * allow` has a resolver and hosts of its own.
  *
  * Runs in: the launcher and carrel-policy, outside. May not: change anything.
  */
@@ -18,12 +19,13 @@
  */
 MUST_CHECK int facts_gituser(struct facts *facts, struct resolver *resolver);
 
-/* facts_is_own - whether @path lies in a place that is never the host's inside, or in the workspace, which has what is in it. */
+/* facts_is_own - whether @path lies in the workspace, or in a place that never is the host's inside. */
 bool facts_is_own(const struct facts *facts, const char *path);
 
 /*
- * facts_hosts - the session's own resolver, and no host but itself: a fact for each of the two files that exists on the
- * host and would be seen inside. One that is missing inside needs none: then every resolver asks 127.0.0.1
- * (resolv.conf(5)). After the facts of all rules. 0 or -ENOMEM.
+ * facts_hosts - show the session's own resolver (/etc/resolv.conf), and no host but itself
+ * (/etc/hosts): add a fact for each of the two files that exists on the host and would be seen
+ * inside. A file that is missing inside needs none: every resolver then asks 127.0.0.1
+ * (resolv.conf(5)). Call it after the facts of all rules. 0 or -ENOMEM.
  */
 MUST_CHECK int facts_hosts(struct facts *facts, struct resolver *resolver);

@@ -35,7 +35,7 @@ struct search {
 	struct mountinfo table;
 	struct place *places; /* where one thing is seen: first what was named */
 	size_t count;
-	const char *begun; /* what they are for: the first @begun_length bytes of it */
+	const char *begun; /* the path they are for: its first `begun_length` bytes */
 	size_t begun_length;
 	size_t table_end,
 		work_most; /* of `work`: behind that is what one search needs, so far that much */
@@ -59,8 +59,8 @@ static const char *join_kept(struct search *s, const char *dir, const char *rest
 }
 
 /*
- * What is at @path: 0, 1 where nobody can look there, who has no more rights than we have, or -errno where
- * we lack something to look with.
+ * Look at @path. 0; 1: nobody with the caller's rights can look there; -errno: carrel lacks
+ * descriptors or memory to look with.
  */
 static int stat_path(const char *path, struct stat *ret)
 {
@@ -100,7 +100,10 @@ static bool shows(const struct search *s, const struct mount_entry *m, struct mo
 			path_below(inner, m->root));
 }
 
-/* Every mount that shows @inner, a path in the file system @device, where no other mount covers it. */
+/*
+ * Add every place at which a mount shows @inner, a path in the file system @device, and no other
+ * mount covers it.
+ */
 static int add_shown(struct search *s, uint64_t device, const char *inner)
 {
 	const struct mount_head head = mountinfo_head(inner);
@@ -122,7 +125,7 @@ static int add_shown(struct search *s, uint64_t device, const char *inner)
 	return 0;
 }
 
-/* An overlay shows what is in its layers, and they what is in it. */
+/* Add what an overlay and its layers share: it shows what is in them, and they have what is in it. */
 static int add_layers(
 	struct search *s, const struct mount_entry *m, const char *inner, const char *path)
 {
@@ -158,7 +161,10 @@ static void forget_places(struct search *s)
 	s->count = 0;
 }
 
-/* All places where what is at @path is seen, of which @length bytes count; that itself is the first one. */
+/*
+ * Find all places where the same is seen as at the first @length bytes of @path; these are the
+ * first place.
+ */
 static int find_places(struct search *s, const char *path, size_t length, bool parts)
 {
 	int r = 0;
@@ -218,15 +224,15 @@ static int add_appearance(struct search *s, const struct path_fact *origin,
 	fact.same_as = same_as;
 	fact.shown = origin ? origin->shown : NULL;
 	fact.covered = facts_is_covered(s->facts, p->path);
-	/* The session's own wherever it lies. */
+	/* A place that is the session's own needs no rule. */
 	return tree_is_own(s->facts, &fact) ? 0 : keep_fact(s, fact);
 }
 
 /* --- what is hidden --------------------------------------------------------------------------- */
 
 /*
- * A rule about a place at which the home or a part of the system is seen once more is about that place,
- * not about the home.
+ * A rule about a place at which the home or a part of the system is seen once more hides that place
+ * alone, not the home.
  */
 static bool is_needed(const struct facts *facts, const char *path)
 {
@@ -276,7 +282,10 @@ static int find_absent(struct search *s, const struct path_fact *f)
 	size_t length = f->parent_exists;
 	const char *rest = f->path + length + (length > 1);
 
-	/* In something writable the path is looked for, and found by whatever place it was made. */
+	/*
+	 * If the path lies in something writable it is watched there, and found whatever place it
+	 * was made by.
+	 */
 	if (!length || is_writable(s, f->path))
 		return 0;
 	int r = find_places(s, f->path, length, false);
@@ -408,8 +417,8 @@ static int add_found(struct search *s, struct arena *a)
 }
 
 /*
- * In a directory that was entered with chroot(2) and is no mount point. No mounts can be made there: what
- * is started there was asked for with `degraded`.
+ * Note that "/" was entered with chroot(2) and is no mount point. No mounts can be made there, so
+ * the session was asked for with `degraded`.
  */
 static int note_unlisted(struct facts *facts, struct arena *a)
 {

@@ -12,10 +12,12 @@
 #include "plan/plan.h"
 
 /*
- * facts_mounts - a fact more for each place where a mount shows what a hide rule names; what a protect rule
- * names, and is writable there; or a place that is never the host's inside. After facts_cover().
- * @policy: for the workspace's mode. Returns 0, or -errno with @e: ERROR_UNAVAILABLE (the mounts cannot be told),
- * ERROR_LIMIT.
+/*
+ * facts_mounts - add a fact for each place where a mount shows what a hide rule names; what a
+ * protect rule names, if it is writable there; or a place that never is the host's inside. Call it
+ * after facts_cover().
+ * @policy: for the workspace's mode. Returns 0, or -errno with @e: ERROR_UNAVAILABLE (the mounts
+ * cannot be told), ERROR_LIMIT.
  */
 MUST_CHECK int facts_mounts(
 	struct facts *facts, struct arena *a, const struct policy *policy, struct error *e);

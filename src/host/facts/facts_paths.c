@@ -218,8 +218,8 @@ static int find_git(struct finder *f, struct policy *policy)
 }
 
 /*
- * A link in the workspace on the way to a named path is protected as the thing it is: replaced by a
- * directory it would lead the host elsewhere than to what was protected.
+ * A link in the workspace on the way to a named path is protected itself: a directory in its place
+ * would lead the host elsewhere than to what was protected.
  */
 static int find_links(struct finder *f)
 {

@@ -10,8 +10,9 @@
 #include "plan/plan.h"
 
 /*
- * facts_split - list every directory above something that is hidden in every session or by the policy
- * into facts->splits. One that cannot be listed holds nothing: what is in it cannot be read then.
- * After facts_paths(). Returns 0, or -errno with @e (ERROR_LIMIT: too many entries, no memory).
+ * facts_split - list into facts->splits every directory above something that is hidden in every
+ * session or by the policy. A directory that cannot be listed counts as empty: what is in it cannot
+ * be read then. Call it after facts_paths(). Returns 0, or -errno with @e (ERROR_LIMIT: too many
+ * entries, no memory).
  */
 MUST_CHECK int facts_split(struct facts *facts, struct arena *a, struct error *e);

@@ -18,8 +18,8 @@ struct identity {
 };
 
 /*
- * identity_guess - the same without a look at which ids there are to give away: what most are. Its kernel
- * ids are the caller's.
+ * identity_guess - the same without looking which ids can be given away: right on most machines.
+ * Its kernel ids are the caller's.
  */
 void identity_guess(struct identity *ret);
 

@@ -65,8 +65,8 @@ static size_t parent_length(const char *path, size_t length)
 }
 
 /*
- * The leading @length bytes of @path, beginning at @above where that is open. Without O_DIRECTORY: what
- * is no directory says so when something is looked for in it.
+ * Open the leading @length bytes of @path, from @above unless that is NULL. O_DIRECTORY is not
+ * needed: what is no directory says so when something is looked up in it.
  */
 static int open_leading(const struct known_dir *above, const char *path, size_t length)
 {
@@ -83,7 +83,7 @@ static int open_leading(const struct known_dir *above, const char *path, size_t 
 		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 
-/* The same, from the directory above it where that is known. */
+/* The same, from the directory above it if that is known. */
 static int open_known(struct known_dirs *k, const char *path, size_t length)
 {
 	struct known_dir *above = find_dir(k, path, parent_length(path, length));
@@ -123,7 +123,7 @@ int known_dirs_stat(struct known_dirs *k, const char *path, size_t parent, struc
 	const char *name = path + (parent > 1 ? parent + 1 : 1);
 	struct known_dir *d = enter_dir(k, path, parent);
 
-	/* Ours may be those that are too many. */
+	/* The descriptors kept here may be the ones that are too many. */
 	if (d->fd == -EMFILE) {
 		known_dirs_close(k);
 		d = enter_dir(k, path, parent);

@@ -38,10 +38,10 @@ struct known_dirs {
 
 /*
  * known_dirs_stat - lstat(2) of @path, none of whose directories may be a symbolic link.
- * @path: absolute, without "//", "." and ".."; kept. @parent: the length of the directory it is
- * looked for in. @ret_existing: where it does not exist, how many of
- * its leading bytes do. Shorter than KNOWN_PATH_MAX. Returns 0, -ENOENT or -ENOTDIR (@ret_existing is set), -ELOOP (a link on the way)
- * or another -errno.
+ * @path: absolute, without "//", "." and "..", shorter than KNOWN_PATH_MAX; kept. @parent: the
+ * length of the path of its directory. @ret_existing: if the path does not exist, how many of its
+ * leading bytes do.
+ * Returns 0, -ENOENT or -ENOTDIR (@ret_existing is set), -ELOOP (a link on the way) or another -errno.
  */
 MUST_CHECK int known_dirs_stat(struct known_dirs *k, const char *path, size_t parent,
 	struct stat *ret, size_t *ret_existing);

@@ -13,7 +13,7 @@
 
 enum {
 	MATCH_MAX = 256,           /* paths that one pattern of a policy may stand for */
-	MATCH_BENEATH_MAX = 10000, /* of one that is looked for in a scratch */
+	MATCH_BENEATH_MAX = 10000, /* paths of a pattern that is looked for in a scratch */
 };
 
 /*

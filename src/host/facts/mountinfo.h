@@ -13,9 +13,12 @@
 #include "base/arena.h"
 #include "base/error.h"
 
-/* The first bytes of a path: of thousands most differ there, and their texts need not be fetched. */
+/*
+ * The first bytes of a path. Most of thousands of paths differ there, and then their texts need not
+ * be fetched.
+ */
 struct mount_head {
-	uint64_t bytes, mask; /* of those behind a shorter one's end: 0 */
+	uint64_t bytes, mask; /* 0 behind the end of a shorter path */
 };
 
 struct mount_entry {
@@ -33,7 +36,7 @@ struct mount_layer {
 	const char *path;
 };
 
-/* Texts lie in the text that was read. */
+/* The strings point into the text that was read. */
 struct mountinfo {
 	struct mount_entry *mounts; /* in the order of the kernel's list */
 	size_t count;
@@ -45,16 +48,20 @@ struct mountinfo {
 };
 
 /*
- * mountinfo_parse - the table in @text, @size bytes without the NUL behind them, which is changed and kept.
+ * mountinfo_parse - parse the table in @text: @size bytes, and a NUL behind them. The text is
+ * changed and kept.
  * Returns 0, -EBADMSG (a line is damaged or cut) or -ENOMEM. See: proc(5).
  */
 MUST_CHECK int mountinfo_parse(struct mountinfo *ret, struct arena *a, char *text, size_t size);
 
-/* mountinfo_read - that of this process. @a: a large one of its own. 0, -EFBIG, or -errno of the above. */
+/*
+ * mountinfo_read - read the table of this process. @a: a large one of its own. 0, -EFBIG, or -errno
+ * of the above.
+ */
 MUST_CHECK int mountinfo_read(struct mountinfo *ret, struct arena *a);
 
 /*
- * mountinfo_find - the mount on which what is seen at @path lies: mounts that are covered by others are
+ * mountinfo_find - the mount that holds what is seen at @path; a mount that another one covers is
  * passed over. @path: canonical. NULL: that mount is not in the table.
  */
 const struct mount_entry *mountinfo_find(const struct mountinfo *t, const char *path);

@@ -33,9 +33,10 @@ static uint32_t hash_name(const char *name, size_t length)
 }
 
 /*
- * Whether a name that is not in the listing of @fd is not found in it either: so on the usual local
- * file systems. Others make an entry when it is asked for, have more than one name for one, or ask a
- * server; and ext4, f2fs and tmpfs have directories in which Unicode's letters are folded.
+ * Whether a name that the listing of @fd lacks cannot be found in the directory either. That is so
+ * on the usual local file systems. Others make an entry when it is asked for, have more than one
+ * name for one, or ask a server; and ext4, f2fs and tmpfs have directories that fold the case of
+ * Unicode's letters.
  */
 static bool lists_all(int fd)
 {

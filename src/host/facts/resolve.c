@@ -159,7 +159,7 @@ static int walk_all(struct resolve_walk *w, bool follow_last)
 	}
 }
 
-/* The length of the part that exists of a path that does not; the path has no links up to that point. */
+/* Find how many leading bytes of @path exist. @path itself does not, and has no links up to there. */
 static int find_prefix(struct resolve_walk *w, const char *path, size_t *ret_length)
 {
 	size_t length = strlen(path);
@@ -273,7 +273,7 @@ int resolve_path(
 	if (requested[0] != '/')
 		return -EINVAL;
 	int r = look_up(resolver, requested, !(flags & RESOLVE_KEEP_LAST), &found);
-	/* Without a link on the way ENOENT comes before ELOOP: the path is canonical as it is. */
+	/* -ENOENT and not -ELOOP: no link is on the way, and the path is canonical as it is. */
 	if (r == -ELOOP)
 		r = walk(resolver, requested, flags, &found);
 	if (r < 0 && r != -ENOENT && r != -ENOTDIR)

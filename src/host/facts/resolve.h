@@ -24,7 +24,7 @@ enum resolve_flag {
 	RESOLVE_PREFIX = 1 << 1,    /* of what does not exist, find out how much does */
 };
 
-/* One for many paths: the links that were passed, and memory for walking. Zeroed but for the arenas. */
+/* Serves many paths: the links that were passed, and memory for walking. Zeroed but for the arenas. */
 struct resolver {
 	struct arena *arena; /* of the results */
 	struct arena *local; /* of what is needed while paths are looked up; NULL: the same */
@@ -32,13 +32,13 @@ struct resolver {
 	size_t link_count;
 	struct resolve_walk *walk; /* taken from `local` when first needed */
 	struct known_dirs *dirs;   /* the same */
-	const char *looked_at;     /* by resolve_is_absent() last, and what it found */
+	const char *looked_at;     /* the last path of resolve_is_absent(), and what it found */
 	struct resolved seen;
 	int seen_result;
 };
 
 /*
- * resolve_path - follow every symbolic link (with RESOLVE_KEEP_LAST: but one at the end).
+ * resolve_path - follow every symbolic link (with RESOLVE_KEEP_LAST: all but one at the end).
  * @requested: absolute; it may become part of the result. @flags: RESOLVE_*.
  * A path that does not exist (from some component on) is no failure: `exists` is false and the rest
  * is taken as written. Returns 0, -ELOOP, -ENAMETOOLONG, -EACCES, -ENOMEM (arena) or another -errno.

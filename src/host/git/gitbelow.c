@@ -5,7 +5,8 @@
  * Runs in: the launcher, outside.
  * May not: look at more directories than f->budget and f->worktrees, or deeper than MODULE_DEPTH_MAX; read more
  * than f->left; open what is no regular file.
- * Where there are more, the whole of it is read-only; worktrees in the review go as a whole.
+ * If there are more, the directory that holds them is read-only as a whole; in the review it goes,
+ * with its worktrees, as a whole.
  */
 #include "host/git/gitfind.h"
 
@@ -58,7 +59,7 @@ static void walk_push(struct finder *f, struct module_walk *w, const char *path,
 	grown[w->count++] = (struct module_directory){ path, depth };
 }
 
-/* walk_list - the directories in one that is not a git directory itself (modules, modules/libs) */
+/* walk_list - push the directories in one that is not a git directory itself (modules, modules/libs) */
 static void walk_list(
 	struct finder *f, struct module_walk *w, const struct module_directory *at)
 {
@@ -81,7 +82,7 @@ static void walk_list(
 	w->truncated |= result != 0;
 }
 
-/* keep_closed - no hole in @modules; what was found in it so far is protected all the same. */
+/* keep_closed - leave no hole in @modules; what was found in it so far stays protected. */
 static void keep_closed(struct finder *f, const char *modules, size_t first_rule)
 {
 	size_t kept = first_rule;
@@ -95,8 +96,8 @@ static void keep_closed(struct finder *f, const char *modules, size_t first_rule
 }
 
 /*
- * open_modules - @modules is read-only, so that none can be added that `git submodule update`
- * on the host would find and obey; those that are there are holes in it.
+ * open_modules - @modules is read-only, so that tools cannot add a submodule that `git submodule
+ * update` on the host would find and obey. Those that are there are holes in it.
  */
 static void open_modules(struct finder *f, const char *modules, bool closed)
 {
@@ -174,8 +175,8 @@ static bool is_plain_path(const char *path)
 }
 
 /*
- * gitfind_listed - checked out or not: where one is not, a repository of somebody else's making
- * would be obeyed by `git status`.
+ * gitfind_listed - a submodule that is not checked out counts as well: `git status` would obey a
+ * repository that somebody makes in its place.
  */
 void gitfind_listed(struct finder *f, const char *worktree)
 {
@@ -194,7 +195,7 @@ void gitfind_listed(struct finder *f, const char *worktree)
 		if (length < 5 || strncmp(f->config.name, "submodule.", 10) != 0 ||
 			strcmp(f->config.name + length - 5, ".path") != 0)
 			continue;
-		/* Others need memory, too: any number of files can list as many. */
+		/* Stop in time: others need memory, too, and any number of files can list as many. */
 		if (++seen > LISTED_SUBMODULES_MAX || f->listed == 0 ||
 			f->arena->used > f->arena->size / 2)
 			break;
@@ -243,7 +244,10 @@ static void one_index(
 		gitfind_note(f, file, "not an index whose submodules can be told");
 }
 
-/* is_sha256 - a worktree's index has object names as the repository has that it belongs to. */
+/*
+ * is_sha256 - a worktree's index has object names of the same length as the repository that it
+ * belongs to.
+ */
 static bool is_sha256(const struct finder *f, const struct git_item *item)
 {
 	const char *tail = item->role == ROLE_WORKTREE ? strrchr(item->path, '/') : NULL;

@@ -29,8 +29,9 @@
 
 /*
  * guard_bare - keep @path from becoming a bare repository. Git takes a directory that has HEAD,
- * objects and refs for one, with `config` beside them, as soon as its .git is none: and removing
- * .git/HEAD is enough for that. One of the three that is missing must stay missing.
+ * objects and refs for one, and obeys the `config` beside them, as soon as its .git is no git
+ * directory: removing .git/HEAD is enough for that. One of the three that is missing must stay
+ * missing.
  */
 static void guard_bare(struct finder *f, const char *path, const struct git_names *n)
 {
@@ -299,7 +300,7 @@ int gitfind_all(
 	f->worktrees = f->since ? 2 * DIRECTORIES_MAX : DIRECTORIES_MAX;
 	f->gitlinks = GITLINKS_MAX;
 	f->listed = LISTED_ALL_MAX;
-	/* In the review time is the bound: what it did not come to goes unread. */
+	/* The review is bounded by time: what it did not get to is quarantined unread. */
 	f->left = f->since ? UINT64_MAX : READ_MAX_BYTES;
 	f->items_max = f->since ? SIZE_MAX : ITEMS_MAX;
 	f->names = f->since ? UINT64_MAX : NAMES_MAX;

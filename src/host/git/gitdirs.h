@@ -2,8 +2,8 @@
  * gitdirs.h - what git needs to write in and around a workspace, and what must not be touched
  * because git on the host would obey it later.
  *
- * Runs in: the launcher, outside, as the caller: gitdirs_find() before anything of the session exists.
- * What is there when it is over: gitreview/gitreview.h.
+ * Runs in: the launcher, outside, as the caller: gitdirs_find() before anything of the session
+ * exists. gitreview/gitreview.h looks at what is there when the session is over.
  * May not: write, follow a magic link, walk the work tree, believe what the workspace says about
  * places outside it. What is not understood grants less, never more, and says so in a note.
  * The reasons behind each rule are in docs/git.md.

@@ -81,7 +81,10 @@ void gitfind_item(struct finder *f, const char *path, enum git_role role, const 
 		return;
 	for (size_t i = 0; i < f->item_count; i++)
 		if (strcmp(f->items[i].path, path) == 0) {
-			/* Met by its gitfile first: which is all that is known from there. */
+			/*
+			 * It was met by its gitfile first, which does not tell that it is a
+			 * submodule's.
+			 */
 			if (role == ROLE_MODULE)
 				f->items[i].role = role;
 			return;
@@ -268,8 +271,8 @@ int gitfind_names(struct finder *f, int fd, struct git_names *ret_names)
 }
 
 /*
- * resolve_absent - where @text, relative to @dirfd, would come to lie: its directory exists,
- * itself it does not. NULL where that is not so.
+ * resolve_absent - the path that @text, relative to @dirfd, would have: its directory exists, it
+ * does not. NULL where that is not so.
  */
 static const char *resolve_absent(struct finder *f, int dirfd, const char *text)
 {

@@ -96,19 +96,23 @@ void gitfind_note(struct finder *f, const char *path, const char *why);
 const char *gitfind_join(struct finder *f, const char *directory, const char *name);
 
 /*
- * gitfind_missed - a look came to @result. In the review a call that failed for a reason that is no answer (an I/O
- * error, no memory, no descriptor) has hidden something: then the parent goes by names alone. What is an answer, tools
- * can bring about, and the caller knows what it means.
+ * gitfind_missed - note the @result of a look. Some errors are answers (ENOENT, EACCES and others):
+ * tools can bring them about, and the caller knows what they mean. Any other one (an I/O error, no
+ * memory, no descriptor) may have hidden something from the review: it is kept in f->missed, and
+ * the parent then goes by names alone.
  */
 void gitfind_missed(struct finder *f, int result);
 
 /*
- * gitfind_locked - in the review: tell the parent of @path (O_PATH: @place), which may not be listed or passed, where
- * the session made it so.
+ * gitfind_locked - in the review: tell the parent that @path (O_PATH: @place) cannot be listed or
+ * passed, if the session made it so.
  */
 void gitfind_locked(struct finder *f, int place, const char *path);
 
-/* gitfind_spend - @bytes are read. Whether that was still within the bounds of a start. */
+/*
+ * gitfind_spend - count @bytes as read. Returns whether bytes and git directories are within their
+ * bounds.
+ */
 bool gitfind_spend(struct finder *f, uint64_t bytes);
 
 /* gitfind_spend_config - the same for a configuration, which takes longer. */
@@ -122,15 +126,16 @@ static inline bool gitfind_spend_config(struct finder *f, uint64_t bytes)
 /*
  * gitfind_parts - the files sharedindex.* in the git directory @fd (at any place of its listing), each file
  * once, whatever number of names it has. Their names are in the arena.
- * Returns their number; -E2BIG where there are more than GITFIND_PARTS_MAX, or far more names than git leaves, of these
- * or of any, in all such directories of a start together.
+ * Returns their number; -E2BIG: there are more than GITFIND_PARTS_MAX, or far more names than git
+ * leaves: of these in one directory, or of any in all such directories together.
  */
 MUST_CHECK int gitfind_parts(
 	struct finder *f, int fd, const char *ret_names[GITFIND_PARTS_MAX]);
 
 /*
- * gitfind_open - the directory @path (canonical), to be listed. In the review, one that the session
- * made unlistable is told to the parent (GITDIR_LOCKED): git can do without listing. A descriptor or -errno.
+ * gitfind_open - open the directory @path (canonical), to be listed. In the review the parent is
+ * told of one that the session made unlistable (GITDIR_LOCKED), since git can do without listing
+ * it. A descriptor or -errno.
  */
 MUST_CHECK int gitfind_open(struct finder *f, const char *path);
 
@@ -213,9 +218,10 @@ const char *gitfind_module_worktree(
 void gitfind_listed(struct finder *f, const char *worktree);
 
 /*
- * gitfind_indexed - protect what the index of f->items[@i] makes submodules, listed in .gitmodules or not:
- * git obeys their configuration. All items have been looked at. Not in the review, for which an index is no
- * witness of what was there when the session began (gitbelow.c).
+ * gitfind_indexed - protect the submodules that the index of f->items[@i] names, listed in
+ * .gitmodules or not: git obeys their configuration. All items have been looked at by then. It does
+ * nothing in the review: an index is no witness of what was there when the session began
+ * (gitbelow.c).
  */
 void gitfind_indexed(struct finder *f, size_t i);
 

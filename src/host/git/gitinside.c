@@ -212,7 +212,7 @@ static void guard_worktree(
 	gitfind_modules(f, item, n);
 }
 
-/* guard_other - of a repository outside: what is the main work tree's alone. */
+/* guard_other - protect, in a repository outside, what is the main work tree's alone. */
 static void guard_other(
 	struct finder *f, const struct git_item *item, const struct git_names *n)
 {

@@ -151,7 +151,10 @@ static bool is_plain_repository(struct plain *p, int at, const char *name)
 
 	if (fd < 0)
 		return false;
-	/* `git init` makes HEAD after it; and before the index it says how long names are in there. */
+	/*
+	 * First, since `git init` makes HEAD after it, and since it says how long the object names
+	 * in the index are.
+	 */
 	if (gitpath_type(fd, "config") != 0 && !gitplain_config(&p->config, fd, "config"))
 		return false;
 	p->top.fd = fd;

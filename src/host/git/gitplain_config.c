@@ -68,8 +68,8 @@ static bool is_refspec(const char *value)
 }
 
 /*
- * Another machine's: https, http, ssh, git, or user@host:path. Not "helper::address", which runs a program,
- * nor a path, whose repository has hooks.
+ * A URL of another machine: https, http, ssh, git, or user@host:path. Not "helper::address", which
+ * runs a program, nor a path, whose repository has hooks.
  */
 static bool is_url(const char *value)
 {
@@ -168,7 +168,7 @@ static bool is_plain_entry(struct gitplain_config *c)
 	return is_plain_named(c, name, value);
 }
 
-/* A remote without a URL is a path: its own name, relative to the work tree. */
+/* Git takes a remote without a URL for a path: its own name, relative to the work tree. */
 static bool have_urls(const struct gitplain_config *c)
 {
 	for (size_t i = 0; i < c->tracked_count; i++) {

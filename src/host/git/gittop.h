@@ -14,8 +14,9 @@
 /*
  * gittop_find - the nearest directory, @directory or one above it on the same file system, that has a `.git`: a
  * git directory, or a file that begins with "gitdir: ". As git(1) looks for it, without its variables.
- * @directory: canonical. @caller: whose both must be: whoever else made that `.git` must not choose what the
- * caller works on. *@ret_top: its canonical path, in @a; set where the answer is 1 or -EPERM.
+ * @directory: canonical. @caller: the owner that both must have: nobody else may choose, by a
+ * `.git`, what the caller works on. *@ret_top: its canonical path, in @a; set where the answer is 1
+ * or -EPERM.
  * Returns 1; 0 where there is none; -EPERM: it belongs to somebody else; or -errno.
  */
 MUST_CHECK int gittop_find(

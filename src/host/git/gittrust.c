@@ -31,8 +31,9 @@ static bool owned_names(struct finder *f, int place, struct git_names *ret_names
 }
 
 /*
- * is_callers - are the workspace, and the gitfile in it, the caller's? A worktree that is gone leaves its
- * directory in the repository, and whoever can make that path again would be let in.
+ * is_callers - whether the workspace, and the gitfile in it, are the caller's. A worktree that was
+ * removed leaves its directory in the repository, and anybody who can make that path again would be
+ * let in.
  */
 static bool is_callers(const struct finder *f)
 {

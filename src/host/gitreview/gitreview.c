@@ -112,8 +112,10 @@ static bool is_untouched(const struct review *r, const char *dot_git)
 	return true;
 }
 
-/* review_gitlink - the index says that @name in @worktree is a submodule. @new_only: what the session
- * did not touch is none of its business. */
+/*
+ * review_gitlink - the index says that @name in @worktree is a submodule. @new_only: pass over what
+ * the session did not touch.
+ */
 static void review_gitlink(
 	struct review *r, const char *worktree, const char *name, bool new_only)
 {
@@ -173,8 +175,8 @@ static int review_gitlinks(
 }
 
 /*
- * review_index - not only where it is new: an earlier session may have made the entry, and this one
- * the repository.
+ * review_index - look at it even if it is not new: an earlier session may have made the entry, and
+ * this one the repository.
  */
 static void review_index(
 	struct review *r, int dirfd, const char *name, const struct git_item *item)
@@ -206,8 +208,10 @@ static void review_indexes(struct review *r, int fd, const struct git_item *item
 			"more parts of an index than are looked at");
 }
 
-/* review_above - the index of the repository that the workspace is a part of was read-only, but
- * not what it names as a submodule here. */
+/*
+ * review_above - the index of the repository that the workspace is a part of was read-only; the
+ * submodules that it names here were not.
+ */
 static void review_above(struct review *r)
 {
 	struct finder *f = r->f;
@@ -233,8 +237,9 @@ static bool is_known(const struct review *r, const char *path)
 }
 
 /*
- * review_known - the git directories that were there, before anything is looked for: the tools can leave
- * more to be found than there is memory for. What takes none, whatever is in it, is looked at here.
+ * review_known - look at the git directories that were there before anything is searched for: tools
+ * can leave more to be found than there is memory for. What is looked at here takes none, whatever
+ * they put in.
  */
 static void review_known(struct review *r)
 {

@@ -81,7 +81,7 @@ static int wall(const struct look *l)
 	return r;
 }
 
-/* say - one rule as a record, where it is below a root. */
+/* send_rule - answer with one rule as a record, if it is below a root. */
 static int send_rule(
 	const struct look *l, const struct gitdir_rule *rule, struct answer *answer)
 {
@@ -143,7 +143,7 @@ static int unlock(const struct look *l, const char *path)
 	return beneath_chmod(place, (st.st_mode & 01777) | 0700);
 }
 
-/* unlock_all - what the child could not list. Whether it is worth another look. */
+/* unlock_all - unlock what the child could not list. Returns whether another look is worth it. */
 static bool unlock_all(const struct look *l, struct verdicts *v)
 {
 	bool any = false;
@@ -206,8 +206,8 @@ static bool has_git(struct arena *a, const char *directory)
 }
 
 /*
- * is_without_git - neither then nor now was there anything of git's: a child would find no more than this does,
- * and cost many times as much.
+ * is_without_git - whether there is nothing of git's, now or when the session began: a child would
+ * find no more than this does, and cost many times as much.
  */
 static bool is_without_git(const struct look *l)
 {
@@ -279,7 +279,7 @@ int gitreview(struct arena *a, const char *workspace, uid_t caller, struct times
 		.start = start,
 		.start_count = start_count };
 	struct verdicts v = { .arena = a };
-	struct arena answer; /* the child's share of @a is no smaller for it */
+	struct arena answer; /* not in @a, so that the child has all of that */
 
 	*ret_rules = NULL;
 	*ret_count = 0;

@@ -26,7 +26,7 @@ static const char unseen_why[] = "git would write through links in it, if there 
 static const char *const trees[] = { "logs", "rr-cache", "rebase-merge", "rebase-apply",
 	"sequencer", "objects/info" };
 
-/* Names that git replaces where their links lead. */
+/* Names at which git follows a link, and replaces what it leads to. */
 static const struct {
 	const char *directory, *name;
 	bool moved; /* new where the directory is: nobody else has a link there */
@@ -61,7 +61,7 @@ static size_t one_entry(struct review *r, size_t depth, const char *name, unsign
 	if (type != DT_LNK && type != DT_DIR)
 		return depth;
 	if (length < 0 || (size_t)length >= left) {
-		/* Git could not name it either, but for a process that stands in there. */
+		/* Git could not name it either, unless it runs in there. */
 		f->path[level->length] = '\0';
 		gitfind_note(f, arena_copy(f->arena, f->path, level->length),
 			"names in it are too long to be examined");
@@ -105,7 +105,7 @@ static void walk(struct review *r, int dirfd, const char *path, const char *top)
 	open_level(r, r->levels, dirfd, top, false);
 	r->levels[0].length = (size_t)length;
 	if (r->levels[0].fd < 0) {
-		/* Where it is a link, that has been looked at. */
+		/* A link was looked at before. */
 		if (r->levels[0].fd == -EACCES && r->levels[0].is_new)
 			review_quarantine(
 				r, arena_copy(f->arena, f->path, (size_t)length), unseen_why);

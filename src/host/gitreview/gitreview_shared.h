@@ -31,14 +31,16 @@ static inline void review_quarantine(struct review *r, const char *path, const c
 	gitfind_rule(r->f, GITDIR_QUARANTINE, path, true, why);
 }
 
-/* review_is_new - did the session make or touch it? The change time is the kernel's, not the
- * tools'. What is moved keeps that of everything below it: see @moved where there is one. */
+/*
+ * review_is_new - did the session make or touch it? Tools cannot set the change time. What is moved
+ * keeps the change times of everything below it: see `moved`.
+ */
 static inline bool review_is_new(const struct review *r, const struct stat *st)
 {
 	return gitfind_is_after(&st->st_ctim, &r->since);
 }
 
-/* review_is_new_at - what is not there is not new; what is not told may be. */
+/* review_is_new_at - the same of @name. What is not there is not new; what cannot be looked at may be. */
 static inline bool review_is_new_at(const struct review *r, int dirfd, const char *name)
 {
 	struct stat st;
@@ -50,7 +52,7 @@ static inline bool review_is_new_at(const struct review *r, int dirfd, const cha
 
 /*
  * review_all - in the child: the rules of gitreview(), GITDIR_LOCKED ones among them.
- * @since: a tick of the kernel's earlier than there.
+ * @since: one tick of the kernel's earlier than that of gitreview().
  * Returns 0; or -errno, also where one look failed for a reason that is no answer (gitfind_missed()); what was found by
  * then is returned, too.
  */
@@ -58,7 +60,7 @@ MUST_CHECK int review_all(struct arena *a, const char *workspace, uid_t caller,
 	struct timespec since, const struct gitdir_rule *start, size_t start_count,
 	struct gitdir_rule **ret_rules, size_t *ret_count, struct error *e);
 
-/* The rules that unread_all() and the answer of a child become. */
+/* The rules that come from the answer of a child, or from unread_all(). */
 struct verdicts {
 	struct arena *arena;
 	struct gitdir_rule *rules;
@@ -80,8 +82,8 @@ MUST_CHECK int verdict_take(struct verdicts *v, const char *const *roots, size_t
 	const char *answer, size_t used);
 
 /*
- * unread_all - outside, where the child could not say it: what git would obey, without reading any of it. Names
- * and kinds of files are all that is looked at, for a fifth of a second (gitreview_unread.c).
+ * unread_all - outside, if the child could not say it: add what git would obey, without reading any
+ * of it. It looks only at names and kinds of files, for a fifth of a second (gitreview_unread.c).
  */
 void unread_all(struct verdicts *v, const char *workspace, const struct gitdir_rule *start,
 	size_t start_count, struct timespec since);

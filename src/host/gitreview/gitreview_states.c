@@ -2,8 +2,8 @@
  * gitreview_states.c - unfinished operations, whose files git obeys when they are continued: see
  * gitreview.h.
  *
- * Runs in: the child that gitreview_child.c starts when all processes of the session are dead.
- * May not: change anything. What it does not know it takes for what runs something.
+ * Runs in: the child that gitreview_child.c starts when all processes of the session are dead. May
+ * not: change anything. A file that it does not know counts as one that runs something.
  */
 #include "host/gitreview/gitreview_shared.h"
 

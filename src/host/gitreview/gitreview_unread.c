@@ -1,9 +1,10 @@
 /*
- * gitreview_unread.c - what goes where the child that reviews could not say it: see unread_all() in gitreview.h.
+ * gitreview_unread.c - what is quarantined if the child that reviews could not say it: see
+ * unread_all() in gitreview_shared.h.
  *
  * Runs in: the launcher, outside, when all processes of the session are dead.
- * May not: read a file that tools may have made; it lists directories, and looks at names and kinds. Objects
- * and refs stay, whatever else does: all that goes can be made again, or is put back by its user.
+ * May not: read a file that tools may have made; it lists directories, and looks at names and
+ * kinds. Objects and refs always stay: all that goes can be made again, or is put back by its user.
  */
 #include "host/gitreview/gitreview_shared.h"
 
@@ -146,7 +147,7 @@ static void one_directory(struct unread *u, const char *path)
 	autofd int fd = gitpath_open(
 		AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
 
-	/* Without HEAD it is none to git, but for what some configuration includes. */
+	/* Without HEAD it is no repository to git; only a configuration could still include its files. */
 	if (fd < 0 || gitpath_type(fd, "HEAD") == 0)
 		return;
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++) {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /*
- * caller_block - the one block that the kernel put both in (execve(2)).
+ * caller_block - find the one block in which the kernel put both (execve(2)).
  * *@ret_start, *@ret_size: NULL and 0 where there is no argument.
  */
 void caller_block(int argc, const char *const *argv, const char *const *environment,

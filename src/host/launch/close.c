@@ -42,7 +42,7 @@ int64_t close_review_deadline(int64_t now_ns, int64_t deadline_ns, bool cut)
 	return last > brief ? last : brief;
 }
 
-/* Whether the directory stays where the session is over. */
+/* Whether the directory stays when the session is over. */
 static bool is_kept(const struct plan *plan, bool lost)
 {
 	return lost || plan->policy->keep.on || plan->policy->keep_for_ms.set;
@@ -192,8 +192,8 @@ static __attribute__((noinline)) int leave_to_sweep(
 }
 
 /*
- * A copy-on-write workspace: what was changed is nowhere but in the upper layer, which goes now. What was removed is an
- * entry there as well.
+ * Tell the user about a copy-on-write workspace: its changes are nowhere but in the upper layer,
+ * which is removed now unless it is kept. A file that was removed is an entry there as well.
  */
 static void tell_overlay(
 	const struct plan *plan, const struct session *session, bool kept, int64_t deadline_ns)

@@ -17,18 +17,20 @@
 #include "plan/plan.h"
 
 /*
- * close_review_deadline - until when the review of git may take. @deadline_ns: by then the run was promised to end; 0:
- * at no time. @cut: its time is over: half a second is left. All are of CLOCK_MONOTONIC. 0: as long as it takes by itself.
+ * close_review_deadline - when the review of git must end; 0: it takes as long as it needs.
+ * @deadline_ns: when the run was promised to end; 0: nothing was promised. @cut: the run's time is
+ * over: half a second is left for the review. All times are of CLOCK_MONOTONIC.
  */
 int64_t close_review_deadline(int64_t now_ns, int64_t deadline_ns, bool cut);
 
 /*
- * close_quarantine - move away what appeared at protected paths that were absent, or that are not what
- * was protected any more. @breached: the session was ended because the host replaced one.
- * @watch: what was moved before, which is reported as well. @deadline_ns: close_review_deadline(): what the review
- * did not come to by then is taken away unread.
- * @arena: owns what @report then points to. Returns 0 or -errno with @e where something that appeared
- * still stands.
+ * close_quarantine - move away what appeared at protected paths that were absent, or that no longer
+ * hold what was protected. @breached: carrel ended the session because the host replaced a
+ * protected path.
+ * @watch: what was moved before, which is reported as well. @deadline_ns: close_review_deadline():
+ * what the review has not read by then is moved away unread.
+ * @arena: owns what @report then points to. Returns 0 or -errno with @e where something that
+ * appeared still stands.
  */
 MUST_CHECK int close_quarantine(const struct plan *plan, const struct cover *cover,
 	const struct newpath_watch *watch, bool breached, int64_t deadline_ns,

@@ -230,7 +230,7 @@ static void close_output(struct finish *f, struct arena *arena)
 		f->stdio, policy->quiet.on, policy->keep.on || policy->keep_for_ms.set);
 }
 
-/* What was refused: said, noted for the report, and what was learned from it written. */
+/* Print what was refused, note it for the report, and write what was learned from it. */
 static void tell_refusals(struct finish *f, struct arena *arena)
 {
 	const struct policy *policy = &f->prepared->policy;

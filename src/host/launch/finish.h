@@ -15,7 +15,7 @@
 
 struct finish {
 	struct prepared *prepared;
-	bool live;               /* a session of many executions: there is no one command */
+	bool live;               /* a session of many executions: there is no single command */
 	struct session *session; /* NULL: none was made */
 	struct stdio *stdio;     /* NULL: not prepared */
 	const struct outcome *outcome;

@@ -17,8 +17,11 @@ static int stop_with_command(const struct job *j, int signal, bool whole_job)
 {
 	if (j->tty)
 		tty_suspend(j->tty);
-	/* Our process group is orphaned: stopped, nobody could continue it. The kernel sends
-	 * SIGHUP to the stopped processes of such a group (_exit(2)), and so do we. */
+	/*
+	 * Carrel's process group is orphaned: if carrel stopped, nobody could continue it. The
+	 * kernel sends SIGHUP to the stopped processes of such a group (_exit(2)), and carrel sends
+	 * it to the command.
+	 */
 	if (!signals_stop_self(signal, whole_job) && signal != SIGTSTP)
 		return j->calls->end(j->context, SIGHUP);
 	int front = j->tty ? tty_resume(j->tty) : 0;

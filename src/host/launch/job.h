@@ -12,10 +12,10 @@
 #include "host/stdio/stdio.h"
 #include "host/stdio/tty.h"
 
-/* How the command is reached. Each returns 0 or -errno; of a command that has just ended, 0. */
+/* How the command is reached. Each returns 0 or -errno; 0 also for a command that has just ended. */
 struct job_calls {
 	int (*send)(void *context, int signal);
-	int (*go_on)(void *context, bool in_front); /* SIGCONT; and its terminal's, or not */
+	int (*go_on)(void *context, bool in_front); /* SIGCONT; in its terminal's foreground */
 	int (*end)(
 		void *context, int signal); /* asks it to, at once where it was asked before */
 	int (*close)(void *context);        /* its terminal was read to the end */
@@ -30,15 +30,18 @@ struct job {
 	void *context;
 };
 
-/* job_signal - the caller sent us @signal. 0 or -errno. */
+/* job_signal - the caller sent this process @signal. 0 or -errno. */
 MUST_CHECK int job_signal(const struct job *j, int signal);
 
-/* job_stopped - the command was stopped by @signal: stop ourselves too, where a terminal would do
- * that. 0 or -errno. */
+/*
+ * job_stopped - the command was stopped by @signal: stop this process too, where a terminal would
+ * do that. 0 or -errno.
+ */
 MUST_CHECK int job_stopped(const struct job *j, int signal);
 
 /*
- * job_drain - all is dead: give the caller what is still on its way, for some seconds at most, or until a signal
- * asks to stop. @end_requested: the command was asked to end: nobody waits for a slow reader then.
+ * job_drain - every process is dead: give the caller what is still on its way, for some seconds at
+ * most, or until a signal asks to stop. @end_requested: the command was asked to end: nobody waits
+ * for a slow reader then.
  */
 void job_drain(const struct job *j, bool end_requested);

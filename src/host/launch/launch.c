@@ -121,7 +121,10 @@ static int make_user_nss(struct launch *l, int fds[PLAN_IDMAP_MAX], unsigned *re
 	return 0;
 }
 
-/* In a child like fork(2); with clone3(2) where that is allowed, as filters of containers refuse it. */
+/*
+ * Clone init, in a child like that of fork(2): with clone3(2), but with clone(2) where there are no
+ * namespaces, since the filters of containers refuse clone3(2).
+ */
 static long clone_init(struct launch *l, int *ret_pidfd)
 {
 	struct clone_args args = {
@@ -229,7 +232,7 @@ static int begin_again(struct launch *l, const struct plan *plan, struct error *
 	return start_init(l, &id, e);
 }
 
-/* A live session cannot do with less, whatever the policy accepts. */
+/* A live session needs its namespaces and its own /proc, whatever the policy accepts. */
 static int refuse_live(const struct plan *plan, struct error *e)
 {
 	bool proc = plan->clone_flags != 0;
@@ -286,7 +289,10 @@ int launch_init(struct launch *l, const struct plan *plan, bool want_pty, char *
 	return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "cannot send init the plan");
 }
 
-/* What carrel-egress is given of the caller's files. @ret_log: -1: none; @ret_login: empty: none. */
+/*
+ * Open the files of the caller that carrel-egress is given. @ret_log: left as it is where there is
+ * no log; @ret_login: empty: none.
+ */
 static int open_files(const struct policy *policy, const struct facts *facts, int *ret_log,
 	char ret_login[LOGIN_TEXT_MAX], struct error *e)
 {

@@ -25,28 +25,28 @@ struct launch {
 	size_t holder_count;
 	char *holder_stack;  /* NULL: none */
 	unsigned long flags; /* CLONE_NEW* that init was started with */
-	bool bare;           /* no namespace at all: what it started is ended one by one */
-	unsigned filters;    /* bare: our own system-call filters; what is inside has more */
+	bool bare;           /* no namespace at all: processes inside are ended one by one */
+	unsigned filters;    /* bare: the launcher's own filters; processes inside have more */
 	struct box *box;     /* in the shared arena, for init */
 	bool dies_as_one, tasks_by_rlimit; /* for launch_init(): as in struct box */
-	mode_t umask; /* the caller's; ours leaves the owner's bits alone */
-	bool live;    /* the caller's: many executions, started by monitors */
+	mode_t umask; /* the caller's; carrel's own takes no bits from the owner */
+	bool live;    /* set by the caller: many executions, started by monitors */
 	int mounts
 		[VIEW_COUNT]; /* the mount namespace of each view, from its init; -1: not known */
 	int views[VIEW_COUNT]; /* live: a channel for each tighter view; -1: none */
-	int scratch; /* a scratch that is memory: its root, from init; the caller's; -1: none */
+	int scratch; /* the root of a scratch in memory, from init; the caller closes it; -1: none */
 	struct arena *arena;
 	struct explain
 		*explain;     /* the caller's: sees all that init starts; NULL: nobody does */
-	struct egress egress; /* EGRESS_NONE, unless the policy says `net allow` */
+	struct egress egress; /* EGRESS_NONE, unless launch_egress() started carrel-egress */
 };
 
 /*
  * launch_begin - start init, which makes the namespaces of an ordinary session.
- * @ret: of what it holds, `live` is read. @arena: from prepare_begin(); nothing is in it yet.
- * From now on no umask takes bits from the owner of what this process makes.
- * Returns 0, or -errno with @e (ERROR_NAMESPACES, ERROR_LIMIT); nothing runs then. With ERROR_NAMESPACES
- * launch_init() can still begin a session that asks for none.
+ * @ret: only its member `live` is read. @arena: from prepare_begin(); nothing is in it yet.
+ * From now on the umask of this process takes no bits from the owner of what it makes.
+ * Returns 0, or -errno with @e (ERROR_NAMESPACES, ERROR_LIMIT); nothing runs then. With
+ * ERROR_NAMESPACES launch_init() can still begin a session that asks for none.
  */
 MUST_CHECK int launch_begin(struct launch *ret, struct arena *arena,
 	const struct identity *identity, struct error *e);
@@ -62,14 +62,16 @@ MUST_CHECK int launch_init(struct launch *l, const struct plan *plan, bool want_
 	size_t args_size, struct error *e);
 
 /*
- * launch_session - make the plan's user namespaces and views, and tell init that they and the session
- * directory stand; it waits before the first operation that needs one of them. Returns 0, also where init has ended (why is on the channel), or -errno with @e.
+ * launch_session - make the plan's user namespaces and the channels of its views, and tell init
+ * that they and the session directory exist; init waits for that before the first operation that
+ * needs one of them. Returns 0, also where init has ended (its record on the channel says why), or
+ * -errno with @e.
  */
 MUST_CHECK int launch_session(struct launch *l, struct error *e);
 
 /*
- * launch_egress - start carrel-egress where the policy says `net allow` or publishes ports; @facts: as far as they are known. @ret: of what it
- * holds, `egress` is filled in. 0 or -errno with @e.
+ * launch_egress - start carrel-egress where the policy says `net allow` or publishes ports; @facts:
+ * as far as they are known. @l: its member `egress` is filled in. 0 or -errno with @e.
  */
 MUST_CHECK int launch_egress(struct launch *l, const struct policy *policy,
 	const struct facts *facts, struct error *e);

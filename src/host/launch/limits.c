@@ -285,7 +285,10 @@ int limits_signal(int wait_status, bool cpu_time, bool file_size)
 
 int limits_end(struct limits *limits, struct error *e)
 {
-	/* The session's group can be removed only when these two are gone: its failure is theirs. */
+	/*
+	 * The session's group can be removed only when these two are gone: its own removal reports
+	 * their failure.
+	 */
 	(void)!cgroup_remove(limits->session.group.dir, &limits->executions.group);
 	(void)!cgroup_remove(limits->session.group.dir, &limits->execution);
 	return cgroup_session_end(&limits->session, e);

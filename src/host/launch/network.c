@@ -7,7 +7,7 @@
 
 #include "host/egress/live.h"
 
-/* What carrel-egress says is text and numbers: a rule's number may be any. */
+/* The number of a rule comes from carrel-egress and may be any, so it is checked. */
 static const char *rule_text(const struct egress *g, const struct policy *policy,
 	int32_t number, struct arena *arena)
 {

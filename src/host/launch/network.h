@@ -1,5 +1,5 @@
 /*
- * network.h - what carrel-egress has said, as the report has it.
+ * network.h - what carrel-egress has reported, in the form of the session's report.
  *
  * Runs in: S.
  */
@@ -11,8 +11,9 @@
 #include "plan/policy.h"
 
 /*
- * network_report - fill in the network of @r: what it published, and what was reached where the policy says `net allow`. @arena: owns the list; without room in
- * it the names count as untold. Borrows @g and @policy.
+ * network_report - fill in the network of @r: what the session published, and what was reached
+ * where the policy says `net allow`. @arena: owns the list; without room in it the names count as
+ * untold. Borrows @g and @policy.
  */
 void network_report(struct report *r, const struct egress *g, const struct policy *policy,
 	struct arena *arena);

@@ -30,7 +30,7 @@ static bool is_in_word(char c)
 		(c && strchr("._-", c));
 }
 
-/* `git`, `/usr/bin/git`, or a line of a shell's that has it as a word. */
+/* `git`, `/usr/bin/git`, or a line for a shell that has it as a word. */
 static bool names_git(const char *text)
 {
 	for (const char *at = text; (at = strstr(at, "git")); at += 3)
@@ -48,8 +48,9 @@ static bool any_names_git(const char *const *words)
 }
 
 /*
- * What `allow` has to have for @n, or nothing: the tool has chosen the name, so it must be one that a policy can have, and a
- * line that changes what was decided. The text is what netrule_format() makes of it, not what was sent.
+ * Write what `allow` needs for @n. False: nothing would help. A tool chose the name, so it must be
+ * one that a policy can have, and its line must change what was decided. The text is what
+ * netrule_parse() read, not what was sent.
  */
 static bool allowing(struct arena *arena, const struct egress_name *n, char *ret, size_t size)
 {

@@ -1,8 +1,9 @@
 /*
- * notes.h - what a user is told at the end of a run that is no error: why something may not have worked as meant, and
- * the option that changes it.
+ * notes.h - what a user is told at the end of a run beside errors: why something may not have
+ * worked as meant, and the option that changes it.
  *
- * Runs in: the launcher, when the session is over. May not: change a status, say anything where the policy says `quiet`.
+ * Runs in: the launcher, when the session is over. May not: change a status, say anything where the
+ * policy says `quiet`.
  */
 #pragma once
 
@@ -23,15 +24,22 @@ void notes_work_tree(const struct prepared *p, const char *const *failed);
 /* notes_presets - a preset that ships with carrel was asked for, and nothing that it names exists. */
 void notes_presets(const struct prepared *p);
 
-/* Bytes of notes_refused(): a name of the greatest length, and what fits beside it; with its options it fits in a hint. */
+/*
+ * Bytes for notes_refused(): room for a name of the greatest length, and for short ones beside it;
+ * with its options the text fits in a hint.
+ */
 enum { NOTES_NAMES_MAX = 280 };
 
 /*
- * notes_network - what of the network a command that failed was refused, where that is known: names, else addresses, or all of it.
- * notes_refused - the names after @since of all refusals (struct egress), each as " NAME[:PORT]" for an option; how many.
+ * notes_network - print what the network refused a command that failed, as far as it is known:
+ * names, else addresses, or that there was no network.
+ * notes_refused - write the names that were refused after the first @since of all refusals (struct
+ * egress), each as " NAME[:PORT]" for an option; returns how many.
  * notes_has_no_network - the session has a network namespace, with nothing but its loopback.
- * notes_print_refused - the line about @names, as notes_refused() gives them. @live: the remedy is one for a live session.
- * notes_print_none, notes_print_address - the lines about no network, and about an address that no line allows.
+ * notes_print_refused - print the line about @names, as notes_refused() gives them. @live: the
+ * remedy is one for a live session.
+ * notes_print_none, notes_print_address - print the lines about no network, and about an address
+ * that no line allows.
  */
 void notes_network(
 	const struct plan *plan, const struct egress *egress, const struct outcome *o);

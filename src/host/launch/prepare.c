@@ -62,8 +62,9 @@ static int check_loaded(
 }
 
 /*
- * For PREPARE_MERGED: where the workspace would be, whether there is one or not. A policy is asked
- * for in the home, too, which is refused as a workspace, and where the user's own policy lies.
+ * For PREPARE_MERGED: where the workspace would be, whether there is one or not. A user may ask for
+ * a policy in the home as well, which is refused as a workspace: the user's own policy lies there,
+ * and nothing is checked.
  */
 static int place_workspace(
 	struct prepared *p, const struct policy_resolver *res, struct error *e)
@@ -143,7 +144,7 @@ const char *prepare_filter(const struct policy *policy)
 	/* What `nested` allows is what the filter of that name lets through. */
 	if (policy->nested.on && !strcmp(name, "default"))
 		return "nested";
-	/* A network is of no use without its sockets: who names one means to have them. */
+	/* A network is of no use without its sockets: `strict` with a network allows them. */
 	return policy->net != NET_NONE && !strcmp(name, "strict") ? EMBEDDED_STRICT_NET_FILTER
 								  : name;
 }
@@ -162,8 +163,10 @@ static int choose_filter(struct prepared *p, const char *const *cache_env,
 			      "there is no such system-call filter");
 }
 
-/* A session with another cache could have made what lies here: carrel believes nothing of it and
- * keeps nothing in it. */
+/*
+ * Whether the cache lies in the workspace. A session with another cache could have written there:
+ * carrel believes nothing in it and keeps nothing in it.
+ */
 static bool is_cache_in_workspace(struct prepared *p, const char *cache)
 {
 	struct resolver res = { .arena = &p->arena };
@@ -209,7 +212,7 @@ static int make_plan(struct prepared *p, const char *const *cache_env, struct er
 {
 	int r = resolve_and_plan(p, cache_env, e);
 
-	/* This stops an entrypoint first: the root of a container has no capability to spare. */
+	/* In a container an entrypoint fails here first: the root there has no capability to spare. */
 	if (r < 0 && p->facts.uid == 0 && e && e->code == ERROR_UNAVAILABLE &&
 		!p->policy.degraded.on && !p->policy.require_count)
 		container_hint(CONTAINER_UID, p->live, e);
@@ -366,7 +369,7 @@ int prepare_begin(struct prepared **ret, struct error *e)
 	return 0;
 }
 
-/* Whose session it is; then the names in the policy become what they are for that caller. */
+/* Find out whose session it is; then replace the names in the policy by what they are for that caller. */
 static int expand_for_caller(struct prepared *p, const struct identity *identity, bool dry,
 	const struct policy_loader *loader, struct policy_names *names,
 	const char *const *environment, struct error *e)

@@ -57,7 +57,7 @@ struct run {
 	struct explain explain;
 	struct learn_file learn;
 	struct error error;
-	struct error refused; /* the namespaces, before the policy was known */
+	struct error refused; /* why namespaces were refused, before the policy was known */
 	int results;          /* the directory tool-results, where outputs are saved; else -1 */
 	bool has_session, has_stdio;
 	char results_path[PATH_MAX]; /* last: it is seldom used, and a page of its own */
@@ -103,7 +103,7 @@ static void sweep(void *context)
 	sweeper_start(run->p->records, session_id(run->p->facts.session_name));
 }
 
-/* Where outputs go that exceed their budget: the one execution of this session is number 1. */
+/* Save outputs that exceed their budget: the one execution of this session is number 1. */
 static int save_output(struct run *run)
 {
 	int length = snprintf(run->results_path, sizeof(run->results_path), "%s/%s",
@@ -131,7 +131,7 @@ static int create_session(struct run *run)
 	return r;
 }
 
-/* The record first: it holds the note by which a sweep finds the groups. */
+/* Make the record first: it holds the note by which a sweep finds the groups. */
 static int start_limits(struct run *run)
 {
 	int r = create_session(run);
@@ -145,7 +145,7 @@ static int start_limits(struct run *run)
 	return 0;
 }
 
-/* While S may still start processes, and before init has the plan. */
+/* Begin while S may still start processes, and before init has the plan. */
 static int start_explain(struct run *run, const char *const *argv, int first)
 {
 	int r = explain_begin(&run->explain, &run->p->plan, argv + first,
@@ -159,12 +159,12 @@ static void report_refusal(const struct plan *plan)
 {
 	char line[1024];
 
-	/* stderr may be closed to it: the report says the same. */
+	/* stderr may not be writable: the report says the same. */
 	if (refusal_format(plan, line, sizeof(line)))
 		(void)!fd_write_all(STDERR_FILENO, line, strlen(line));
 }
 
-/* Before anything of carrel's could have one of their numbers and not be close-on-exec. */
+/* Done before a descriptor of carrel's could have one of their numbers and not be close-on-exec. */
 static int pass_descriptors(struct run *run)
 {
 	const struct facts *facts = &run->p->facts;
@@ -238,7 +238,7 @@ static int make_plan(struct run *run, int argc, const char *const *argv, int fir
 	if (r < 0 && e->code != ERROR_NAMESPACES)
 		return r;
 	if (r < 0) {
-		run->refused = *e; /* whether that is the end the policy says */
+		run->refused = *e; /* the policy says whether that is the end */
 		*e = (struct error){ 0 };
 	}
 	r = identity_choose(&identity, e);
@@ -321,7 +321,7 @@ static int exit_status(struct run *run, int r)
 	return r < 0 ? STATUS_CARREL : explain_end_before_start(run);
 }
 
-/* What the user asked for in vain, and why the command may have failed. */
+/* Tell the user what was asked for in vain, and why the command may have failed. */
 static void explain_run(const struct run *run, int status)
 {
 	if (run->outcome.started != STARTED_YES)
@@ -387,7 +387,7 @@ static int run_session(struct run *run, int argc, const char *const *argv, int f
 
 	if (r < 0)
 		return r;
-	/* A TERM: HUP may be ignored. */
+	/* SIGTERM, since SIGHUP may be ignored. */
 	if (run->p->policy.die_with_parent.on && parent_die_with(getppid(), SIGTERM) < 0)
 		return error_set(e, ERROR_INTERNAL, "launch", 0, NULL,
 			"the caller has ended, and the policy says `die-with-parent`");

@@ -196,7 +196,7 @@ static int unconfined(struct supervisor *v, int r)
 	return supervisor_fault(v, r, "the supervisor cannot confine itself");
 }
 
-/* A short command does not pay for it. */
+/* Start the coverer, unless the command has ended already: a short one does not pay for it. */
 static int have_coverer(struct supervisor *v)
 {
 	bool lives = v->phase == PHASE_RUNNING || v->phase == PHASE_ENDING;
@@ -214,7 +214,10 @@ static int64_t coverer_due_ns(const struct supervisor *v)
 		: v->started_ns + INT64_C(1000000) * COVERER_MS;
 }
 
-/* Also where something happens all the time, and none of it is a time-out. */
+/*
+ * Start the coverer when it is due, also where events come all the time and epoll_wait() never
+ * times out.
+ */
 static int have_coverer_in_time(struct supervisor *v)
 {
 	int64_t due = coverer_due_ns(v);
@@ -234,7 +237,7 @@ static int handle_mounts(struct supervisor *v, uint64_t event)
 	return kill_all(v);
 }
 
-/* One that does not answer would leave something bare. */
+/* A coverer that does not answer in time would leave something bare. */
 static int miss_coverer(struct supervisor *v)
 {
 	int64_t late = v->out->breached ? 0 : cover_late_ns(&v->out->cover);
@@ -268,7 +271,7 @@ static int handle_event(struct supervisor *v, uint64_t event)
 	return 0;
 }
 
-/* How long until @ns; -1: for ever, as @ns is 0. */
+/* How long until @ns; -1: for ever, where @ns is 0. */
 static int ms_until(int64_t ns)
 {
 	int64_t left = ns ? ns - clock_now_ns() : 0;
@@ -371,7 +374,7 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 	cover_end(&ret->cover);
 	launch_close_views(l);
 	fd_close(&v.master);
-	/* From here on names are looked at that tools made. */
+	/* From here on the launcher looks at names that tools made: the coverer's rights must be gone. */
 	int settled = ret->confined ? cover_settle(&ret->cover) : 0;
 	if (settled < 0 && r >= 0)
 		r = unconfined(&v, settled);

@@ -165,7 +165,7 @@ static void take_outcome(struct supervisor *v, const struct channel_record *reco
 	v->phase = PHASE_OVER;
 }
 
-/* What did not come stays -1; carrel-egress gets copies, and the caller closes these. */
+/* Those that did not come are -1; carrel-egress gets copies, and the caller closes these. */
 static int give_sockets(
 	struct supervisor *v, const struct channel_record *record, const int *fds)
 {
@@ -233,8 +233,10 @@ int supervisor_record(struct supervisor *v)
 	int fds[CHANNEL_FDS_MAX];
 	int r = channel_receive(v->launch->channel, &record, fds);
 
-	/* Init has ended with something of ours unread; what it said before that is queued behind
-	 * the error, which is told once: unix(7), unix_release_sock(). */
+	/*
+	 * Init has ended with a record of S unread. The kernel tells that error once; what init
+	 * said before is queued behind it: unix(7), unix_release_sock().
+	 */
 	if (r == -ECONNRESET)
 		r = channel_receive(v->launch->channel, &record, fds);
 	if (r == 0 || r == -ECONNRESET) {

@@ -23,7 +23,7 @@ enum event {
 
 enum {
 	KILL_PATIENCE_MS = 2000, /* after the kill, for init to say how the command ended */
-	COVERER_MS = 20,         /* from then on a command has its coverer */
+	COVERER_MS = 20,         /* a command that runs longer has a coverer */
 };
 
 enum phase {
@@ -53,10 +53,13 @@ struct supervisor {
 	struct error *e;
 };
 
-/* supervisor_fault - @what cannot be done: -errno in @r, which is returned, with the error filled in. */
+/* supervisor_fault - fill in the error: @what cannot be done, because of @r, -errno. Returns -errno. */
 int supervisor_fault(struct supervisor *v, int r, const char *what);
 
-/* supervisor_watch - have @fd in the loop. supervisor_set_timer - EVENT_TIMER in @ms. 0 or -errno. */
+/*
+ * supervisor_watch - add @fd to the loop. supervisor_set_timer - EVENT_TIMER in @ms; 0: never. 0 or
+ * -errno.
+ */
 MUST_CHECK int supervisor_watch(struct supervisor *v, int fd, enum event event);
 MUST_CHECK int supervisor_set_timer(struct supervisor *v, uint64_t ms);
 

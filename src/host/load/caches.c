@@ -14,7 +14,10 @@
 
 #include "base/fd.h"
 
-/* Made where it is missing. Whoever else can write there could put a link in the place of a cache. */
+/*
+ * Open @name, made where it is missing. Anybody else who could write there could put a link in the
+ * place of a cache.
+ */
 static int open_own(int dir, const char *name, mode_t forbidden)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
@@ -34,7 +37,7 @@ static int open_caches(const char *cache_home)
 {
 	autofd int home = fd_open_at(AT_FDCWD, cache_home, O_RDONLY | O_DIRECTORY, 0);
 
-	/* A home without any cache yet: but for this one directory nothing is made on the way. */
+	/* The home may have no cache yet: this directory is made, and none above it. */
 	if (home == -ENOENT && mkdir(cache_home, 0700) == 0)
 		home = fd_open_at(AT_FDCWD, cache_home, O_RDONLY | O_DIRECTORY, 0);
 	autofd int carrel = home < 0 ? home : open_own(home, "carrel", 022);

@@ -47,7 +47,7 @@ static const char *find_env(const char *const *env, const char *name)
 	return NULL;
 }
 
-/* The caller's alone: another user could put a filter there, or take the name of one. */
+/* It must be the caller's alone: another user could put a filter there, or take the name of one. */
 static bool is_private(int fd, mode_t type, mode_t forbidden)
 {
 	struct stat st;
@@ -70,8 +70,8 @@ static int open_private(int dirfd, const char *name)
 }
 
 /*
- * $XDG_CACHE_HOME/carrel/filters. Where the cache is another user's (sudo keeps HOME), there is
- * none: neither is it to be believed, nor may root's files lie about in it.
+ * $XDG_CACHE_HOME/carrel/filters. There is none where the cache is another user's (sudo keeps
+ * HOME): it is not to be believed, and root's files must not lie about in it.
  */
 static int open_directory(const char *const *env)
 {
@@ -114,8 +114,8 @@ static int read_cached(struct request *r, int directory)
 }
 
 /*
- * Whole or not at all, under a name that nobody guesses until it is complete. Best effort: without
- * it the next launch compiles again.
+ * Keep the filter whole or not at all: it has a name that nobody guesses until it is complete. Best
+ * effort: without it the next launch compiles again.
  */
 static int keep_filter(const struct request *r, int directory, size_t size)
 {
@@ -218,8 +218,8 @@ static int read_error(const struct request *r, size_t size)
 }
 
 /*
- * Has the filter compiled, into r->data. What counts is what was written, not the exit status: where
- * the caller ignores SIGCHLD there is none.
+ * Have the filter compiled, into r->data. What was written counts, not the exit status: there is
+ * none if the caller ignores SIGCHLD.
  */
 static int compile(struct request *r)
 {

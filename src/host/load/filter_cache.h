@@ -34,8 +34,9 @@ struct filter_file_header {
 };
 
 /*
- * filter_cache_inputs - what names a compiled filter: this program's version, the shipped filters'
- * texts and programs, the architecture, the shipped filter below, and the lines in their order.
+ * filter_cache_inputs - the digest that names a compiled filter: of this program's version, the
+ * shipped filters' texts and programs, the architecture, the shipped filter below, and the lines in
+ * their order.
  */
 void filter_cache_inputs(const char *base, const char *const *lines, size_t count,
 	uint8_t ret_digest[SHA256_SIZE]);

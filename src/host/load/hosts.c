@@ -10,7 +10,7 @@
 #include "plan/embedded.h"
 #include "plan/policy.h"
 
-/* They are read as lines of a policy, above a profile that says nothing about the network. */
+/* Read the words as lines of a policy, above a profile that says nothing about the network. */
 static int read_words(struct policy *policy, const char *from, const char *const *words,
 	size_t count, const struct policy_resolver *res, struct error *e)
 {

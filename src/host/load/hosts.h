@@ -11,7 +11,8 @@
 #include "base/error.h"
 
 /*
- * hosts_read - what @words (HOST[:PORT,...], or @SET of those that ship or are the caller's own) stand for, each as netrule_format() has it.
+ * hosts_read - what @words stand for (HOST[:PORT,...], or @SET: a shipped one or the caller's own),
+ * each as netrule_format() writes it.
  * @from: where the words were said, for messages. @arena: owns all of it; 16 MiB are enough.
  * 0, or -errno with @e (ERROR_POLICY, ERROR_LIMIT).
  */

@@ -43,7 +43,7 @@ static void hint(const char *path, const char *policy, const char *what, struct 
 		error_hint(e, "%s is found by way of it; %s", policy, what);
 }
 
-/* One file, directory or link, of those by way of which @policy is found. */
+/* Check one of the files, directories and links by way of which @policy is found. */
 static int trust_entry(enum layer layer, const char *path, const struct stat *st,
 	const char *policy, struct error *e)
 {
@@ -95,7 +95,10 @@ static int trust_way(struct arena *a, enum layer layer, const char *path, const 
 	return r;
 }
 
-/* sshd checks a file of keys in the same way (StrictModes). Whoever can change a link on the way chooses the policy. */
+/*
+ * Whoever can change a link on the way chooses the policy. sshd checks a file of keys in the same
+ * way (StrictModes).
+ */
 static int trust_found(
 	const struct resolver *found_by, enum layer layer, const char *path, struct error *e)
 {
@@ -153,9 +156,10 @@ static int read_policy(const struct policy_loader *l, const struct resolver *fou
 }
 
 /*
- * What was redirected from a file is the file, and held to what every other is: nothing of the workspace is
- * believed. One without a name (a here-document) lies nowhere; nor does a pipe. From a device such as /dev/null
- * no policy is meant, and an empty one is not what was asked for.
+ * Standard input that was redirected from a file is that file, and is checked like every other:
+ * nothing of the workspace is believed. A file without a name (a here-document) lies nowhere, and
+ * nor does a pipe. A device such as /dev/null is no policy that somebody means, and an empty one is
+ * not what was asked for.
  */
 static int read_stdin(struct policy_loader *l, struct policy_file *ret, struct error *e)
 {

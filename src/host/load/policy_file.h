@@ -25,11 +25,11 @@ struct policy_loader {
 };
 
 /*
- * policy_file_trust - whether nobody but those whose policy it is can change what @path leads to: on
- * LAYER_SYSTEM root, on LAYER_USER root and the caller; on other layers the file was named by who can name
- * any. All that leads there is asked about, up to "/": links, the directories that they are in, those above
- * the file. What is not there can be trusted. Where root is nobody's id (user_namespaces(7)), its files
- * belong to the owner of "/".
+ * policy_file_trust - whether only those whose policy it is can change what @path leads to: on
+ * LAYER_SYSTEM root, on LAYER_USER root and the caller. On other layers the file was named by
+ * somebody who may name any. All that leads there is checked, up to "/": links, the directories
+ * that they are in, those above the file. A file that is not there can be trusted. Where root is
+ * nobody's id (user_namespaces(7)), its files belong to the owner of "/".
  * @path: absolute. 0, or -errno with @e (ERROR_POLICY).
  */
 MUST_CHECK int policy_file_trust(

@@ -40,7 +40,10 @@ static bool proc_is_masked(void)
 	return false;
 }
 
-/* Docker's own profile refuses mounts whatever the system-call filter says. */
+/*
+ * Whether AppArmor confines this process: docker's own profile refuses mounts whatever the
+ * system-call filter says.
+ */
 static bool is_apparmor_confined(void)
 {
 	char text[128];

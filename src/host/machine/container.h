@@ -1,5 +1,5 @@
 /*
- * container.h - which option of a container's runtime grants what was refused.
+ * container.h - which option of a container's runtime would grant what was refused.
  *
  * Runs in: the launcher, outside, on the way to an error message: never where all went well. What it
  * says is a hint, never a decision.
@@ -16,7 +16,7 @@ enum container_need {
 	CONTAINER_UID,        /* root could not be given an unprivileged uid */
 };
 
-/* container_is_one - whether docker, podman or a relative of theirs runs us. */
+/* container_is_one - whether carrel runs in a container of docker, podman or a relative of theirs. */
 bool container_is_one(void);
 
 /*

@@ -56,7 +56,7 @@ static void hint_namespaces(int errnum, bool live, struct error *e)
 
 	if (hint_kind(errnum, e))
 		return;
-	/* Both at once: that is what it is like inside another carrel. */
+	/* Inside another carrel both are so: the call is refused, and the limit is 0. */
 	if (errnum == ENOSYS && (none || !container_is_one()))
 		error_hint(e,
 			"a system-call filter is in the way: inside another carrel, its policy must "
@@ -121,7 +121,7 @@ static const char *step_text(int step)
 	}
 }
 
-/* The commonest refusals in words; errno alone would say "Permission denied" for each. */
+/* Say the commonest refusals in words; errno alone would say "Permission denied" for each. */
 static void hint_op(const struct op *op, int errnum, bool live, struct error *e)
 {
 	if (errnum == ESTALE)
@@ -146,7 +146,7 @@ static void hint_op(const struct op *op, int errnum, bool live, struct error *e)
 		hint_namespaces(errnum, live, e);
 }
 
-/* No cgroup could count them, or the operation would not have been tried. */
+/* No cgroup could count the processes, or the operation would not have been tried. */
 static int explain_tasks(int op, struct error *e)
 {
 	int r = error_set(e, ERROR_UNAVAILABLE, "launch", ERROR_OWN(ENOTSUP), "pids",
@@ -160,7 +160,10 @@ static int explain_tasks(int op, struct error *e)
 	return r;
 }
 
-/* The length of the first directory of @path that has such a program outside, at **@ret_dir. */
+/*
+ * Find the first directory of @path that has such a program outside: its length, and **@ret_dir. 0:
+ * none has.
+ */
 static size_t find_outside(const char *name, const char *path, const char **ret_dir)
 {
 	while (*path) {
@@ -179,7 +182,7 @@ static size_t find_outside(const char *name, const char *path, const char **ret_
 	return 0;
 }
 
-/* A program of that name lies where the command was to start: no shell would find it there either. */
+/* Whether such a program lies where the command was to start: no shell would find it there either. */
 static bool is_here(const char *name, const char *cwd)
 {
 	char path[1024];
@@ -206,7 +209,10 @@ static void hint_missing(
 		error_hint(e, "PATH inside is %s", *path_env ? path_env : "empty");
 }
 
-/* A path: where the same program is outside, it is that the policy does not show it, or shows another place. */
+/*
+ * @name is a path. If the program is there outside, the policy does not show it, or shows something
+ * else in its place.
+ */
 static void hint_path(const char *name, const char *cwd, bool live, struct error *e)
 {
 	const char *start = live ? "carrel session start " : "";
@@ -226,7 +232,10 @@ static void hint_path(const char *name, const char *cwd, bool live, struct error
 	if (length <= 0 || path[0] != '/')
 		return;
 	path[length] = '\0';
-	/* Of a place that everybody writes to the file alone is shown, of another what lies beside it as well. */
+	/*
+	 * In a place that everybody writes to only the file is shown; elsewhere what lies beside
+	 * it, too.
+	 */
 	if (path_below("/tmp", path) || path_below("/var/tmp", path)) {
 		error_hint(e,
 			"/tmp and /var/tmp inside are the session's own: `%s--read %s`, or move it to "

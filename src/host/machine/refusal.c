@@ -22,7 +22,7 @@
 #include "box/sys.h"
 #include "host/process/uid_maps.h"
 
-/* In a new user namespace where that is how the session would be made. Fills @shared. */
+/* Try in a new user namespace, if the session would be made in one. Fills @shared. */
 static int probe_machine(struct machine_probe *shared, const struct identity *id)
 {
 	const unsigned long flags =
@@ -51,7 +51,7 @@ static int probe_machine(struct machine_probe *shared, const struct identity *id
 	fd_close(&to);
 	while (waitid(P_PID, (id_t)pid, &info, WEXITED) < 0 && errno == EINTR)
 		;
-	/* A child that died at it (a filter's kill) says nothing, and that is a refusal. */
+	/* A child that was killed at it (by a filter) says nothing, and that is a refusal. */
 	if (shared->step != MACHINE_PROBE_DONE && !shared->error)
 		shared->error = -ECONNABORTED;
 	if (!shared->error && mapped < 0) {
@@ -137,7 +137,7 @@ bool refusal_format(const struct plan *plan, char *ret_line, size_t size)
 	if (!plan->policy->degraded.on)
 		return false;
 	for (int w = 0; w < WALL_COUNT; w++) {
-		/* These two depend on the kernel alone, and no `degraded` is asked for them. */
+		/* These two depend on the kernel alone, and need no `degraded`. */
 		if (plan->walls[w].state != WALL_UNAVAILABLE || w == WALL_LANDLOCK ||
 			w == WALL_UNIX_SOCKETS)
 			continue;

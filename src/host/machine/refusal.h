@@ -1,5 +1,5 @@
 /*
- * refusal.h - what this machine, or this container, refuses of what a session needs.
+ * refusal.h - which of a session's needs this machine, or this container, refuses.
  *
  * Runs in: the launcher and carrel-policy, outside. Only where the policy says `degraded`: it costs a
  * process and a set of namespaces.

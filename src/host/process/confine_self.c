@@ -15,7 +15,7 @@
 
 #include "plan/embedded.h"
 
-/* Removing and quarantining what the tools made, and signalling init, which has another uid. */
+/* For removing and quarantining what the tools made, and for signalling init, which has another uid. */
 enum {
 	TEARDOWN = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER |
 		1u << CAP_CHOWN | 1u << CAP_KILL

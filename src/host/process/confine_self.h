@@ -1,5 +1,6 @@
 /*
- * confine_self.h - the supervisor's own wall, in two steps, and what the walls of its children are made of.
+ * confine_self.h - the supervisor's own wall, in two steps, and the parts that its children's walls
+ * are made of.
  *
  * Runs in: S, once init is cloned; its children. A fault in S must not be worth more than what S still has to do:
  * watch, relay, quarantine, remove, report. Until it has started the coverer (host/cover/cover.h) that is more than
@@ -26,16 +27,18 @@ enum {
 MUST_CHECK int confine_self(void);
 
 /*
- * confine_settle - the second step: without the coverer's capabilities and calls (the filter `settled`, on top of
- * the first). S takes it when the coverer has been started, or when there is nothing more to cover; a child of S that goes
- * on by itself takes it when it begins. Once is enough; a further time loads a further filter.
- * Returns 0 or -errno; after a failure the capabilities may be gone, and the calls be there.
+ * confine_settle - the second step: drop the coverer's capabilities, and refuse its calls (the
+ * filter `settled`, on top of the first). S takes it when the coverer has been started, or when
+ * there is nothing more to cover; a child of S that goes on by itself takes it when it begins. Once
+ * is enough; a further time loads a further filter. Returns 0 or -errno; after a failure the
+ * capabilities may be gone, and the calls be there.
  */
 MUST_CHECK int confine_settle(void);
 
 /*
- * confine_self_capabilities - of the permitted capabilities this process keeps those of the mask @kept, and they become
- * effective; the inheritable ones go. Returns 0 or -errno. See: capabilities(7).
+ * confine_self_capabilities - keep, of the permitted capabilities of this process, those of the
+ * mask @kept, and make them effective; the inheritable ones go. Returns 0 or -errno. See:
+ * capabilities(7).
  */
 MUST_CHECK int confine_self_capabilities(unsigned kept);
 

@@ -61,7 +61,7 @@ int answer_put(struct answer *answer, const void *bytes, size_t size)
 
 /* --- the child's walls ------------------------------------------------------------------------- */
 
-/* Every descriptor but those to keep, lowest first. */
+/* Close every descriptor but those to keep, lowest first. */
 static int close_others(const struct confined *what)
 {
 	unsigned first = 0;
@@ -107,7 +107,7 @@ static int limit_self(int64_t deadline_ns)
 	return r < 0 ? r : limit(RLIMIT_CPU, (uint64_t)(left > 1 ? left : 1));
 }
 
-/* All of them, or all but @kept (a mask of the first 32). */
+/* Drop all of them, or all but @kept (a mask of the first 32). */
 static int drop_capabilities(unsigned kept)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -179,7 +179,10 @@ static int confine_child(const struct confined *what, pid_t parent)
 	return confine_self_filter(EMBEDDED_READER_FILTER);
 }
 
-/* This function is not sanitized: before a function that does not return, AddressSanitizer makes a call that the filter refuses. */
+/*
+ * This function is not sanitized: before a call that does not return, AddressSanitizer makes a
+ * system call that the filter refuses.
+ */
 __attribute__((noreturn, no_sanitize("address"))) static void enter(
 	const struct confined *what, struct shared *shared, size_t size, pid_t parent)
 {
@@ -195,7 +198,7 @@ __attribute__((noreturn, no_sanitize("address"))) static void enter(
 
 /* --- the parent -------------------------------------------------------------------------------- */
 
-/* Until the child has ended or it is @until. Whether it has ended. */
+/* Wait until the child has ended or it is @until_ns. Returns whether it has ended. */
 static bool await_end(int pidfd, int64_t until_ns)
 {
 	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
@@ -215,8 +218,9 @@ static bool await_end(int pidfd, int64_t until_ns)
 }
 
 /*
- * 0: it ended as one that has done its work. It has ended, and is there to be waited for at once; but where we are
- * traced, by strace(1) for one, only when the tracer has seen it: WNOHANG would find no child then.
+ * 0: it ended as one that has done its work. It has ended, and can be waited for at once, unless
+ * this process is traced, by strace(1) for one: then only when the tracer has seen the end. WNOHANG
+ * would find no child until then.
  */
 static int reap(int pidfd)
 {

@@ -1,12 +1,13 @@
 /*
- * confined.h - looking at what tools made, in a child that can read and answer, and nothing else.
+ * confined.h - look at what tools made, in a child that can read and answer, and nothing else.
  *
- * Runs in: the launcher or the supervisor, outside; what is said to run in the child runs there. The child has
- * the caller's uid and no capability: of what tools made it can read what they could. (As root, in another
- * user's workspace, tools have that user's uid; there it may read all, and no more.) Its system calls are
- * those of policy/reader.policy, its files those below some directories (Landlock, where the kernel has it),
- * its memory is what it was born with, its time ends at a deadline. May not: be trusted. What it answers is
- * bytes, which the caller checks; that it answered at all does not say that it was not taken over.
+ * Runs in: the launcher or the supervisor, outside; what is said to run in the child runs there.
+ * The child has the caller's uid and no capability: of what tools made it can read what they could.
+ * (As root, in another user's workspace, tools have that user's uid; there it may read all, and no
+ * more.) It may use the system calls of policy/reader.policy and open files below some directories
+ * (Landlock, where the kernel has it); it has the memory that it was born with, and time until a
+ * deadline. May not: be trusted. What it answers is bytes, which the caller checks; that it
+ * answered at all does not say that it was not taken over.
  */
 #pragma once
 
@@ -23,7 +24,10 @@ struct answer {
 };
 
 struct confined {
-	/* In the child. 0, or -errno, which confined_run() then returns; what it put is an answer all the same. */
+	/*
+	 * In the child. 0, or -errno, which confined_run() then returns; what it put is an answer
+	 * all the same.
+	 */
 	int (*work)(void *context, struct answer *answer);
 	void *context; /* of the caller: the child has a copy of it, as it has of all memory that is not shared */
 	const int *keep; /* descriptors that stay open in the child; all others are closed */
@@ -33,9 +37,9 @@ struct confined {
 };
 
 /*
- * confined_is_foreign - as root: is the writable place @fd (O_PATH) another user's? What tools make in there is that
- * user's as well, and a child of root's without any capability would be blind to what they lock: a mode would be
- * enough to keep it from the review.
+ * confined_is_foreign - as root: is the writable place @fd (O_PATH) another user's? What tools make
+ * in there is that user's as well. A child of root's without any capability could not see what they
+ * lock: a mode would be enough to keep it from the review.
  */
 bool confined_is_foreign(int fd);
 

@@ -57,7 +57,7 @@ static bool is_alive(const struct relative *r)
 	return r->state != 'Z' && r->state != 'X';
 }
 
-/* Whether @pid lives, descends from @root and has the filters; how it is, in @ret. */
+/* Whether @pid lives, descends from @root and has more filters than @filters; what it is like, in @ret. */
 static bool descends(pid_t pid, pid_t root, unsigned filters, struct relative *ret)
 {
 	struct relative up;
@@ -84,8 +84,8 @@ static pid_t entry_pid(const struct beneath_entry *entry)
 }
 
 /*
- * One descendant: 1 where the signal was sent, with SIGSTOP only where it was not stopped yet; -errno
- * where it cannot be held.
+ * Signal one descendant. 1: the signal was sent; SIGSTOP only if it was not stopped yet. -errno: it
+ * cannot be held.
  * @ret_held: a pidfd of the last one is left there, in place of the one before; NULL: not wanted.
  */
 static int signal_one(pid_t pid, pid_t root, unsigned filters, int signal, int *ret_held)
@@ -97,7 +97,7 @@ static int signal_one(pid_t pid, pid_t root, unsigned filters, int signal, int *
 	int fd = (int)sys_result(syscall(SYS_pidfd_open, pid, 0));
 	if (fd < 0)
 		return fd == -ESRCH ? 0 : fd;
-	/* Again, now that the number cannot become another's. */
+	/* Look again: now the number cannot become another's. */
 	bool is_one = descends(pid, root, filters, &r) &&
 		(signal != SIGSTOP || (r.state != 'T' && r.state != 't'));
 	int sent = is_one ? sys_pidfd_send_signal(fd, signal) : -ESRCH;
@@ -149,7 +149,7 @@ int leaked_end(unsigned filters)
 		struct pollfd held = { .fd = -1, .events = POLLIN };
 		int running = 1;
 
-		/* Bounded: a stop takes effect only when the process is next at the kernel's door. */
+		/* Bounded: a stop takes effect only when the process next leaves the kernel. */
 		for (int i = 0; i < FREEZE_MAX && running > 0; i++)
 			running = signal_all(root, filters, SIGSTOP, NULL);
 		left = signal_all(root, filters, SIGKILL, &held.fd);

@@ -57,7 +57,7 @@ int64_t process_started(pid_t pid)
 
 bool process_await_end(pid_t pid, int64_t started, int patience)
 {
-	/* Opened first: what is compared then is the process that is waited for. */
+	/* Opened first, so that the process that is compared is the one that is waited for. */
 	autofd int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd ended = { .fd = fd, .events = POLLIN };
 	int r;

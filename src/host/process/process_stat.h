@@ -20,13 +20,13 @@ bool process_stat_read(pid_t pid, char ret_text[PROCESS_STAT_BYTES]);
  */
 int64_t process_stat_number(const char *stat, int field);
 
-/* process_started - when @pid began, in clock ticks since the machine did. -1 where it is gone. */
+/* process_started - when @pid began, in clock ticks since the machine started. -1: it is gone. */
 int64_t process_started(pid_t pid);
 
 /*
- * process_await_end - wait until the process @pid that began at @started has ended, at most @patience
- * milliseconds. Where it was the first of a pid namespace, everything in there is dead then
- * (pid_namespaces(7)). One that has another beginning is another process: that one has ended.
- * Whether it has ended.
+ * process_await_end - wait until the process @pid that began at @started has ended, at most
+ * @patience milliseconds. If it was the first of a pid namespace, everything in there is dead then
+ * (pid_namespaces(7)). If @pid began at another time it is another process, and the first one has
+ * ended. Returns whether it has ended.
  */
 bool process_await_end(pid_t pid, int64_t started, int patience);

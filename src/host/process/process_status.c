@@ -28,7 +28,7 @@ static void take_line(struct line *line, struct process_status *wanted, size_t c
 	for (size_t i = 0; i < count && !line->too_long; i++) {
 		size_t length = strlen(wanted[i].key);
 
-		/* The first of a name is the kernel's; there is no second. */
+		/* Only the first line with this key counts: it is the kernel's. */
 		if (wanted[i].value[0] || strncmp(line->text, wanted[i].key, length) != 0)
 			continue;
 		const char *value = line->text + length;

@@ -1,9 +1,10 @@
 /*
  * process_status.h - single lines of /proc/PID/status: proc(5).
  *
- * Runs in: every process outside, S among them. May not: take a process's word for a line. Its name is in the first
- * one, where the kernel shows a newline as "\n"; the line of the groups has room for 65,536 of them, and may lie before
- * what is looked for.
+ * Runs in: every process outside, S among them. May not: take a process's word for a line. A
+ * process chooses its name, which is in the first line, where the kernel shows a newline as "\n".
+ * The line of the groups has room for 65,536 of them, and may come before the lines that are looked
+ * for.
  */
 #pragma once
 

@@ -19,7 +19,7 @@ void reaper_reap_unexpected(pid_t own)
 	for (;;) {
 		siginfo_t info = { 0 };
 
-		/* Looked at first: P_ALL would also take what is waited for elsewhere. */
+		/* Look first: P_ALL would also reap children that somebody else waits for. */
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno != EINTR)
 			return;
 		if (info.si_pid == 0 || info.si_pid == own)

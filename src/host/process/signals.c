@@ -11,8 +11,8 @@
 
 int signals_block(struct signals *ret)
 {
-	/* About ourselves, or about what we do with a terminal or a pipe; the others are for the
-	 * command, whatever they mean to it: as pid 1 of a container we stand for it. */
+	/* Signals about this process, or about what it does with a terminal or a pipe. All others are for the
+	 * command, whatever they mean to it: as pid 1 of a container S stands for it. */
 	static const int own[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPIPE, SIGSEGV, SIGSYS,
 		SIGTRAP, SIGTTIN, SIGTTOU, SIGXCPU, SIGXFSZ };
 	const struct sigaction dfl = { .sa_handler = SIG_DFL };
@@ -29,7 +29,7 @@ int signals_block(struct signals *ret)
 		s.hup_ignored = true;
 		(void)sigdelset(&read, SIGHUP);
 	}
-	/* Ignored by a caller, our child would vanish without a status: wait(2). */
+	/* If the caller ignored it, a child would vanish without a status: wait(2). */
 	if (sigaction(SIGCHLD, &dfl, NULL) < 0)
 		return -errno;
 	s.fd = signalfd(-1, &read, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -29,5 +29,8 @@ MUST_CHECK int signals_block(struct signals *ret);
  */
 MUST_CHECK bool signals_stop_self(int signal, bool whole_job);
 
-/* signals_ask_to_end - read what is pending: whether it asks us to end; the others mean nothing any more. */
+/*
+ * signals_ask_to_end - read what is pending. Whether a signal asks this process to end; the others
+ * mean nothing any more.
+ */
 bool signals_ask_to_end(const struct signals *s);

@@ -69,7 +69,7 @@ static bool has_room(const struct mask *m)
 
 	for (size_t i = 0; i < m->size / sizeof(m->words[0]); i++)
 		count += __builtin_popcountl(m->words[i]);
-	/* We and the child are among those who run. */
+	/* The launcher and the child are among those who run. */
 	int running = count > 1 ? count_running() : -1;
 	return running > 0 && running <= count;
 }
@@ -88,8 +88,8 @@ static bool set_mask(pid_t pid, const struct mask *m)
 }
 
 /*
- * A mask with every bit set is no narrower than the cpuset, now and when that grows. Where the caller has a mask of
- * its own, @pid gets that one, as it had inherited it.
+ * Give @pid the widest mask: one with every bit set is no narrower than the cpuset, now and when
+ * that grows. If the caller has a mask of its own, @pid gets that one, as if inherited.
  */
 static void give_back(pid_t pid, const struct mask *own)
 {
@@ -118,7 +118,7 @@ void tuning_move(pid_t child, int here)
 bool tuning_part(pid_t child)
 {
 	struct mask own;
-	/* The C library refuses to say it. */
+	/* The C library does not offer this call. */
 	long class = syscall(SYS_sched_getscheduler, 0);
 
 	if (class < 0 || (class & ~SCHED_RESET_ON_FORK) != SCHED_OTHER || !read_mask(0, &own) ||

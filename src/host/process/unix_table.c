@@ -39,7 +39,7 @@ static char *path_of(char *line)
 	return *at == '/' && ((flags & 0x10000) || type == 2) ? at : NULL;
 }
 
-/* The whole lines of @text[0..*used); what is left of the last one begins it then. */
+/* Take the whole lines of @text[0..*used). The rest of the last one is moved to the front. */
 static int take_lines(char *text, size_t *used, unix_table_fn take, void *context)
 {
 	char *line = text, *end;

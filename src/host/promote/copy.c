@@ -16,7 +16,7 @@
 
 enum { CHUNK_BYTES = 64 << 20 };
 
-/* By copy_file_range(2) as far as it goes: across file systems, and on some, it does not. */
+/* Copy by copy_file_range(2) as far as that works: not across file systems, nor on some. */
 static int copy_in_place(int from_fd, int to_fd, off_t *at, off_t end, struct until *until)
 {
 	while (*at < end) {

@@ -133,7 +133,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* The directory's own entry to the disk. */
+/* Flush the destination's directory, which has the new entry, to the disk. */
 static int sync_dest(struct promotion *p)
 {
 	if (fsync(p->to->fd) < 0 && errno != EINVAL)
@@ -143,8 +143,10 @@ static int sync_dest(struct promotion *p)
 
 /* --- removing the source ------------------------------------------------------------------------ */
 
-/* When the removal of a failed copy has to end: behind the deadline of the copy, since the rest of the session's end has
- * its own time. 0: no limit. */
+/*
+ * When the removal of a failed copy must end: behind the deadline of the copy, since the rest of
+ * the session's end has its own time. 0: no limit.
+ */
 static int64_t last_moment(const struct promotion *p)
 {
 	const struct until *until = p->o->until;
@@ -229,7 +231,10 @@ static int promote_by_copy(struct promotion *p)
 
 /* --- renaming ---------------------------------------------------------------------------------- */
 
-/* Its data to the disk, so that after a crash the name never stands for less than it did before. */
+/*
+ * Flush the source to the disk, so that after a crash the name never stands for less than it did
+ * before.
+ */
 static int sync_source(struct promotion *p)
 {
 	struct stat st;
@@ -263,8 +268,8 @@ static int undo_rename(struct promotion *p)
 }
 
 /*
- * What has the name now is what was looked at? A file that got a second name in the last moment is put
- * there as a copy: whoever has the other name has no part in the copy.
+ * Check that the name now stands for what was looked at. A file that got a second name in the last
+ * moment is replaced by a copy: whoever has the other name has no part in the copy.
  */
 static int verify_rename(struct promotion *p)
 {

@@ -9,9 +9,9 @@
  * brought to the disk, renamed into place, and only then removed from the scratch; a copy that was cut
  * off by a crash is removed by the next promotion to the same directory.
  *
- * What is never renamed, since somebody else could go on writing to it or it would belong to the wrong
- * user: a file that has another name, and a file of another owner. It is copied, and so is a tree
- * that holds one.
+ * These are never renamed, since somebody else could go on writing to them, or they would belong to
+ * the wrong user: a file that has another name, and a file of another owner. They are copied, and
+ * so is a tree that holds one.
  *
  * Tools may do what they like meanwhile. Everything goes by descriptors; what was opened or renamed is
  * looked at again afterwards. A file that a tool still has open for writing stays open when it is

@@ -50,7 +50,7 @@ static int fail_missing(struct opening *o, int r)
 
 /* --- which root -------------------------------------------------------------------------------- */
 
-/* By name: of the roots that @requested lies in, the innermost. */
+/* Find the root by name: the innermost one that @requested lies in. Returns the rest of the path. */
 static const char *find_by_name(struct opening *o)
 {
 	const char *best = NULL;
@@ -66,7 +66,7 @@ static const char *find_by_name(struct opening *o)
 	return best;
 }
 
-/* Through links of the user's own: the first leading part that is a root. */
+/* Find the root through links of the user's own: the first leading part that is a root. */
 static const char *find_by_identity(struct opening *o)
 {
 	const char *requested = o->requested;

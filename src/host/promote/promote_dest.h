@@ -36,7 +36,8 @@ MUST_CHECK int promote_dest_open(struct promote_dest *ret, struct arena *a,
 /*
  * promote_into - one artifact to an open destination: the guard is asked, then promote().
  * @source: relative to @scratch_fd. @o: `apart` is decided here, where @live says that tools run.
- * @ret_path: where it is now, absolute, in @a; also on failure, NULL where it was not that far.
+ * @ret_path: its absolute path at the destination, in @a; on failure, too. NULL: it did not get
+ * that far.
  */
 struct promote_options;
 struct promote_result;

@@ -10,8 +10,8 @@
  * there neither at, in nor above anything that is protected, hidden, or read-only inside the workspace,
  * whether it exists or not; nor in the session's own directory.
  *
- * A client has no plan: the supervisor of a live session writes the guard to the session directory, where
- * tools do not reach it.
+ * A client has no plan: the supervisor of a live session writes the guard to the session's record,
+ * which tools do not reach.
  */
 #pragma once
 
@@ -50,10 +50,13 @@ MUST_CHECK int promote_guard_resolve(
 MUST_CHECK int promote_guard_from_plan(
 	struct promote_guard *ret, struct arena *a, const struct plan *plan);
 
-/* promote_guard_write - note the guard in the session directory @dir. 0 or -errno. */
+/* promote_guard_write - note the guard in the session's record @dir. 0 or -errno. */
 MUST_CHECK int promote_guard_write(int dir, const struct promote_guard *g);
 
-/* promote_guard_read - the guard of a session, in @a. 0, -ENOENT where there is none, -EPROTO, ... */
+/*
+ * promote_guard_read - the guard in the session's record @dir, in @a. 0, -ENOENT where there is
+ * none, -EPROTO, ...
+ */
 MUST_CHECK int promote_guard_read(struct promote_guard *ret, struct arena *a, int dir);
 
 /*

@@ -1,6 +1,6 @@
 /*
- * promote_note.c - the guard in the session directory: written by who has the plan, read by clients.
- * See promote_guard.h.
+ * promote_note.c - the guard in the session's record: the supervisor, which has the plan, writes
+ * it, and clients read it. See promote_guard.h.
  *
  * Runs in: the supervisor and the client (host side). What is read lies where no tool can write.
  *

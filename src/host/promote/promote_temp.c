@@ -84,7 +84,7 @@ int promote_temp_make(int dir, bool is_dir, struct promote_temp *ret)
 	return r;
 }
 
-/* Where the file system has no RENAME_NOREPLACE: a second name refuses to replace as well. */
+/* For a file system that has no RENAME_NOREPLACE: linkat(2) does not replace a file either. */
 static int place_plainly(const struct promote_temp *t, const char *name)
 {
 	struct stat st;
@@ -152,7 +152,10 @@ static unsigned sweep_one(int dir, const char *name, int64_t deadline_ns)
 		: plainfile_reopen(place);
 	if (fd < 0)
 		return 0;
-	/* These have no lock: a stray cannot be told from one that another process is writing. */
+	/*
+	 * On a file system without locks a stray cannot be told from one that another process is
+	 * writing: it stays.
+	 */
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !is_named(dir, name, fd))
 		return 0;
 	return remove_tree_with(dir, name, &options, &gone, NULL) == 0;

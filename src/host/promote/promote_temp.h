@@ -24,8 +24,8 @@ struct promote_temp {
 MUST_CHECK int promote_temp_make(int dir, bool is_dir, struct promote_temp *ret);
 
 /*
- * promote_temp_place - give it its name. @force: replace the file or link that has it. On success @t
- * is over; on failure it is to be dropped. 0 or -errno (-EEXIST, -EISDIR, ...).
+ * promote_temp_place - give it its name. @force: replace the file or link that has it. After
+ * success @t is used up; after failure it must be dropped. 0 or -errno (-EEXIST, -EISDIR, ...).
  */
 MUST_CHECK int promote_temp_place(struct promote_temp *t, const char *name, bool force);
 

@@ -1,5 +1,5 @@
 /*
- * promote_tree.h - going over an artifact: is all of it fit to be promoted, and a copy of it.
+ * promote_tree.h - walk over an artifact: check that all of it is fit to be promoted, or copy it.
  *
  * Runs in: as promote.h; for promote.c only.
  * May not: follow a link, cross a mount, recurse, take what a name was before for what it is now.
@@ -31,8 +31,8 @@ MUST_CHECK int promote_tree_inspect(int from_fd, const char *name, const char *s
  * promote_tree_save - copy all that is in the directory @from_fd into the empty directory @to_fd, for a scratch
  * that is to be kept when nothing writes to it any more. It is not judged: links stay as they are, setuid and setgid
  * bits are dropped, and what is neither file, directory nor link is left out. @max_bytes: of data, all in all: a file
- * with many names becomes many files. One that cannot be copied does not keep others from it.
- * 0, or -errno with @e: of the first that is missing.
+ * with many names becomes many files. A file that cannot be copied does not keep others from being
+ * copied. 0, or -errno with @e: why the first of those that are missing is.
  */
 MUST_CHECK int promote_tree_save(int from_fd, int to_fd, uint64_t max_bytes, const char *shown,
 	struct promote_tree *ret, struct error *e);

@@ -1,5 +1,5 @@
 /*
- * until.h - how long a piece of work may go on, whose size tools choose.
+ * until.h - a limit in time for work whose size tools choose.
  *
  * Runs in: the supervisor, when nothing reads its timers and signals any more, and the client.
  */

@@ -32,7 +32,7 @@ enum control_kind {
 	CONTROL_SHOW, /* answered by TEXT: the session as JSON; flag 1: for people, 2: in one line,
 		       * 3: its policy, each line with its place; 4: its network, 5: the same for people */
 	CONTROL_STOP, /* body: the name or number of a service; answered by DONE when it is over; flag 1:
-		       * it is waited for, and not asked to end */
+		       * only wait for it, do not ask it to end */
 	CONTROL_OPEN,     /* body: a path, with its NUL; number: O_* flags; streams: mode */
 	CONTROL_CLASSIFY, /* body: a path, with its NUL; answered by TEXT: one JSON object;
 			   * flag 1: one line for people, 2: a line for each field */
@@ -86,11 +86,11 @@ struct control_record {
 	uint64_t wall_us, user_us, system_us, max_rss_bytes; /* ENDED */
 };
 
-/* What of the network a command that failed was refused, as far as the session knows. */
+/* What the network refused a command that failed, as far as the session knows. */
 enum control_network {
 	CONTROL_NETWORK_UNKNOWN,
 	CONTROL_NETWORK_NONE, /* the session, or the command, has no network, and something inside looked for one */
-	CONTROL_NETWORK_NAMES, /* some of its names were refused meanwhile: they are in the body */
+	CONTROL_NETWORK_NAMES, /* names were refused while it ran: they are in the body */
 	CONTROL_NETWORK_ADDRESS, /* something inside tried an address that no line of `allow` opens */
 };
 
@@ -119,15 +119,15 @@ MUST_CHECK int control_send(int fd, const struct control_record *record, const v
 MUST_CHECK int control_receive(int fd, struct control_message *ret);
 
 /*
- * control_seal - a body that is too long for a record, in a file that cannot change any more.
+ * control_seal - put a body that is too long for a record into a file that cannot change any more.
  * Returns the descriptor, the caller's, or -errno. See: memfd_create(2), fcntl(2) F_ADD_SEALS.
  */
 MUST_CHECK int control_seal(const void *data, size_t size);
 
 /*
- * control_read_text - what a TEXT says, in its record or beside it.
- * @ret: the text, a NUL behind it; the caller's to free. Returns its length, -EPROTO where @m is no TEXT
- * or what came with it is no file of a size within bounds, -ENOMEM, or another -errno.
+ * control_read_text - read what a TEXT says, in its record or beside it.
+ * @ret: the text, a NUL behind it; the caller's to free. Returns its length, -EPROTO where @m is no
+ * TEXT or what came with it is no file of a size within bounds, -ENOMEM, or another -errno.
  */
 MUST_CHECK ssize_t control_read_text(const struct control_message *m, char **ret);
 

@@ -3,9 +3,9 @@
  *
  * Runs in: S.
  *
- * The state directory lets no other user in, and no session has it inside. Should a tool get to a socket
- * nevertheless (a state directory in some odd place, and a session that shows that place), then as the same
- * user, but in a pid namespace below ours.
+ * The state directory lets no other user in, and no session shows it. A tool that gets to a socket
+ * nevertheless (a state directory in some odd place, and a session that shows that place) connects
+ * as the same user, but from a pid namespace below that of S.
  */
 #pragma once
 
@@ -13,8 +13,9 @@
 #include <sys/types.h>
 
 /*
- * peer_is_own - whether the process that connected is one of the caller's own, and no tool in a session.
- * @fd: the connection. One that cannot be looked at is none of ours.
+ * peer_is_own - whether the process that connected is one of the caller's own, and no tool in a
+ * session.
+ * @fd: the connection. A process that cannot be looked at counts as none of the caller's.
  * See: unix(7) SO_PEERCRED, proc(5) NSpid.
  */
 bool peer_is_own(int fd);

@@ -170,7 +170,7 @@ static void handle_signals(struct server *s)
 		if (signal != SIGTERM && signal != SIGINT && signal != SIGHUP &&
 			signal != SIGQUIT)
 			continue;
-		/* The second time there is no grace any more. */
+		/* At the second signal there is no grace any more. */
 		if (s->phase == SERVER_ENDING)
 			s->phase = SERVER_OVER;
 		else
@@ -216,7 +216,7 @@ static int begin_serving(struct server *s)
 	return 0;
 }
 
-/* Every init has applied its plan, and carrel-egress, where there is one, is ready. */
+/* Begin to serve when every init has applied its plan and carrel-egress, where there is one, is ready. */
 static int may_serve(struct server *s)
 {
 	const struct egress *g = &s->launch->egress;
@@ -253,8 +253,10 @@ static int give_sockets(struct server *s, const struct channel_record *record, c
 	return egress_sockets(&s->launch->egress, fds, count, record->number);
 }
 
-/* Handles a record of init, or of the init of a tighter view. They send only READY, and init
- * SCRATCH before it; none may end. */
+/*
+ * Handles a record of init, or of the init of a tighter view. They send only READY, and init
+ * SCRATCH and SOCKETS before it; anything else, and the end of one of them, ends the session.
+ */
 static int handle_init(struct server *s, unsigned view)
 {
 	struct channel_record record;

@@ -1,10 +1,10 @@
 /*
  * serve.h - the supervisor of a live session, from a running init to the end of the last process.
  *
- * Runs in: S, one thread, all signals blocked, everything through epoll; it never waits for a client
- * or for a monitor. What it does is asked for in records (host/serve/control.h), one client as good as any
- * other; a client that does not read its answers, or breaks the protocol, is dropped, and with it the
- * executions it started.
+ * Runs in: S, one thread, all signals blocked, everything through epoll; it never waits for a
+ * client or for a monitor. Clients ask for everything in records (host/serve/control.h), one client
+ * as good as any other; S drops a client that does not read its answers or breaks the protocol, and
+ * ends the executions that it started, but not services.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct serve_settings {
 	void *context;
 };
 
-/* How it went; for the report and the one who asked for the end. */
+/* How it went; for the report and for the clients that asked for the end. */
 struct serve_outcome {
 	bool ready;     /* every operation of the plan was applied */
 	bool confined;  /* the supervisor's own filter is in force */
@@ -42,22 +42,24 @@ struct serve_outcome {
 	uint64_t executions;
 	struct cover cover;         /* what was covered again */
 	struct newpath_watch watch; /* what was taken away while the session lived */
-	/* Connections that asked for the end and wait for its word; serve_farewell() answers them. */
+	/* Connections that asked for the end and wait for the answer, which serve_farewell() sends. */
 	int waiting[SERVE_WAITING_MAX];
 	uint64_t waiting_tags[SERVE_WAITING_MAX];
 	unsigned waiting_count;
 };
 
 /*
- * serve - until the session ends: asked to, by a signal, out of time, idle for too long, or because init
- * ended or a mount was taken away. Every process of the session is dead on return.
+ * serve - serve clients until the session ends: a client or a signal asked for that, its time is
+ * over, it was idle for too long, the process of `die_with` or init ended, or a mount was taken
+ * away. Every process of the session is dead on return.
  * Returns 0, or -errno with @e where it did not end as it should.
  */
 MUST_CHECK int serve(const struct plan *plan, struct launch *l, struct signals *signals,
 	const struct serve_settings *settings, struct serve_outcome *ret, struct error *e);
 
 /*
- * serve_farewell - the directory is gone: answer those who asked for the end, and close.
+ * serve_farewell - when the session's directory is gone: answer the clients that asked for the end,
+ * and close their connections.
  * @text: what there is to say, for people, or empty. @e: what went wrong, or NULL.
  */
 void serve_farewell(struct serve_outcome *o, const char *text, const struct error *e);

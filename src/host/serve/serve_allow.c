@@ -1,8 +1,10 @@
 /*
- * serve_allow.c - `carrel session allow`: the session's owner adds names to what it may reach, and takes them back.
+ * serve_allow.c - `carrel session allow`: the session's owner adds names to what it may reach, and
+ * takes them back.
  *
- * Runs in: S. Who may ask is what peer.h says: nobody inside. Each rule is judged by host/egress/live.h before any is sent;
- * carrel-egress takes one after the other, and the client has its answer when it has taken the last.
+ * Runs in: S. peer.h says who may ask: nobody inside. host/egress/live.h judges every rule before
+ * any is sent; carrel-egress takes one after the other, and the client has its answer when it has
+ * taken the last.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +24,7 @@ static int malformed(struct error *e)
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-/* How many texts there are, each with its NUL; 0: none, or too many, or the last one has none. */
+/* How many texts there are, each with its NUL; 0: none, too many, or the last one has no NUL. */
 static size_t count_texts(const struct control_message *m)
 {
 	size_t count = 0;
@@ -129,7 +131,7 @@ static int ask_next(struct server *s)
 	int known = egress_live_find(g, text);
 	struct egress_live rule = { .uid = c->uid, .pid = c->pid };
 
-	/* What is said twice is one. */
+	/* A rule that is there already, or that is gone already, is not sent again. */
 	if (c->remove ? known < 0 : known >= 0)
 		return 0;
 	memcpy(rule.text, text, sizeof(rule.text));

@@ -50,7 +50,7 @@ static int check_streams(const struct facts *facts, const struct control_message
 	return 0;
 }
 
-/* What is passed beside them: the same for every client. */
+/* Check what is passed beside the streams, by the same rules for every client. */
 static int check_passed(
 	const struct plan *plan, const int *fds, const struct pass_numbers *to, struct error *e)
 {
@@ -93,7 +93,7 @@ static int looser(struct error *e, const char *what)
 		"an execution may tighten the session's policy and not loosen it");
 }
 
-/* Each of its limits against the session's own. */
+/* Compare each limit that is asked for with the session's own. */
 static int check_limits(const struct policy *policy, const uint64_t *requested, struct error *e)
 {
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
@@ -202,7 +202,7 @@ static int malformed_execution(int r, struct error *e)
 		"the request for an execution is malformed");
 }
 
-/* The body of a request, wherever it came. */
+/* Judge the body of a request, whether it came in its record or beside it. */
 static int judge_body(const struct server *s, const struct control_message *m, const char *data,
 	size_t size, struct accepted_request *ret, struct slot *note, struct error *e)
 {

@@ -1,5 +1,5 @@
 /*
- * serve_end.c - an execution is over: what its client is told.
+ * serve_end.c - tell a client that its execution is over, and how it ended.
  *
  * Runs in: S.
  */
@@ -11,7 +11,7 @@
 #include "host/launch/notes.h"
 #include "host/serve/server.h"
 
-/* Those who asked for the end of a service. */
+/* Answer the clients that wait for the end of a service. */
 static void answer_stoppers(struct server *s, uint32_t number)
 {
 	for (unsigned i = 0; i < s->client_slots; i++) {
@@ -67,7 +67,7 @@ static bool has_tried(
 	return more;
 }
 
-/* What of the network the command was refused. Returns how many bytes of @ret are names. */
+/* Find what the network refused the command. Returns how many bytes of @ret are names. */
 static size_t find_network(struct server *s, const struct slot *slot,
 	const struct channel_record *ended, struct control_record *record,
 	char ret[NOTES_NAMES_MAX])
@@ -81,7 +81,7 @@ static size_t find_network(struct server *s, const struct slot *slot,
 	}
 	if (s->plan->policy->net != NET_ALLOW)
 		return 0;
-	/* carrel-egress told of them before it answered the command, so that they have been read. */
+	/* carrel-egress reported them before it answered the command, so S has read them by now. */
 	if (notes_refused(&s->launch->egress, slot->refusals, ret, NOTES_NAMES_MAX)) {
 		record->number = CONTROL_NETWORK_NAMES;
 		return strlen(ret) + 1;

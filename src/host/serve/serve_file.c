@@ -35,7 +35,7 @@ static int send_open(struct slot *slot, int flags, unsigned mode, const char *pa
 	return channel_send_body(slot->channel, &record, NULL, 0, path, size);
 }
 
-/* The first @length bytes of the path that was asked about. */
+/* Ask the monitor about the first @length bytes of the path that the client asked about. */
 static int look_at(struct server *s, struct slot *slot, size_t length)
 {
 	slot->looked_at = length;
@@ -88,7 +88,7 @@ static size_t parent_length(const char *path, size_t length)
 	return length;
 }
 
-/* The resolved directory and what did not exist below it. False: it does not fit, or has a "..". */
+/* Join the resolved directory and what did not exist below it. False: it does not fit, or has a "..". */
 static bool join_missing(
 	const struct slot *slot, const char *found, size_t found_length, char ret[PATH_ROOM])
 {
@@ -120,7 +120,7 @@ static bool join_missing(
 	return true;
 }
 
-/* The line of the policy that says so, or nothing. */
+/* The line of the policy that decides it, or NULL. */
 static const char *rule_of(const struct server *s, const struct surface *surface, char ret[512])
 {
 	if (!surface->source)

@@ -21,7 +21,7 @@
 enum {
 	FILE_BYTES = 512 << 10, /* of each of the two files of a log */
 	LOOK_BYTES = 64 << 10,
-	DRAIN_BYTES = 1 << 20,   /* what a pipe can hold that no capability enlarged: pipe(7) */
+	DRAIN_BYTES = 1 << 20,   /* the most that a pipe holds without a capability: pipe(7) */
 	LOOK_AGAIN_NS = 5000000, /* for each service that has just been looked at */
 };
 
@@ -77,7 +77,10 @@ static int put(const struct server *s, struct slot *slot, const char *data, size
 	return 0;
 }
 
-/* On a full disk what is written is lost, and the service goes on; the log says so where it goes on, too. */
+/*
+ * On a full disk what the service writes is lost, and the service goes on; the log says so at the
+ * place where writing works again.
+ */
 static void put_or_lose(
 	const struct server *s, struct slot *slot, const char *data, size_t size)
 {
@@ -128,7 +131,7 @@ static bool look(struct server *s, struct slot *slot, size_t most)
 	return true;
 }
 
-/* Its events are off from here on, until it is due: epoll_ctl(2), EPOLLONESHOT. */
+/* The events of the pipe are off from here on, until it is due: epoll_ctl(2), EPOLLONESHOT. */
 void server_log_event(struct server *s, unsigned index)
 {
 	struct slot *slot = &s->slots[index];
@@ -166,7 +169,7 @@ static int watch_pipe(struct server *s, struct slot *slot)
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, slot->log.pipe, &event) < 0 ? -errno : 0;
 }
 
-/* Both streams are the one pipe, in place of what the client sent. */
+/* Make one pipe of both output streams, in place of what the client sent. */
 static int make_pipe(struct server *s, struct slot *slot, struct control_message *m)
 {
 	const struct facts *facts = s->plan->facts;
@@ -178,7 +181,7 @@ static int make_pipe(struct server *s, struct slot *slot, struct control_message
 	slot->log.pipe = ends[0];
 	if (fcntl(slot->log.pipe, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
-	/* As check_streams() does: for who opens /dev/stdout. */
+	/* As check_streams() does: for a tool that opens /dev/stdout. */
 	if (facts->privileged)
 		(void)!fchown(in, facts->kernel_uid, facts->kernel_gid);
 	for (unsigned i = STDOUT_FILENO; i <= STDERR_FILENO; i++)

@@ -75,7 +75,10 @@ static int put_json(char *ret, size_t size, const struct report *r, const char *
 	return result < 0 ? result : (int)j.out.used;
 }
 
-/* What has been said and not been read yet; what to do where carrel-egress has ended is the loop's. */
+/*
+ * Read what carrel-egress has said since the loop read last; where it has ended, this does what the
+ * loop would do.
+ */
 static void look(struct server *s)
 {
 	struct egress *g = &s->launch->egress;

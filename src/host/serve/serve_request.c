@@ -52,8 +52,11 @@ static int do_start(
 	return server_start_prepared(s, slot, m->head.flag != 0, e);
 }
 
-/* Before the command starts and after it ends there is none to take the record; of one that has just ended the
- * supervisor has still to read how. */
+/*
+ * Send @record to the command's monitor. Before the command starts and after it ends nobody takes a
+ * record; a monitor that has just ended leaves one with how the command ended, which S has still to
+ * read.
+ */
 static int pass_to_command(struct slot *slot, const struct channel_record *record)
 {
 	if (slot->state == SLOT_PTY || slot->state == SLOT_LINGERS)
@@ -171,7 +174,7 @@ static int do_log(struct server *s, unsigned client, struct control_message *m, 
 
 /* --- the session ----------------------------------------------------------------------------- */
 
-/* It is one snapshot, whatever its length: between pages executions would start and end. */
+/* The answer is one snapshot, whatever its length: between pages executions would start and end. */
 static int answer_text(
 	struct server *s, unsigned client, uint64_t tag, const char *text, size_t size)
 {

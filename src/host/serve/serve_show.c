@@ -40,7 +40,7 @@ static const char *state_word(enum slot_state state)
 	return "none";
 }
 
-/* Below the directory of tool results. */
+/* The name of the log below the directory of tool results. */
 static void show_log(struct json *j, uint32_t number, bool has_log)
 {
 	char name[32];
@@ -125,7 +125,7 @@ static void show_ended(struct json *j, const struct ended_service *ended, int64_
 	json_object_end(j);
 }
 
-/* From the oldest on. */
+/* The services that ended, the oldest first. */
 static const struct ended_service *ended_at(const struct server *s, unsigned i)
 {
 	const struct ended_service *ended = &s->ended[(s->ended_next + i) % SERVER_ENDED];
@@ -240,7 +240,7 @@ static void put_visible(struct text *t, const char *name)
 	t->room -= length;
 }
 
-/* Whole seconds, the last ones included: "0s". */
+/* Whole seconds; less than one is "0s". */
 static const char *format_age(int64_t ns, char ret[32])
 {
 	if (ns < 1000000000)
@@ -275,7 +275,7 @@ static void put_ended(struct text *t, const struct ended_service *ended, int64_t
 		ended->name[0] ? " " : "", ended->command);
 }
 
-/* Ports, and what was added since the start; what the policy says is in `session net`. */
+/* Show ports, and what was added since the start; `session net` shows what the policy says. */
 static void put_allowed(struct text *t, const struct server *s)
 {
 	const struct egress *g = &s->launch->egress;
@@ -338,7 +338,7 @@ static int put_policy(void *context, const void *data, size_t size)
 	return 0;
 }
 
-/* The rules of the policy and those that were added, read again: in @arena. */
+/* Put the rules of the policy and those that were added, parsed again, into one list in @arena. */
 static int with_live(const struct server *s, struct policy *policy, struct arena *arena)
 {
 	const struct egress *g = &s->launch->egress;
@@ -369,7 +369,7 @@ int server_show_policy(const struct server *s, char *ret, size_t size)
 	struct text t = { .at = ret, .room = size };
 	struct arena arena = { 0 };
 
-	/* Where no line names the workspace, it is what was the working directory. */
+	/* Where no line names the workspace, it is the working directory that `session start` had. */
 	if (!policy.workspace.value)
 		policy.workspace.value = s->plan->facts->workspace;
 	int r = arena_init(&arena, SHOW_ARENA_SIZE);

@@ -44,7 +44,7 @@ static unsigned index_of(const struct server *s, const struct slot *slot)
 void server_free_slot(struct server *s, struct slot *slot)
 {
 	if (slot->state == SLOT_FREE)
-		return; /* telling its client was the end of the client, and of this */
+		return; /* its client was dropped while it was told, which freed this slot */
 	if (slot->state != SLOT_IDLE) {
 		s->busy--;
 		s->idle_since_ns = clock_now_ns();
@@ -66,7 +66,7 @@ void server_free_slot(struct server *s, struct slot *slot)
 void server_rest_slot(struct server *s, struct slot *slot)
 {
 	if (slot->state == SLOT_FREE)
-		return; /* telling its client was the end of the client, and of this */
+		return; /* its client was dropped while it was told, which freed this slot */
 	s->busy--;
 	s->idle_since_ns = clock_now_ns();
 	free(slot->requested_path);
@@ -110,8 +110,10 @@ static struct slot *new_monitor(struct server *s, unsigned view)
 	/* Only our end is non-blocking: the monitor may wait, since it has nothing else to do. */
 	if (fcntl(own, F_SETFL, O_NONBLOCK) < 0)
 		return NULL;
-	/* With SO_PASSCRED its first record brings its pid, which the group of its execution needs,
-	 * and who explains what that was refused (unix(7)). */
+	/*
+	 * With SO_PASSCRED the monitor's first record brings its pid, which is needed for the group
+	 * of its execution, and to explain what the execution was refused (unix(7)).
+	 */
 	if ((s->settings->limits->session.group.dir >= 0 || s->launch->explain) &&
 		setsockopt(own, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)) < 0)
 		return NULL;
@@ -201,7 +203,7 @@ void server_kill_slot(struct slot *slot)
 		slot, SIGKILL, true); /* what does not take it is dismissed at the deadline */
 }
 
-/* It has not begun, and does not any more. */
+/* The execution has not begun, and will not begin any more. */
 static void abandon(struct server *s, struct slot *slot)
 {
 	struct control_record record = { .started = STARTED_NO, .wait_status = SIGKILL };
@@ -402,8 +404,10 @@ void server_slot_event(struct server *s, unsigned index)
 		return;
 	int r = channel_receive_from(
 		slot->channel, &record, fds, s->path, sizeof(s->path), &sender);
-	/* The monitor has ended with a signal of ours unread; what it said before that is queued
-	 * behind the error, which is told once: unix(7), unix_release_sock(). */
+	/*
+	 * The monitor has ended with a signal from S unread. The kernel tells that error once; what
+	 * the monitor said before is queued behind it: unix(7), unix_release_sock().
+	 */
 	if (r == -ECONNRESET)
 		r = channel_receive_from(
 			slot->channel, &record, fds, s->path, sizeof(s->path), &sender);

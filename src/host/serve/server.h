@@ -42,14 +42,14 @@ struct slot_log {
 
 #define SLOT_NO_LOG ((struct slot_log){ .pipe = -1, .file = -1 })
 
-/* What is wanted of a monitor, and for whom. */
+/* A monitor, what it has to do, and for whom. */
 struct slot {
 	enum slot_state state;
-	int channel;         /* our end, non-blocking */
-	int32_t pid;         /* inside; 0: it has not said yet */
-	pid_t host_pid;      /* as we see it; 0: not known (yet): only asked for with limits */
-	struct cgroup group; /* of the execution */
-	struct cgroup_figures before; /* of the session's group, when that was made */
+	int channel;    /* our end, non-blocking */
+	int32_t pid;    /* inside; 0: it has not said yet */
+	pid_t host_pid; /* as S sees it; 0: not known; asked for with a cgroup or `explain` */
+	struct cgroup group;          /* of the execution */
+	struct cgroup_figures before; /* of the session's group, when @group was made */
 	bool waits;                   /* SLOT_PTY: for the monitor's pid, not for a terminal */
 	unsigned view;                /* enum view: which init it is a child of */
 	int client;      /* index; -1: nobody waits (a service, or its client is gone) */
@@ -139,7 +139,7 @@ struct server {
 	char path[4096];           /* the body of a monitor's answer */
 };
 
-/* epoll data: what, and which. */
+/* The two halves of epoll data: what has an event, and the index of which. */
 enum server_event {
 	SERVER_EVENT_INIT, /* or the init of a tighter view */
 	SERVER_EVENT_SIGNAL,
@@ -173,7 +173,7 @@ void server_refuse(struct server *s, int client, const struct control_record *re
 void server_drop_client(struct server *s, unsigned index);
 
 /* serve_begin.c: an execution is asked for, judged, and begun. */
-/* Takes the descriptors of @m where it succeeds. */
+/* Takes the descriptors of @m where the request has to wait; else they stay the caller's. */
 MUST_CHECK int server_begin_execution(
 	struct server *s, unsigned client, struct control_message *m, struct error *e);
 MUST_CHECK int server_start_prepared(
@@ -186,19 +186,19 @@ void server_slot_event(struct server *s, unsigned index);
 struct slot *server_take_monitor(
 	struct server *s, unsigned client, uint64_t tag, unsigned view, struct error *e);
 void server_make_busy(struct server *s, struct slot *slot, enum slot_state state);
-/* The monitor has said who it is: an execution that waited for that begins. */
+/* The monitor has told its pid: an execution that waited for that begins. */
 void server_monitor_known(struct server *s, struct slot *slot);
 void server_ask_to_end(struct server *s, struct slot *slot, int signal);
 void server_kill_slot(struct slot *slot);
 void server_free_slot(struct server *s, struct slot *slot);
-/* Its monitor has done nothing that another execution could not follow: it waits for the next one. */
+/* Keep the monitor for the next execution: it has done nothing that another could not follow. */
 void server_rest_slot(struct server *s, struct slot *slot);
 /* Dismisses monitors without work until @most are left, and of tighter views SERVER_SPARE less. */
 void server_dismiss_idle(struct server *s, unsigned most);
 void server_slot_deadline(struct server *s, struct slot *slot);
 MUST_CHECK int server_send_monitor(struct slot *slot, const struct channel_record *record);
 
-/* serve_show.c: what there is to say as JSON. Returns the length or -errno. */
+/* serve_show.c: the session as JSON. Returns the length or -errno. */
 MUST_CHECK int server_show(const struct server *s, char *ret, size_t size);
 /* For people; @line: one line. */
 MUST_CHECK int server_show_text(const struct server *s, bool line, char *ret, size_t size);
@@ -214,7 +214,10 @@ MUST_CHECK int server_show_policy(const struct server *s, char *ret, size_t size
 void server_send_end(struct server *s, struct slot *slot, struct control_record *record,
 	const struct channel_record *ended);
 
-/* serve_network.c: what it reached and was refused so far, as JSON or for people. Returns the length or -errno. */
+/*
+ * serve_network.c: what the session reached and was refused so far, as JSON or for people. Returns
+ * the length or -errno.
+ */
 MUST_CHECK int server_show_network(struct server *s, bool json, char *ret, size_t size);
 
 /* serve_allow.c: rules that are added to the network and taken back. */
@@ -228,13 +231,13 @@ void server_allow_forget(struct server *s, unsigned client);
 void server_put_allowed(struct json *j, const struct server *s);
 
 /* serve_log.c: the logs of services, and how those ended. */
-/* Puts what @slot writes, of the streams in @m, into a log. */
+/* Lead what the service in @slot writes into a log, in place of the output streams in @m. */
 MUST_CHECK int server_log_begin(
 	struct server *s, struct slot *slot, struct control_message *m, struct error *e);
 void server_log_event(struct server *s, unsigned index);
-/* It is due: what came meanwhile is read. */
+/* A pipe that was read a while ago is due: watch it again. */
 void server_log_due(struct server *s, struct slot *slot);
-/* The slot is given up: so is its end of the pipe. */
+/* The slot is given up: close its log and S's end of the pipe. */
 void server_log_close(struct server *s, struct slot *slot);
 /* The service of @slot is over, as @how says. */
 void server_note_end(struct server *s, struct slot *slot, const struct control_record *how);

@@ -30,7 +30,7 @@ static int note(int record, const struct plan *plan, const char *name, const cha
 		     : 0;
 }
 
-/* The client owns the pipes, and reports where a command was looked for in vain. */
+/* Note what a client needs: it owns the pipes, and reports where a command was looked for in vain. */
 static int note_defaults(int record, const struct plan *plan, struct error *e)
 {
 	const struct policy *p = plan->policy;

@@ -11,8 +11,9 @@
 #include "plan/plan.h"
 
 /*
- * session_note - where artifacts may go, what an execution has that asks for nothing, where commands are looked for, and
- * whether what they are refused is seen (@explained). @record: borrowed. 0 or -errno with @e.
+ * session_note - write down where artifacts may go, the defaults of an execution, where commands
+ * are looked for, and whether what they are refused is seen (@explained). @record: borrowed. 0 or
+ * -errno with @e.
  */
 MUST_CHECK int session_note(
 	int record, const struct plan *plan, bool explained, struct error *e);

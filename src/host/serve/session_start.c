@@ -1,8 +1,8 @@
 /*
  * session_start.c - see session_start.h.
  *
- * Runs in: the launcher, then S. The line is that of a `run`: options -> facts -> policy -> plan ->
- * session -> launch -> serve -> close -> report.
+ * Runs in: the launcher, then S. The order is that of a `run`: options -> launch -> policy -> facts
+ * -> plan -> session -> apply -> serve -> close -> report.
  */
 #include "host/serve/session_start.h"
 
@@ -59,7 +59,7 @@ struct start {
 	struct error error;
 	bool has_session, listening;
 	int listener, die_with;
-	int said; /* the pipe to the one who waits for us, or -1 */
+	int said; /* the pipe to the process that waits for this one, or -1 */
 	int log;  /* what would go to stderr once nobody is there to read it, or -1 */
 };
 
@@ -112,7 +112,7 @@ static void report_ready(void *context)
 	leave_caller(s);
 	int r = fd_write_all(s->said, &status, 1);
 	fd_close(&s->said);
-	/* If its starter does not learn of it, nobody would end this session. */
+	/* If the starter does not learn that the session exists, nobody would end it. */
 	if (r < 0)
 		(void)kill(getpid(), SIGTERM);
 }
@@ -137,7 +137,7 @@ static int open_parent(struct start *s)
 	return 0;
 }
 
-/* It goes to one command. */
+/* A descriptor goes to one command, not to a session. */
 static int refuse_pass(const struct pass_rule *rule, struct error *e)
 {
 	char on[256];
@@ -214,7 +214,7 @@ static int begin_session(struct start *s, int argc, const char *const *argv, int
 	if (r < 0)
 		return error_set(e, ERROR_INTERNAL, "launch", -r, NULL, "cannot block signals");
 	caller_block(argc, argv, environment, &block, &block_size);
-	/* The record first: it holds the note by which a sweep finds the groups. */
+	/* Make the record first: it holds the note by which a sweep finds the groups. */
 	r = session_create(&s->session, s->p->records, plan, e);
 	if (r < 0)
 		return r;
@@ -271,7 +271,7 @@ static int serve_session(struct start *s)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-/* What was reported since stderr was closed, for the client that ends the session. */
+/* Send what was reported since stderr was closed to the clients that asked for the end. */
 static void farewell(struct start *s)
 {
 	char *text = s->log >= 0 ? malloc(LOG_MAX + 1) : NULL;
@@ -322,7 +322,7 @@ static int finish_start(struct start *s, int status)
 static int plan_session(struct start *s, int argc, const char *const *argv, int first,
 	const char *const *environment)
 {
-	/* Made before the plan, which covers it. */
+	/* The directory of sockets is made before the plan, which covers it. */
 	int r = state_open(&s->state, environment, true, &s->error);
 
 	return r < 0 ? r : options_to_plan(s, argc, argv, first, environment);

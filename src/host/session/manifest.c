@@ -24,7 +24,8 @@
 /*
  * Records of texts, each ended by a NUL: a word, and what belongs to it.
  *   init PID STARTED                                   first; who ends last of all that is inside
- *   begun SECONDS NANOSECONDS DEVICE INODE WORKSPACE   next, once; the git directories are to be reviewed
+ *   keep MILLISECONDS                                  then, if a policy says so: of quarantine
+ *   begun SECONDS NANOSECONDS DEVICE INODE WORKSPACE   next, once; review git directories
  *   absent ROOT PATH LENGTH-OF-WHAT-EXISTED            a protected path
  *   write PATH, protect PATH, watch PATH, link PATH TARGET   rules of git's that are not `absent` ones
  */
@@ -190,7 +191,7 @@ static bool is_canonical(const char *path)
 	return true;
 }
 
-/* Each of the readers: 1, 0 where the note ends in the record, or -errno. */
+/* Each of the readers returns 1; 0: the note ends in the middle of a record; or -errno. */
 static int read_path(struct note *n, const char **ret_path)
 {
 	const char *text = next(n);
@@ -267,7 +268,7 @@ static int add_rule(struct note *n, const struct gitdir_rule *rule)
 	return 1;
 }
 
-/* One that was absent is a rule of git's as well, or does no harm as one. */
+/* An absent path is added as a rule of git's, too: it is one, or does no harm as one. */
 static int read_absent(struct note *n)
 {
 	struct absent_path absent = { 0 };
@@ -362,7 +363,10 @@ static int settle(struct note *n, int fd, struct error *e)
 	int r = read_note(n);
 	if (r < 0)
 		return r;
-	/* The lock falls with the launcher; what it ran is killed next, and could put back what we move. */
+	/*
+	 * The lock goes when the launcher dies. What it ran is killed after that, and could put
+	 * back what is moved here.
+	 */
 	if (n->init && !process_await_end(n->init, n->started, PATIENCE))
 		return -EBUSY;
 	r = newpath_quarantine(&n->what, n->arena, &moved, &count, e);

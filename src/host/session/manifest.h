@@ -1,7 +1,7 @@
 /*
- * manifest.h - what a killed launcher can no longer do: the protected paths that were absent, and what the
- * review of git directories has to know, written down in the session's record (host/session/record.h), which no tool
- * can reach, for the sweep that finds it dead.
+ * manifest.h - a note for the sweep that finds a session's launcher killed: the protected paths
+ * that were absent, and what the review of git directories has to know. It lies in the session's
+ * record (host/session/record.h), which no tool can reach.
  *
  * Runs in: the launcher, outside; the reader in a sweep.
  */
@@ -15,8 +15,8 @@
 
 /*
  * manifest_write - note what plan->absents and the facts say in the session's @record, before the
- * command starts. Nothing is written where nothing would have to be looked at. @init: pid 1 of the
- * session. 0 or -errno with @e (ERROR_SCRATCH).
+ * command starts. Nothing is written if nothing would have to be looked at. @init: pid 1 of the
+ * session. 0 or -errno with @e (ERROR_STATE).
  */
 MUST_CHECK int manifest_write(int record, const struct plan *plan, pid_t init, struct error *e);
 
@@ -27,7 +27,7 @@ void manifest_discard(int record);
  * manifest_settle - do what the end of the dead session @id would have done at the paths that it noted in
  * @record, which the caller has claimed: review, quarantine, and a line on stderr for what was moved.
  * Waits until everything inside is dead, but not long. A root that is gone has nothing left to protect.
- * Returns 0; -EBUSY, without @e and with nothing done, where something still lives; -EBADMSG where the note
- * is none; or -errno; with @e.
+ * Returns 0; -EBUSY, without @e and with nothing done, where something still lives; -EBADMSG where
+ * the note is damaged; or -errno; with @e.
  */
 MUST_CHECK int manifest_settle(int record, const char *id, struct error *e);

@@ -37,13 +37,19 @@ enum {
  */
 #define SPARE ".spare"
 
-/* PATH, or "DEVICE:INODE PATH"; where it is long, or the file system has no attributes, each of them is a link. */
+/*
+ * The text is PATH, or "DEVICE:INODE PATH". If it is too long, or the file system has no
+ * attributes, each of the two is a link.
+ */
 static const char attribute[] = "user.carrel.where";
 static const char where_link[] = "where", inode_link[] = "inode";
 
 /* --- making ------------------------------------------------------------------------------------ */
 
-/* An inode costs what ten attributes do: docs/performance.md. Whatever refuses the one, the other is tried. */
+/*
+ * An inode costs what ten attributes do (docs/performance.md): if the attribute is refused, for
+ * whatever reason, a link is made.
+ */
 static int put_where(int record, const char *path)
 {
 	size_t length = strlen(path);
@@ -54,7 +60,7 @@ static int put_where(int record, const char *path)
 	return symlinkat(path, record, where_link) < 0 ? -errno : 0;
 }
 
-/* The spare, which is then nobody else's, or a new directory; neither is a record yet. */
+/* Take the spare, which is then nobody else's, or make a directory; neither is a record yet. */
 static int take_directory(int records, const char *name)
 {
 	if (syscall(SYS_renameat2, records, SPARE, records, name, RENAME_NOREPLACE) == 0)
@@ -63,8 +69,9 @@ static int take_directory(int records, const char *name)
 }
 
 /*
- * An empty directory, locked; -EAGAIN: a sweep has claimed it before us, and takes it away; or it was the spare, and
- * who left that holds its lock for a moment more: a sweep finds it.
+ * Make an empty directory and lock it. -EAGAIN: a sweep has claimed it first, and removes it; or it
+ * was the spare, and the session that left it holds its lock for a moment more: then a sweep finds
+ * it.
  */
 static int make_locked(int records, const char *name)
 {
@@ -83,8 +90,8 @@ static int make_locked(int records, const char *name)
 }
 
 /*
- * Only who holds its lock removes a directory of records, and it is locked before it has the name of a record: a
- * sweep that claims what is not locked yet takes away what nobody uses.
+ * Only a process that holds its lock removes a record's directory, and this one is locked before it
+ * has the name of a record: a sweep that claims it before it is locked removes what nobody uses.
  */
 int record_make(int records, const char *id, const char *session_dir)
 {
@@ -174,7 +181,7 @@ static int take_inode(char *text, struct record_where *where)
 	return 0;
 }
 
-/* base: the whole path, which may have the inode before it. */
+/* Read the whole path into `base`; the inode may stand in front of it. */
 static int read_attribute(int record, struct record_where *where)
 {
 	ssize_t n = fgetxattr(record, attribute, where->base, sizeof(where->base));

@@ -51,15 +51,15 @@ MUST_CHECK int record_note_inode(int record, dev_t dev, ino_t ino);
 MUST_CHECK int record_claim(int records, const char *id);
 
 /*
- * record_read_where - where the session directory of @record is. @ret: filled in part after a failure, its
- * name empty where that could not be read. Too large for a stack. Returns 0; -ENOENT: it was killed before it was
- * made; -EBADMSG: no such record is ever written; or -errno.
+ * record_read_where - where the session directory of @record is. @ret: filled in part after a
+ * failure, its name empty where that could not be read. Too large for a stack. Returns 0; -ENOENT:
+ * the session was killed before it noted that; -EBADMSG: no such record is ever written; or -errno.
  */
 MUST_CHECK int record_read_where(int record, struct record_where *ret);
 
 /*
- * record_open_where - the session directory that @where means. Nothing else is opened: not one that was
- * made at this path later, and none that a link leads to.
+ * record_open_where - open the session directory that @where names, and nothing else: no other one
+ * that was made at this path later, and none that a link leads to.
  * @ret_base, @ret_dir: the caller's to close. Returns 0; -ENOENT: it is gone; or -errno.
  */
 MUST_CHECK int record_open_where(const struct record_where *where, int *ret_base, int *ret_dir);
@@ -68,8 +68,9 @@ MUST_CHECK int record_open_where(const struct record_where *where, int *ret_base
 MUST_CHECK int record_remove(int records, const char *id, int record);
 
 /*
- * record_leave - the same, where a session has ended as it should; the empty directory may be kept for the next one. Not of a live
- * session: a client that has opened its record would hold that of another one.
+ * record_leave - the same for a session that has ended as it should: the empty directory may be
+ * kept for the next one. Not for a live session: a client that has its record open would then have
+ * another session's.
  */
 MUST_CHECK int record_leave(int records, const char *id, int record);
 

@@ -18,7 +18,10 @@
 #include "host/tree/beneath.h"
 #include "host/tree/remove.h"
 
-/* In the record: kept on request. Its text is the end of that, in seconds since 1970, or 0. */
+/*
+ * A file in the record: the directory is kept on request. Its text says until when, in seconds
+ * since 1970; 0: for ever.
+ */
 #define KEEP_FILE "keep"
 
 static int scratch_error(const struct session *s, int r, const char *what, struct error *e)
@@ -77,7 +80,7 @@ static int make_entries(int dir, const struct plan *plan)
 	return r;
 }
 
-/* Known by device and inode before anything is put into it. */
+/* Make the session directory, and note its device and inode before anything is put into it. */
 static int make_directory(struct session *s)
 {
 	struct stat st;

@@ -58,7 +58,7 @@ MUST_CHECK int session_keep(struct session *s, uint64_t keep_ms, struct error *e
  */
 MUST_CHECK int session_scratch(const struct session *s);
 
-/* session_forget - the session directory does not exist: so is its record. 0 or -errno. */
+/* session_forget - remove the record; the session directory must be gone already. 0 or -errno. */
 MUST_CHECK int session_forget(struct session *s);
 
 /* session_close - give up the descriptors, and with them the lock; memory is free from then on. */

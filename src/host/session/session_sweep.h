@@ -19,7 +19,7 @@ struct session_sweep {
 
 enum { SWEEP_DRY_RUN = 1 }; /* only count */
 
-/* What is done, and who is told. */
+/* What to do, and whom to tell. */
 struct session_sweep_how {
 	unsigned flags;   /* SWEEP_* */
 	const char *base; /* only what lies in this scratch base; NULL: all */
@@ -36,7 +36,7 @@ MUST_CHECK int session_sweep(int records, const struct session_sweep_how *how,
 	struct session_sweep *ret, struct error *e);
 
 /*
- * session_sweep_needed - whether a sweep would find something. @own: the id of the session that asks.
- * Costs three system calls for each live session; does nothing.
+ * session_sweep_needed - whether a sweep would find something. @own: the id of the session that
+ * asks. It changes nothing, and costs three system calls for each live session.
  */
 bool session_sweep_needed(int records, const char *own);

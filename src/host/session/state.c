@@ -117,7 +117,7 @@ static void link_name(const char *id, char ret[SESSION_ID_LENGTH + sizeof(LINK_S
 	(void)snprintf(ret, SESSION_ID_LENGTH + sizeof(LINK_SUFFIX), "%s" LINK_SUFFIX, id);
 }
 
-/* However long the path is: sun_path holds 108 bytes, the way through the descriptor is short. */
+/* The way through the descriptor is short, however long the path is: sun_path holds only 108 bytes. */
 static void set_address(const struct state *s, const char *id, struct sockaddr_un *ret)
 {
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };

@@ -35,7 +35,7 @@ struct state_session {
 };
 
 /*
- * state_open - open the state directory; @make: make it where it is missing.
+ * state_open - open the directory of sockets; @make: make it where it is missing.
  * @environment: the caller's. Returns 0 (also where there is none and @make is false: dir -1), or -errno
  * with @e (ERROR_STATE: another owner, a mode that lets others in, no directory).
  */
@@ -56,7 +56,7 @@ MUST_CHECK int state_listen(
 void state_forget(const struct state *s, const char *id);
 
 /*
- * state_next - the sessions of the state directory, one after the other.
+ * state_next - the sessions of the directory of sockets, one after the other.
  * @ret: filled in; start with id empty; the order is that of the ids.
  * Returns 1, 0 when there is none behind @ret, or -errno.
  */

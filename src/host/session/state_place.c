@@ -106,7 +106,10 @@ int state_place_path(const char *const *environment, unsigned n, char ret[STATE_
 
 /* --- one of them ------------------------------------------------------------------------------- */
 
-/* Every directory that is missing above, at most three, and the last. Only for us, whatever the umask says. */
+/*
+ * Make the directory and those that are missing above it, at most three. Only its user gets in,
+ * whatever the umask says.
+ */
 static int make_path(char *path)
 {
 	size_t length = strlen(path);
@@ -165,7 +168,10 @@ static int open_place(struct state_place *s, bool make)
 	return s->dir < 0 ? s->dir : 0;
 }
 
-/* Whether the next place of the list is tried: this one the machine does not give, and nobody forged it. */
+/*
+ * Whether the next place of the list is tried: the machine does not give this one, and nobody has
+ * forged it.
+ */
 static bool is_passed_over(int r)
 {
 	return r == -ENOENT || r == -ENOTDIR || r == -EROFS || r == -EACCES || r == -EPERM;
@@ -191,7 +197,7 @@ int state_place_nth(struct state_place *ret, const char *const *environment, uns
 	return 0;
 }
 
-/* 1: used; 0: the next one; or -errno with @e. */
+/* 1: the place is used; 0: try the next one; or -errno with @e. */
 static int try_place(struct state_place *s, bool make, struct error *e)
 {
 	int r = open_place(s, make);

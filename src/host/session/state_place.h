@@ -11,9 +11,10 @@
  *   /tmp/carrel-UID, for a container that has no home.
  * It outlives a restart of the machine where the scratch does, so the home comes first. In every session it is
  * covered (plan/tree_own.c), and no policy makes it writable (plan/tree_check.c): whoever can write in there
- * can make the host side move and remove what is the caller's. Of the others of the list, which a sweep from
- * another environment believes, none is written or made by tools either (host/launch/prepare.c); and none that lies in
- * the workspace is used, where a session from another environment could have made it.
+ * can make the host side move and remove what is the caller's. The other places of the list are
+ * believed by a sweep from another environment: so tools can neither write nor make them
+ * (host/launch/prepare.c). A place that lies in the workspace is not used, since a session from
+ * another environment could have made it.
  *
  * In it: sessions/ID/, a record for each session (host/session/record.h); quarantine/ID, one for each thing that was
  * moved away (host/quarantine/quarantine_record.h); run/, control sockets where there is no

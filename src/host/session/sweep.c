@@ -73,7 +73,7 @@ static int read_options(int argc, const char *const *argv, int first, struct gc 
 	return 0;
 }
 
-/* One failure is told, and the rest is done all the same. */
+/* Report one failure, and do the rest all the same. */
 static void keep_failure(struct gc *gc, int r, const struct error *e)
 {
 	if (r < 0)
@@ -147,7 +147,7 @@ static bool is_seen(struct seen *seen, unsigned *count, int dir)
 	return false;
 }
 
-/* Wherever earlier sessions were recorded: today's environment may be another. */
+/* Sweep wherever earlier sessions may be recorded: today's environment may be another. */
 static void sweep_places(struct gc *gc, const char *const *environment)
 {
 	struct seen seen[STATE_PLACES];

@@ -109,7 +109,7 @@ static long close_fds(unsigned first, unsigned last)
 	return syscall(SYS_close_range, first, last, 0);
 }
 
-/* Nor is a lock of the supervisor's, or anything else that it has open. */
+/* Close all else that the supervisor has open: the sweep must not hold its locks either. */
 static int close_others(int records, int place)
 {
 	unsigned low = (unsigned)(records < place ? records : place);
@@ -146,7 +146,7 @@ void sweeper_start(int records, const char *own)
 	sweeper_show_notices(place);
 	if (!session_sweep_needed(records, own))
 		return;
-	/* A grandchild: whoever takes its end is not us. */
+	/* A grandchild, so that init reaps it and not this process. */
 	pid_t child = fork();
 	if (child == 0) {
 		if (fork() == 0) {

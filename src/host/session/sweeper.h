@@ -1,11 +1,14 @@
 /*
- * sweeper.h - the sweep in the background: what killed sessions left is settled without holding anybody up.
+ * sweeper.h - the sweep in the background: settle what killed sessions left, without holding
+ * anybody up.
  *
- * Runs in: the supervisor, which starts it, and a process of its own, outside: a grandchild of the supervisor,
- * in a session of its own, with none of its descriptors. At most one a user, with the lowest priority, killable
- * by any signal, over after SWEEPER_SECONDS; what it did not come to is left to the next, or to `carrel gc`.
+ * Runs in: the supervisor, which starts it, and a process of its own, outside: a grandchild of the
+ * supervisor, in a session of its own, with none of its descriptors. At most one a user, with the
+ * lowest priority, killable by any signal, over after SWEEPER_SECONDS; what it did not come to is
+ * left to the next, or to `carrel gc`.
  *
- * What it has to say goes to the file `notices` of the state directory, which the next launch, or gc, shows.
+ * It writes its messages to the file `notices` of the state directory; the next launch, or gc,
+ * shows them.
  */
 #pragma once
 

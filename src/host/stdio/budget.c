@@ -27,7 +27,7 @@ int budget_init(struct budget *b, uint64_t limit, uint64_t max_bytes)
 	b->to_write = max_bytes;
 	if (!size)
 		return 0;
-	/* Untouched pages cost nothing: what ASCII needs is a quarter. */
+	/* Untouched pages cost nothing: ASCII needs a quarter of them. */
 	void *mapped = mmap(NULL, size + MARKER_SIZE, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (mapped == MAP_FAILED)
@@ -79,7 +79,7 @@ static void store_put(struct budget *b, const char *data, size_t size)
 	b->stored += size;
 }
 
-/* Up to @size bytes that were stored from @from on. Their number. */
+/* Copy up to @size bytes that were stored from @from on. Returns their number. */
 static size_t store_get(const struct budget *b, uint64_t from, char *ret_data, size_t size)
 {
 	uint64_t rest = b->stored - from;
@@ -134,7 +134,7 @@ static void file_put(struct budget *b, const char *data, size_t size)
 	}
 }
 
-/* The budget is exceeded by what follows: everything up to here is in the store, unwrapped. */
+/* Make the file: what follows exceeds the budget. Everything up to here is in the store, unwrapped. */
 static void file_make(struct budget *b)
 {
 	if (b->dir < 0)
@@ -151,7 +151,7 @@ static void file_make(struct budget *b)
 
 /* --- the filter ------------------------------------------------------------------------------- */
 
-/* No budget, only the bound: how much of @whole goes on. */
+/* There is no budget, only the bound. Returns how much of @whole goes on. */
 static size_t take_bounded(struct budget *b, const char *data, size_t whole)
 {
 	uint64_t left = b->bytes < b->max_bytes ? b->max_bytes - b->bytes : 0;
@@ -163,7 +163,7 @@ static size_t take_bounded(struct budget *b, const char *data, size_t whole)
 	return pass;
 }
 
-/* Takes @whole bytes, which begin and end at a boundary; how many of them belong to the head. */
+/* Take @whole bytes, which begin and end at a boundary. Returns how many of them belong to the head. */
 static size_t take_whole(struct budget *b, const char *data, size_t whole, uint64_t count)
 {
 	uint64_t head = head_limit(b), seen = b->chars;
@@ -186,8 +186,9 @@ static size_t take_whole(struct budget *b, const char *data, size_t whole, uint6
 }
 
 /*
- * Bytes that may become one character must wait for the rest of it, or the head could end within.
- * Where there is room for each of them as a character of its own they are passed at once.
+ * Whether bytes that may become one character can be passed before the rest of it came: only if
+ * there is room for each of them as a character of its own. Else the head could end within a
+ * character.
  */
 static bool passes_open(const struct budget *b)
 {

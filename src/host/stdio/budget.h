@@ -39,7 +39,7 @@ struct budget {
 	uint64_t bytes, chars; /* what came */
 	uint64_t dropped;      /* characters beyond the bound, without a budget */
 	uint64_t stored;       /* bytes that went through `store` */
-	uint64_t head_bytes;   /* of these, passed */
+	uint64_t head_bytes;   /* of these, bytes that were passed */
 	size_t early;       /* bytes of an open sequence that were passed and not yet counted */
 	unsigned char last; /* last byte passed, with something passed at all */
 	char *store;        /* ring of the last store_size bytes; behind it the marker */
@@ -47,7 +47,7 @@ struct budget {
 	bool exceeded;
 	bool ending;          /* the marker is made */
 	size_t marker_length; /* bytes of it; 0: none */
-	uint64_t next;        /* what of marker and then of store goes out next */
+	uint64_t next;        /* where in `store` what goes out next begins */
 
 	int file;          /* owned; -1: not made, or given up */
 	int file_error;    /* errno that ended the file, 0: none */
@@ -63,10 +63,10 @@ struct budget {
 MUST_CHECK int budget_init(struct budget *b, uint64_t limit, uint64_t max_bytes);
 
 /*
- * budget_save_in - where the full output goes. Before the first byte; without it there is no file.
- * @dir: a descriptor of the directory, O_PATH is enough; borrowed, as is @dir_path, its path for the
- * marker. @name: of the file, e.g. "1.stdout.txt"; copied. Nothing may be there under it. @goes: what lies there goes
- * when the stream ends: the marker says so.
+ * budget_save_in - say where the full output goes, before the first byte. Without it there is no file.
+ * @dir: a descriptor of the directory, O_PATH is enough; borrowed, as is @dir_path, its path for
+ * the marker. @name: of the file, e.g. "1.stdout.txt"; copied. No file of that name may exist.
+ * @goes: the directory is removed when the stream ends, and the marker says so.
  */
 void budget_save_in(
 	struct budget *b, int dir, const char *dir_path, const char *name, bool goes);

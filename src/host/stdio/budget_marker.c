@@ -41,7 +41,7 @@ static int describe_file(const struct budget *b, char *ret_text, size_t size)
 		return snprintf(ret_text, size, "full output not saved%s%s",
 			b->file_error ? ": " : "",
 			b->file_error ? strerror(b->file_error) : "");
-	/* This text is read after the session. */
+	/* The caller reads this text after the session, when the file may be gone. */
 	const char *gone = b->goes ? BUDGET_GOES : "";
 	if (b->in_file < b->bytes)
 		return snprintf(ret_text, size, "first %s of %s bytes saved to %s/%s: %s%s",

@@ -14,9 +14,9 @@
 #define BUDGET_FIGURE_SIZE 32 /* of a number with its commas */
 
 /*
- * budget_marker - the marker of @b, whose budget is exceeded, with the newline at its end and, where
- * what was passed before did not end a line (@own_line is false), one in front. What it says of the
- * file is what is in it. Returns its length, below @size.
+ * budget_marker - write the marker of @b, whose budget is exceeded. It ends with a newline; if what
+ * was passed before did not end a line (@own_line is false), it also begins with one. It says what
+ * really is in the file. Returns its length, below @size.
  */
 size_t budget_marker(const struct budget *b, bool own_line, char *ret_text, size_t size);
 

@@ -33,7 +33,10 @@ const char *passed_kind_name(enum passed_kind kind)
 	return names[kind];
 }
 
-/* A memfd that nobody can write any more, whoever opens it again. Only what is no file of a directory has such seals. */
+/*
+ * Whether it is a memfd that nobody can write any more, even opened again. No file of a directory
+ * has such seals.
+ */
 static bool is_sealed(int fd)
 {
 	const int wanted = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
@@ -131,7 +134,10 @@ static bool is_reserved(int fd, const char *target)
 	return target && !strcmp(target, text);
 }
 
-/* How many files a command of the session may open: what `open-files` says, else the limit of this process. */
+/*
+ * How many files a command of the session may open: what `open-files` says, else the limit of this
+ * process.
+ */
 static uint64_t most_files(const struct policy *policy)
 {
 	struct rlimit limit;
@@ -163,7 +169,10 @@ static int prepare_one(struct passed_fd *ret, const struct pass_pair *pair,
 	if (is_reserved(pair->from, reserved[0]) || is_reserved(pair->from, reserved[1]))
 		return refuse(
 			pair, "carrel itself writes to this descriptor", "open another one", e);
-	/* Whatever the caller passed on has survived an execve: close-on-exec means it is ours. */
+	/*
+	 * What the caller passed on has survived an execve: a descriptor with close-on-exec is
+	 * carrel's own.
+	 */
 	if (flags < 0 || (flags & FD_CLOEXEC))
 		return refuse(pair, "the descriptor is not open",
 			"open it where carrel is started, and without close-on-exec", e);

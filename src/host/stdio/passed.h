@@ -1,20 +1,23 @@
 /*
- * passed.h - descriptors of the caller's that a command is given beside its three streams (`pass-fd`).
+ * passed.h - descriptors of the caller that a command gets beside its three streams (`pass-fd`).
  *
  * Runs in: S, and the client of an exec. May not: change the caller's descriptions; relay: what is passed is passed as it is.
  *
- * The caller names each, and gives the command what can be done with it, and with nothing else. Passed are
+ * The caller names each descriptor, and gives the command what can be done with it and nothing
+ * else. These are passed:
  *
  *   pipes, with and without a name (a jobserver); connected AF_UNIX stream and seqpacket sockets;
  *   null zero full random urandom; a memfd that is sealed, so that nobody can write it
  *
- * and refused is all that leads further than to itself: a directory (openat(2) from it), an O_PATH descriptor, a regular file
- * (/proc/self/fd/N opens it again for writing, by the mount that it came from, and fchmod(2) changes it), a block or other
- * device, a terminal (what types into it), a socket that listens, is not connected, is of the network or of another
- * family (connect(2) goes anywhere from the network namespace that it was made in), pidfds, namespaces, mounts, seccomp
- * notifications, epoll, and everything else without a type of file.
+ * Everything that leads further than to itself is refused: a directory (openat(2) from it), an
+ * O_PATH descriptor, a regular file (/proc/self/fd/N opens it again for writing, by the mount that
+ * it came from, and fchmod(2) changes it), a block or other device, a terminal (what types into
+ * it), a socket that listens, is not connected, is of the network or of another family (connect(2)
+ * goes anywhere from the network namespace that it was made in), pidfds, namespaces, mounts,
+ * seccomp notifications, epoll, and everything else without a type of file.
  *
- * The mode and times of a pipe with a name can be changed by who has it, as with `write`: it is the caller's own file.
+ * A command that has a pipe with a name can change its mode and times, as with `write`: it is the
+ * caller's own file.
  */
 #pragma once
 
@@ -42,13 +45,14 @@ struct passed {
 const char *passed_kind_name(enum passed_kind kind);
 
 /*
- * passed_classify - what @fd is. Returns NULL with @ret_kind, or why it is not given to a command: a clause for people,
- * with what to do instead in @ret_hint where there is something.
+ * passed_classify - find out what @fd is. Returns NULL with @ret_kind, or the reason why no command
+ * gets it: a clause for people, with what to do instead in @ret_hint where there is something.
  */
 const char *passed_classify(int fd, enum passed_kind *ret_kind, const char **ret_hint);
 
 /*
- * passed_prepare - look at the caller's descriptors. Before carrel writes a report to one of them.
+ * passed_prepare - look at the caller's descriptors. Call it before carrel writes a report to one
+ * of them.
  * @pairs: @count, PASS_MAX at most, ascending by `to`. @most: how many files the command can have open; UINT64_MAX: not known here.
  * @reserved: "fd:N" of what carrel itself writes (`report`, `net-log`), or NULL; two of them.
  * Returns 0, or -errno with @e (ERROR_DESCRIPTOR).
@@ -74,11 +78,17 @@ MUST_CHECK int passed_of_words(struct passed *ret, const char *const *words, uns
 MUST_CHECK int passed_check(const int *fds, const struct pass_numbers *to,
 	const struct policy *policy, struct error *e);
 
-/* passed_set_owner - as stdio_set_owner(): whoever opens /dev/fd/N of a pipe is its owner. */
+/*
+ * passed_set_owner - as stdio_set_owner(): give a pipe to the payload's uid, so that it can open
+ * /dev/fd/N inside.
+ */
 void passed_set_owner(int fd, uid_t uid, gid_t gid);
 
-/* passed_fill - their numbers here, in order, into @fds. Returns how many. */
+/* passed_fill - put the caller's descriptors, in order, into @fds. Returns how many there are. */
 unsigned passed_fill(const struct passed *p, int *fds);
 
-/* passed_close - the command has them: who waits for the end of a pipe must not wait for carrel as well. */
+/*
+ * passed_close - close them once the command has them: whoever waits for the end of a pipe must not
+ * wait for carrel as well.
+ */
 void passed_close(const struct passed *p);

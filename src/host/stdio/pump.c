@@ -101,7 +101,7 @@ static short end_poll(const struct pump_end *end, short events)
 	return poll(&pfd, 1, 0) > 0 ? pfd.revents : 0;
 }
 
-/* Another process may take what poll(2) announced; with RWF_NOWAIT that is no longer our wait. */
+/* Another process may take what poll(2) announced; with RWF_NOWAIT this one does not wait then. */
 static ssize_t shared_transfer(const struct pump_end *end, char *data, size_t size, bool out)
 {
 	struct iovec iov = { .iov_base = data, .iov_len = size };
@@ -159,7 +159,7 @@ static bool reader_is_gone(const struct pump *p)
 		(end_poll(&p->sink, 0) & (POLLERR | POLLHUP | POLLNVAL));
 }
 
-/* The filter gets what lies in the buffer: @size bytes, those that it left before included. */
+/* Give the filter what lies in the buffer: @size bytes, those that it left before included. */
 static void filter_take(struct pump *p, size_t size, bool last)
 {
 	struct pump_range pass = { 0 };
@@ -170,7 +170,7 @@ static void filter_take(struct pump *p, size_t size, bool last)
 	p->end = pass.end;
 }
 
-/* The buffer is empty but for what the filter did not take. */
+/* Move what the filter did not take to the front. Nothing else is in the buffer. */
 static void keep_in_front(struct pump *p)
 {
 	if (p->kept)
@@ -213,7 +213,10 @@ static int map_buffer(struct pump *p)
 	return 0;
 }
 
-/* Takes bytes into the empty buffer: positive, although a filter may keep all of them; 0 at the end; or -errno. */
+/*
+ * Take bytes into the empty buffer. Returns a positive number, even if a filter keeps all of them;
+ * 0 at the end; or -errno.
+ */
 static int fill_buffer(struct pump *p)
 {
 	int r = map_buffer(p);
@@ -288,9 +291,10 @@ static enum pump_state end_pump(struct pump *p, int error)
 }
 
 /*
- * The source has given a whole step's share and has more. With fewer changes between its writer and
- * us a flood passes faster by a half. Not for every pipe: what a user's pipes can hold together is
- * bounded, and beyond it the new ones of all programs are small (pipe(7), pipe-user-pages-soft).
+ * The source has given a whole step's share and has more: make its pipe and the buffer larger. With
+ * fewer switches between its writer and this process a flood passes faster by a half. Not for every
+ * pipe: what a user's pipes can hold together is bounded, and beyond it the new ones of all
+ * programs are small (pipe(7), pipe-user-pages-soft).
  */
 static void speed_up(struct pump *p)
 {

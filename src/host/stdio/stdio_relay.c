@@ -91,8 +91,8 @@ static void free_budgets(struct stdio *s)
 /* --- the end --------------------------------------------------------------------------------- */
 
 /*
- * Bytes that were taken from the caller's file and that the payload did not read. Not where the
- * same description is written to as well: its offset then means something else.
+ * Seek the caller's file back by the bytes that were taken from it and not read by the payload. Not
+ * if the same description is written to as well: its offset then means something else.
  */
 static void give_back_stdin(struct stdio *s)
 {

@@ -265,7 +265,7 @@ static void mirror_output_mode(struct tty *t)
 
 void tty_restore(struct tty *t)
 {
-	/* In the background the terminal is another's, who has set his own modes. */
+	/* In the background the terminal belongs to another job, which has set its own modes. */
 	if (!t->raw || !in_foreground(t))
 		return;
 	if (tcsetattr(t->terminal, TCSANOW, &t->saved) == 0)
@@ -282,9 +282,10 @@ static void release_keyboard(struct tty *t)
 }
 
 /*
- * The pty has been closed, and what was written to it may still be on its way: it was made for a
- * terminal that adds nothing. The keys are the terminal's own again at once (^C must reach us
- * while something runs on without its terminal), the rest follows behind the last of the output.
+ * The pty has been closed, but output may still be on its way, made for a terminal that adds
+ * nothing to it. So the keys go back to the caller's terminal at once (^C must reach this process
+ * while something runs on without its terminal), and the output modes follow behind the last of the
+ * output.
  */
 static void give_back_keys(struct tty *t)
 {

@@ -106,9 +106,9 @@ MUST_CHECK int tty_resume(struct tty *t);
 enum tty_event tty_step(struct tty *t, uint64_t id);
 
 /*
- * tty_drain - every process of the session but init is dead: bring the rest to the screen.
- * Best before init ends: it is the pty's session leader, its end hangs the pty up, and what becomes
- * of output that nobody has read yet is then the terminal driver's affair.
+ * tty_drain - every process of the session but init is dead: bring the rest to the screen. Call it
+ * before init ends, if possible: init is the pty's session leader, so its end hangs the pty up, and
+ * then the terminal driver decides what becomes of unread output.
  * @deadline_ms, @wake_fd, result: as for pump_drain(); a terminal that is gone is no error.
  */
 MUST_CHECK int tty_drain(struct tty *t, int64_t deadline_ms, int wake_fd);

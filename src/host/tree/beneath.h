@@ -75,7 +75,10 @@ struct beneath_list {
  */
 MUST_CHECK int beneath_next(struct beneath_list *list, struct beneath_entry **ret);
 
-/* beneath_read_already - the same, NULL where nothing is left in the buffer: for who reads by himself. */
+/*
+ * beneath_read_already - the same for a caller that fills the buffer itself; NULL: nothing is left
+ * in it.
+ */
 struct beneath_entry *beneath_read_already(char *buffer, uint32_t *at, uint32_t end);
 
 /* beneath_is_dots - whether a directory entry is "." or "..". */

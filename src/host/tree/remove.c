@@ -158,7 +158,7 @@ static void finish_together(struct walk *w, int tree_fd)
 }
 
 /*
- * The whole tree, opened as @fd. What counts is what the last walk finds, which the leader does
+ * Remove the whole tree, opened as @fd. Only what the last walk finds counts, which the leader does
  * alone. Returns how many workers took part.
  */
 static unsigned remove_opened(struct walk *w, int parent_fd, int fd, const char *name)

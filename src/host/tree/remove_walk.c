@@ -260,8 +260,9 @@ static void enter_dir(struct walk *w, struct walk_frame *f, const char *name)
 	if (result == -EMLINK)
 		result = raise_directory(w, name);
 	/*
-	 * EXDEV also says that it was moved away between lookup and check (RESOLVE_BENEATH): only
-	 * what says so each time is a mount point, which rmdir would have called busy.
+	 * EXDEV also says that the directory was moved away between lookup and check
+	 * (RESOLVE_BENEATH): only one that gives EXDEV each time is a mount point, which rmdir
+	 * would have called busy.
 	 */
 	if (result == -EXDEV && f->passes >= PASSES)
 		result = -EBUSY;
@@ -327,7 +328,7 @@ static void remove_entry(
 		if (fchmod(f->fd, 0700) == 0)
 			result = remove_name(w, f, entry->name, entry->type);
 	}
-	/* EPERM: it is immutable itself, which is found before it is found to be full. */
+	/* EPERM: the directory is immutable, which the kernel finds out before it finds it full. */
 	if (result == -ENOTEMPTY || (result == -EPERM && entry->type == DT_DIR))
 		enter_dir(w, f, entry->name);
 	else if (result == -EISDIR || result == -ENOTDIR)

@@ -83,8 +83,8 @@ void walk_again(struct walk *w);
 MUST_CHECK int walk_unlink(struct walk *w, int dirfd, const char *name, uint8_t type);
 
 /*
- * walk_give_away - leave the directory @name in the current frame @f to whoever is free. False
- * where nobody needs it: then it is the caller's.
+ * walk_give_away - leave the directory @name in the current frame @f to a worker that is free.
+ * False where no worker needs it: then the caller removes it.
  */
 bool walk_give_away(struct walk *w, struct walk_frame *f, const char *name);
 

@@ -212,7 +212,7 @@ static size_t back_chars(const char *data, size_t context, size_t size, uint64_t
 	return at;
 }
 
-/* Lines: the newline that ends the last one is none before it. */
+/* For lines: the newline that ends the last line does not begin another one. */
 static int skip_last_newline(struct seeker *s, uint64_t *end)
 {
 	char last = 0;
