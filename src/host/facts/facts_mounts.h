@@ -12,7 +12,6 @@
 #include "plan/plan.h"
 
 /*
-/*
  * facts_mounts - add a fact for each place where a mount shows what a hide rule names; what a
  * protect rule names, if it is writable there; or a place that never is the host's inside. Call it
  * after facts_cover().
