@@ -179,7 +179,7 @@ static void put_ports(struct printer *o)
 	printer_own(o, "127.0.0.1:53");
 	printer_array(o, "ports");
 	for (size_t i = 0; i < o->plan->net_port_count; i++)
-		printer_number(o, NULL, " *:", o->plan->net_ports[i]);
+		printer_number_item(o, " *:", o->plan->net_ports[i]);
 	printer_end_array(o);
 }
 

@@ -152,6 +152,14 @@ void printer_number(struct printer *o, const char *key, const char *before, uint
 	printer_known(o, key, before, true, value);
 }
 
+void printer_number_item(struct printer *o, const char *before, uint64_t value)
+{
+	if (o->as_json)
+		json_unsigned(&o->json, value);
+	else
+		printer_format(o, "%s%llu", before, (unsigned long long)value);
+}
+
 void printer_value(struct printer *o, const char *key, const char *before, bool known,
 	const struct setting *s, uint64_t value)
 {

@@ -69,7 +69,10 @@ void printer_number(struct printer *o, const char *key, const char *before, uint
 void printer_known(
 	struct printer *o, const char *key, const char *before, bool known, uint64_t value);
 
-/* printer_value - the same for the value of a setting. The text has it as a policy would. */
+/* printer_number_item - a number that is an element of an array. */
+void printer_number_item(struct printer *o, const char *before, uint64_t value);
+
+/* printer_value - the same as printer_known for the value of a setting. The text has it as a policy would. */
 void printer_value(struct printer *o, const char *key, const char *before, bool known,
 	const struct setting *s, uint64_t value);
 

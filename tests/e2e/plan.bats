@@ -52,6 +52,13 @@ listing() {
 	refute_matches "$output" hunter2
 }
 
+@test "plan: the document has the ports of the network as numbers" {
+	carrel plan --json --allow example.org:8443,9000 -- true
+	assert_status 0
+	jq -e '.operations[] | select(.name == "net-listen") | .ports | index(8443) and index(9000)' \
+		<<<"$output" >/dev/null || fail "ports: $(jq -c '.operations[] | select(.name == "net-listen")' <<<"$output")"
+}
+
 @test "plan: a bind that nothing can stand on is refused as run refuses it" {
 	local settings
 

@@ -207,6 +207,23 @@ while True:
 	end_background
 }
 
+@test "nor where hundreds of other lines stand before the one that shows it" {
+	local path=$T/place/server.sock i
+
+	mkdir "$T/place" "$T/other"
+	chmod 0755 "$T/place"
+	SETTINGS=()
+	for i in $(seq 300); do
+		mkdir "$T/place/$i"
+		SETTINGS+=(--read "$T/place/$i")
+	done
+	serve unix "$path"
+	broke attack_calls unix "$path"
+	SETTINGS+=(--bind "$T/place:$T/other")
+	held attack_calls unix "$T/other/server.sock"
+	end_background
+}
+
 @test "a server that is started again during the session is not reached either" {
 	local path=$T/server.sock
 

@@ -213,7 +213,6 @@ int facts_seats(struct facts *facts, struct arena *a)
 /* --- the host's sockets ---------------------------------------------------------------------- */
 
 enum {
-	SHOWN_MAX = 256, /* lines of a policy that show something */
 	PLACES = 9,
 	LANDLOCK_REFUSES = 9,
 };
@@ -228,7 +227,7 @@ struct place {
 struct search {
 	struct facts *facts;
 	struct resolver *res;
-	const struct path_fact *shown[SHOWN_MAX];
+	const struct path_fact **shown;
 	size_t shown_count;
 	bool workspace_ro;
 	bool daemons_alone; /* Landlock refuses all others */
@@ -314,7 +313,7 @@ static bool is_reached(const struct search *s, const char *path)
 
 static void find_shown(struct search *s)
 {
-	for (size_t i = 0; i < s->facts->path_count && s->shown_count < SHOWN_MAX; i++)
+	for (size_t i = 0; i < s->facts->path_count; i++)
 		if (shows(&s->facts->paths[i]))
 			s->shown[s->shown_count++] = &s->facts->paths[i];
 }
@@ -340,11 +339,15 @@ static void find_places(struct search *s)
  * The pointers in `shown` stay good: facts_add() puts new facts behind the others, or all of them
  * into another array.
  */
-static void prepare_search(struct search *s)
+static int prepare_search(struct search *s)
 {
 	s->prepared = true;
+	s->shown = arena_array(s->res->arena, s->facts->path_count, sizeof(*s->shown));
+	if (!s->shown)
+		return -ENOMEM;
 	find_shown(s);
 	find_places(s);
+	return 0;
 }
 
 /* If a bind shows the socket elsewhere, cover it there. */
@@ -365,8 +368,8 @@ static int cover_socket(void *context, const char *path)
 	struct search *s = context;
 	struct resolved found;
 
-	if (!s->prepared)
-		prepare_search(s);
+	if (!s->prepared && prepare_search(s) < 0)
+		return -ENOMEM;
 	/* A copy, since the resolver keeps the path. */
 	const char *kept =
 		is_reached(s, path) ? arena_copy(s->res->arena, path, strlen(path)) : "";

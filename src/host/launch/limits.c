@@ -14,11 +14,14 @@
 #include "host/cgroup/cgroup_place.h"
 
 /*
+ * EXECUTION_WAIT_MS: the supervisor serves nobody meanwhile, and a process that was killed may take seconds to end
+ * (gigabytes of memory, a file system that does not answer).
+ *
  * MEMORY_SPARE_BYTES: the memory that all executions of a live session may use together, beyond
  * the limit of a single one. A file in /dev/shm outlives the process that wrote it: if such files
  * could fill the limit, not even `rm` could start.
  */
-enum { EXECUTION_WAIT_MS = 5000, MEMORY_SPARE_BYTES = 4 << 20 };
+enum { EXECUTION_WAIT_MS = 100, MEMORY_SPARE_BYTES = 4 << 20 };
 
 bool limits_requested(const struct policy *policy)
 {

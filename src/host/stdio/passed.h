@@ -21,8 +21,6 @@
  */
 #pragma once
 
-#pragma once
-
 #include <sys/types.h>
 
 #include "plan/pass.h"
