@@ -14,7 +14,8 @@
 
 enum {
 	EXPLAIN_ENTRIES_MAX = 1024,
-	EXPLAIN_TEXT_MAX = 1000, /* bytes of a path or an address; a longer one is not listed */
+	EXPLAIN_TEXT_MAX =
+		1000, /* bytes of a path or an address; the observer does not list a longer one */
 	EXPLAIN_ARGUMENTS = 6,
 };
 
