@@ -16,13 +16,13 @@
 #include "host/serve/control.h"
 #include "host/stdio/stdio.h"
 
-/* A request without its answer; lies in the struct of whom it belongs to. */
+/* A request that waits for its answer; it lies in the struct of its owner. */
 struct session_request {
 	struct session_request *next;
 	uint64_t tag;
 	/*
-	 * One record that answers it, and may be followed by others until agent_session_forget(). Descriptors
-	 * that are taken are to be replaced by -1. @m is NULL when the session is gone.
+	 * Called for each record that answers it, until agent_session_forget(). Whoever takes a descriptor of @m
+	 * leaves -1 in its place. @m is NULL when the session is gone.
 	 */
 	void (*answer)(struct session_request *a, struct control_message *m);
 };
@@ -34,16 +34,16 @@ struct agent_session {
 	uint64_t last_tag;
 	bool lost;                  /* the connection is gone */
 	bool no_bash;               /* the session has none: sh runs command lines */
-	unsigned umask;             /* of what commands make */
+	unsigned umask;             /* for the files that commands make */
 	struct stdio_output output; /* what the session allows the outputs of one command */
-	bool own_user;              /* commands run as the user that we are */
+	bool own_user;              /* commands run as our own user */
 	int null;                   /* /dev/null, for reading */
 	char *block;                /* CAPTURE_BLOCK bytes, for all captures */
 	int pad;                    /* the pad */
-	struct control_message *in; /* what was received last */
+	struct control_message *in; /* the last record that came */
 	int results;                /* the directory of tool results */
 	json_t *started;            /* the answer of `session start` */
-	json_t *moved; /* what the model was told of quarantine: path -> how often; NULL: nothing yet */
+	json_t *moved; /* what the model was told about quarantine: path -> how often; NULL: nothing yet */
 	const char *id, *scratch, *workspace, *tool_results; /* of it; paths are absolute */
 };
 
@@ -54,7 +54,7 @@ struct agent_session {
 MUST_CHECK int agent_session_open(
 	struct agent_session *d, struct loop *loop, json_t *started, struct error *e);
 
-/* agent_session_close - give everything back; the session goes on, or not. */
+/* agent_session_close - free everything. It does not end the session. */
 void agent_session_close(struct agent_session *d);
 
 /*
@@ -65,7 +65,7 @@ MUST_CHECK int agent_session_send(struct agent_session *d, struct session_reques
 	struct control_record *record, const void *body, size_t size, const int *fds,
 	unsigned fd_count);
 
-/* agent_session_forget - no answer is waited for any more. */
+/* agent_session_forget - do not wait for an answer any more. */
 void agent_session_forget(struct agent_session *d, struct session_request *a);
 
 /*
@@ -76,7 +76,7 @@ void agent_session_path(const struct agent_session *d, const char *path, struct 
 
 /*
  * agent_session_json - a JSON document of the session or of the launcher. Names that are no UTF-8, which they
- * write as lone surrogates (base/json.h), are shown with U+FFFD. NULL where it is none.
+ * write as lone surrogates (base/json.h), are shown with U+FFFD. NULL: @text is no JSON.
  */
 json_t *agent_session_json(const char *text, size_t size);
 

@@ -1,8 +1,8 @@
 /*
  * buffer.h - text that grows.
  *
- * Runs in: carrel-agent, outside. May not: end the program when memory runs out. The first failure is
- * kept in the buffer, what is added after it is dropped, and who uses the result looks once.
+ * Runs in: carrel-agent, outside. May not: end the program when memory runs out. The buffer remembers the
+ * first failure and drops what is added after it, so that its user checks once, at the end.
  */
 #pragma once
 
@@ -17,11 +17,11 @@ struct buffer {
 	bool failed; /* memory ran out */
 };
 
-/* buffer_free - give the memory back; the buffer is empty and usable again. For autobuffer. */
+/* buffer_free - free the memory; the buffer is empty and usable again. For autobuffer. */
 void buffer_free(struct buffer *b);
 #define autobuffer __attribute__((cleanup(buffer_free), unused))
 
-/* buffer_reserve - room for @size more bytes and a NUL. False where memory ran out. */
+/* buffer_reserve - make room for @size more bytes and a NUL. False: memory ran out. */
 bool buffer_reserve(struct buffer *b, size_t size);
 
 /* buffer_add, buffer_text, buffer_format - append bytes, a text, a formatted text. */

@@ -17,7 +17,7 @@
 
 enum { BLOCK = CAPTURE_BLOCK - CAPTURE_EARLY, TURNS = 16 };
 
-/* One block through the budget; @last: nothing follows. */
+/* Pass one block through the budget; @last: nothing follows. */
 static void filter(struct capture *c, const char *data, size_t size, bool last)
 {
 	struct pump_filter f = budget_filter(&c->budget);
@@ -29,7 +29,7 @@ static void filter(struct capture *c, const char *data, size_t size, bool last)
 	memcpy(c->early, data + taken, c->early_size);
 }
 
-/* Most commands write nothing to one stream or to both: a budget is made when the first byte comes. */
+/* Most commands write nothing to one stream or to both, so the budget is made when the first byte comes. */
 static bool begin_budget(struct capture *c)
 {
 	if (c->begun)
@@ -43,7 +43,7 @@ static bool begin_budget(struct capture *c)
 	return true;
 }
 
-/* What the budget held back until now: the marker and the tail. */
+/* Let out what the budget held back until now: the marker and the tail. */
 static void end_capture(struct capture *c)
 {
 	struct pump_filter f = budget_filter(&c->budget);
@@ -58,7 +58,7 @@ static void end_capture(struct capture *c)
 		buffer_add(&c->kept, c->block, n);
 }
 
-/* Reads once; false where nothing more is there now. */
+/* Read once; false: there is nothing more now. */
 static bool read_once(struct capture *c)
 {
 	memcpy(c->block, c->early, c->early_size);
@@ -103,8 +103,8 @@ int capture_open(struct capture *c, struct loop *loop, char *block, uint64_t lim
 		return -errno;
 	c->watch.fd = ends[0];
 	/*
-	 * A command that is another user opens /dev/stdout all the same: nobody else has a name for
-	 * this pipe.
+	 * A command that runs as another user must be able to open /dev/stdout, too. Nobody else has a name
+	 * for this pipe.
 	 */
 	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ||
 		(!own_user && fchmod(ends[1], 0666) < 0)) {

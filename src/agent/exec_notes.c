@@ -42,7 +42,7 @@ void exec_notes_network(
 		add(notes, text, &note);
 }
 
-/* How many times this happened since the last command; the new count is kept. */
+/* How many times this happened since the last command. It keeps the new count. */
 static json_int_t is_new(struct agent_session *d, const char *path, json_int_t times)
 {
 	json_int_t before = json_integer_value(json_object_get(d->moved, path));

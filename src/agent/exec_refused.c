@@ -19,7 +19,7 @@ enum { ARENA_SIZE = 4 * NARRATOR_ANSWER_MAX };
 static const char unseen[] =
 	"what is refused is not seen: this server has to be started with --explain\n";
 
-/* Looked up, or why it cannot be. */
+/* What was refused and what it means, or why that cannot be looked up. */
 static void look_up(const struct agent_session *d, int *board, struct buffer *ret)
 {
 	const char *const settings[] = { "-s", d->id };

@@ -68,7 +68,7 @@ static int add_env(const json_t *arguments, struct buffer *b, uint32_t *ret, str
 	return 0;
 }
 
-/* Against the workspace, where commands run by default. */
+/* A relative directory starts from the workspace, where commands run by default. */
 static void add_cwd(const struct agent_session *d, const json_t *arguments, struct buffer *b)
 {
 	const char *cwd = field_text(arguments, "cwd", "");

@@ -13,13 +13,13 @@
 /*
  * exec_request_build - the body of an EXEC record (box/request.h) for the tool's @arguments.
  * @shell: what runs a command line.
- * @ret: appended to. @ret_why: what is wrong, where -EINVAL is returned.
+ * @ret: it is appended there. @ret_why: with -EINVAL, what is wrong.
  * Returns 0, -EINVAL or -ENOMEM.
  */
 MUST_CHECK int exec_request_build(const struct agent_session *d, const json_t *arguments,
 	const char *shell, struct buffer *ret, struct buffer *ret_why);
 
-/* exec_request_limit - the word for the limit that ended it, or NULL. @too_long: it was ended for its output. */
+/* exec_request_limit - the word for the limit that ended it, or NULL. @too_long: its output was too long. */
 const char *exec_request_limit(const struct control_record *end, bool too_long);
 
 /*

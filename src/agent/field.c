@@ -32,7 +32,7 @@ static const char *type_name(enum field_type type)
 	return "null";
 }
 
-/* What is inside: its elements, its members, its values. */
+/* Add the schema of what is inside: of elements, members or values. */
 static int add_inner(json_t *schema, const struct field *f)
 {
 	static const char *const nothing[] = { NULL };
@@ -78,7 +78,7 @@ static json_t *leaf(const struct field *f)
 	return NULL;
 }
 
-/* Tables are ours and two levels deep: an object inside an object is the end. */
+/* The tables are our own, and only two levels deep: an object may be inside an object, and that is all. */
 static json_t *members(
 	const struct field *fields, bool closed, json_t *(*each)(const struct field *))
 {

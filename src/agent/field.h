@@ -42,9 +42,9 @@ struct field {
 json_t *field_schema(const struct field *fields, bool closed);
 
 /*
- * field_check - whether the object @value is what @fields say. What is null counts as not sent: models
- * fill in what they do not want so.
- * @ret_why: what is wrong and what would be right; appended to where -EINVAL is returned.
+ * field_check - whether the object @value is what @fields say. A null counts as not sent: that is how models
+ * fill in what they do not want.
+ * @ret_why: with -EINVAL, what is wrong and what would be right is appended there.
  * Returns 0 or -EINVAL.
  */
 MUST_CHECK int field_check(

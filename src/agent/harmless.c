@@ -14,7 +14,7 @@ struct range {
 	uint32_t first, last;
 };
 
-/* Not shown, or changing how others are shown. Joiners and variation selectors belong to scripts. */
+/* Characters that are not shown, or change how others are shown. Joiners and variation selectors are not among them: scripts need those. */
 static const struct range unseen[] = {
 	{ 0x80, 0x9f },       /* C1 */
 	{ 0xad, 0xad },       /* soft hyphen */

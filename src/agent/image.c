@@ -125,7 +125,7 @@ static bool skip_gif_data(struct bytes *b)
 	return false;
 }
 
-/* Extensions and images. Some end without the trailer, and are shown nevertheless. */
+/* Extensions and images. Some files lack the trailer, and hosts show them nevertheless. */
 static bool measure_gif(struct bytes b, struct image_size *ret)
 {
 	unsigned images = 0;

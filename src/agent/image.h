@@ -1,6 +1,6 @@
 /*
- * image.h - pictures, known by their first bytes and never by their name, and whether hosts will take them: one
- * that a model's service refuses stays in the conversation, and with it every later request is refused.
+ * image.h - pictures, known by their first bytes and never by their name, and whether hosts will take them. A picture
+ * that a model's service refuses stays in the conversation, and the service then refuses every later request, too.
  *
  * See: PNG (RFC 2083, 3), JPEG (ITU T.81, B.1), GIF89a, WebP (RFC 9649).
  * Runs in: carrel-agent, outside. PURE. May not: decode a picture; it was written by the tools.
@@ -24,8 +24,8 @@ struct image_size {
 };
 
 /*
- * image_measure - the size that the picture @data of @type says it has. False where it has none, or is not
- * whole: its parts are followed to the end, but nothing in them is decoded.
+ * image_measure - the size that the picture @data of @type claims to have. False: it claims none, or is not
+ * whole. The function follows its parts to the end, but decodes nothing in them.
  */
 bool image_measure(const char *type, const char *data, size_t size, struct image_size *ret);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Read at a time, and kept when nothing is in it. */
+/* Bytes to read at a time; a buffer of this size is kept when it is empty. */
 enum { BLOCK = 64 << 10 };
 
 void lines_init(struct lines *l, size_t max)
@@ -23,7 +23,7 @@ void lines_free(struct lines *l)
 	lines_init(l, l->max);
 }
 
-/* What was consumed makes room; a buffer that one long line had needed is given back. */
+/* Move what is left to the front; free a buffer that one long line had needed. */
 static void compact(struct lines *l)
 {
 	if (l->at > 0) {

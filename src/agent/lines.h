@@ -1,8 +1,8 @@
 /*
  * lines.h - messages out of a stream of bytes: one a line, and none longer than a bound.
  *
- * Runs in: carrel-agent, outside. May not: hold more than one line over the bound in memory. A line that
- * is too long is told of once, when the bound is passed, and skipped without being kept.
+ * Runs in: carrel-agent, outside. May not: hold more than one line over the bound in memory. It reports a line
+ * that is too long once, when the bound is passed, and skips the rest without keeping it.
  */
 #pragma once
 
@@ -47,5 +47,5 @@ void lines_filled(struct lines *l, size_t size);
  */
 enum lines_what lines_next(struct lines *l, char **ret_line, size_t *ret_size);
 
-/* lines_last - at the end of the stream: what stands behind the last newline, as lines_next(). */
+/* lines_last - at the end of the stream: what comes after the last newline, as lines_next(). */
 enum lines_what lines_last(struct lines *l, char **ret_line, size_t *ret_size);

@@ -23,7 +23,7 @@ void loop_close(struct loop *l)
 	fd_close(&l->epoll);
 }
 
-/* One slot of the list: where @from is, becomes @to. */
+/* Replace @from by @to in the list. */
 static bool replace_always(struct loop *l, const struct watch *from, struct watch *to)
 {
 	for (int i = 0; i < LOOP_ALWAYS_MAX; i++)

@@ -11,7 +11,7 @@
 
 /*
  * An empty array takes three bytes of a line ("[],") and more than a hundred of memory: a line within
- * its bound could still take gigabytes. Whether the text is JSON at all is the parser's to say.
+ * its bound could still take gigabytes. The parser decides later whether the text is JSON at all.
  */
 static const char *count_values(const char *line, size_t length)
 {

@@ -2,7 +2,7 @@
  * message.h - one line of the client as a JSON-RPC 2.0 message, or as what is wrong with it.
  *
  * Runs in: carrel-agent, outside. PURE. May not: let a text cost much more memory than it is long:
- * nesting and the number of values are counted before anything is built.
+ * it counts nesting and values before it builds anything.
  *
  * Stricter than JSON where a loose reading has two meanings: a name may stand once in an object, texts
  * are strict UTF-8, an id is a text or an integer.
@@ -50,8 +50,8 @@ struct message {
 
 /*
  * message_parse - the JSON value of a line.
- * @ret_code, @ret_why: of the error, the latter a sentence for the client of @size bytes with the NUL; written
- * where NULL is returned.
+ * @ret_code, @ret_why: of the error, the latter a sentence for the client of @size bytes with the NUL; both are
+ * written only with NULL.
  * Returns a new reference, or NULL.
  */
 json_t *message_parse(const char *line, size_t length, enum message_code *ret_code,

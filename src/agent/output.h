@@ -2,8 +2,8 @@
  * output.h - what is still to be written to the client, in order.
  *
  * Runs in: carrel-agent, outside. May not: block, or change the open file description it writes to (the
- * caller shares it). It has no bound of its own: who adds looks at output_pending() and stops reading
- * the client while too much waits.
+ * caller shares it). It has no bound of its own: the code that adds to it checks output_pending(), and stops
+ * reading the client while too much waits.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ MUST_CHECK int output_init(struct output *o, int fd);
 /* output_free - forget what waits. */
 void output_free(struct output *o);
 
-/* output_line - append a text and a newline. False where memory ran out; nothing is appended then. */
+/* output_line - append a text and a newline. False: memory ran out, and nothing was appended. */
 bool output_line(struct output *o, const char *text, size_t size);
 
 /* output_pending - bytes that wait. */

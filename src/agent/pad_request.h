@@ -1,6 +1,6 @@
 /*
- * pad_request.h - what somebody asks of the pad, checked; and what went wrong, said so that the
- * next request is right.
+ * pad_request.h - checks a request to the pad, carries it out, and says what was wrong with it in a way that makes
+ * the next request right.
  *
  * Runs in: carrel-agent, outside. PURE. Used by `carrel pad` and by the tool `pad`.
  */
@@ -25,7 +25,7 @@ const char *pad_action_name(enum pad_action action);
 
 /*
  * pad_request_read - a request as the manual has it: an object with `action`, `section`, `content`.
- * @ret_why: what to do instead, one or two sentences; appended to where -EINVAL is returned.
+ * @ret_why: with -EINVAL, what to do instead is appended there, in one or two sentences.
  * Returns 0, @ret borrowing from @value, or -EINVAL.
  */
 MUST_CHECK int pad_request_read(

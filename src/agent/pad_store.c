@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "host/tree/plainfile.h"
 
-/* The text that a writer is at work on; what a killed one left is overwritten. */
+/* The text that a writer is at work on. The next writer overwrites what a killed one left. */
 #define DRAFT ".draft"
 
 enum { LOCK_STEP_MS = 5 };
@@ -53,9 +53,9 @@ int pad_open(int session)
 }
 
 /*
- * The lock is taken on a description of its own, so that two users of one descriptor exclude each
- * other too. It is asked for again and again instead of waited for: one who was stopped while it held it
- * would hold up whatever else the caller does. Returns the descriptor that holds it, or -errno.
+ * The lock is taken on an open file description of its own, so that two users of one descriptor exclude each
+ * other too. This asks for it again and again instead of waiting in flock(2): a process that was stopped while it
+ * held the lock would block the caller for good. Returns the descriptor that holds it, or -errno.
  */
 static int lock(int pad, int how)
 {
@@ -103,11 +103,11 @@ static int store(int pad, enum pad_section section, const struct buffer *text)
 		r = -errno;
 	if (r < 0)
 		(void)unlinkat(
-			pad, DRAFT, 0); /* where it stays, the next writer takes it over */
+			pad, DRAFT, 0); /* if that fails, the next writer overwrites it */
 	return r;
 }
 
-/* With the lock held: what is there (@append), the new text, and a bound on both. */
+/* The caller holds the lock. Writes what is there (@append) and the new text, within a bound on both. */
 static int change(int pad, enum pad_section section, bool append, const char *text, size_t size,
 	size_t *ret_bytes)
 {

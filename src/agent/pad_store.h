@@ -1,12 +1,12 @@
 /*
  * pad_store.h - the pad of a session: one file for each section, beside the scratch.
  *
- * Runs in: carrel-agent, outside. May not: be reached from inside. `pad/` lies in the session directory,
- * of which the tools see nothing but `scratch/` and `tool-results/`; it goes with the session.
+ * Runs in: carrel-agent, outside. Nothing inside can reach it: `pad/` lies in the session directory, of which tools
+ * see only `scratch/` and `tool-results/`. It goes with the session.
  *
- * Writers exclude each other with flock(2) on the directory, which goes with a killed one; with one that
- * is stopped patience ends, and everything here then returns -EWOULDBLOCK with nothing changed. A section is
- * replaced by rename(2), so a reader, and who comes after a kill, finds the old text or the new.
+ * Writers exclude each other with flock(2) on the directory. The kernel drops the lock of a killed writer. If a
+ * writer was stopped, every function here gives up after a while and returns -EWOULDBLOCK with nothing changed.
+ * A section is replaced by rename(2), so that a reader finds the old text or the new, also after a kill.
  * There is no fsync(2): after a power cut there is no session that the text could belong to.
  */
 #pragma once
@@ -17,7 +17,7 @@
 #include "base/error.h"
 
 #define PAD_SECTION_MAX ((size_t)1 << 20) /* bytes of a section */
-#define PAD_PATIENCE_MS 3000              /* with a writer that does not finish */
+#define PAD_PATIENCE_MS 3000              /* wait so long for a writer that does not finish */
 
 enum pad_section {
 	PAD_GOAL,
@@ -35,19 +35,19 @@ const char *pad_section_name(enum pad_section section);
 enum pad_section pad_section_find(const char *name);
 
 /*
- * pad_open - the pad in the session directory @session, made where it is not there.
+ * pad_open - the pad in the session directory @session; makes it if it is missing.
  * Returns a descriptor, the caller's, or -errno.
  */
 MUST_CHECK int pad_open(int session);
 
 /*
- * pad_write - replace a section. @ret_bytes: its size afterwards, also where it would be too large.
+ * pad_write - replace a section. @ret_bytes: its size afterwards, or with -EFBIG the size that was too large.
  * Returns 0, -EFBIG (nothing was changed) or -errno.
  */
 MUST_CHECK int pad_write(
 	int pad, enum pad_section section, const char *text, size_t size, size_t *ret_bytes);
 
-/* pad_append - the same, behind the text that is there; adds a newline between them if there is none. */
+/* pad_append - the same, after the text that is there; adds a newline between them if there is none. */
 MUST_CHECK int pad_append(
 	int pad, enum pad_section section, const char *text, size_t size, size_t *ret_bytes);
 

@@ -47,7 +47,7 @@ void server_drop(struct server *s, const struct rpc_request *a)
 		batch_done(s, a->batch);
 }
 
-/* @message is taken. Without memory for it there is nothing to be said. */
+/* @message is taken. NULL: there was no memory for it, and nothing is sent. */
 static void reply(struct server *s, const struct rpc_request *a, json_t *message)
 {
 	if (message && a->batch)

@@ -1,10 +1,10 @@
 /*
  * server.h - the Model Context Protocol: lines of a client in, messages out, tools called.
  *
- * Runs in: carrel-agent, outside. May not: read, write or wait; it is told of each line and of the time,
- * and what it has to say goes to `send`. It knows nothing of sessions: the tools do.
+ * Runs in: carrel-agent, outside. May not: read, write or wait. Its caller gives it each line and the time, and it
+ * gives its messages to `send`. It knows nothing of sessions: the tools do.
  *
- * Two eras of the protocol are spoken, and the client's first words choose (revision 2026-07-28,
+ * It speaks two eras of the protocol, and the client's first words choose (revision 2026-07-28,
  * "Backward Compatibility with Initialization-Based Versions"):
  *   legacy  2024-11-05 to 2025-11-25: `initialize` negotiates a revision for the connection
  *   modern  2026-07-28: each request names its revision in `_meta`, and nothing is negotiated
@@ -34,19 +34,19 @@ struct tool {
 	const char *name, *title, *description;
 	const struct field *input, *output;
 	unsigned hints;
-	bool free_form; /* `input` is shown and not checked: the tool does that itself */
+	bool free_form; /* `input` is shown but not checked: the tool checks it itself */
 	/*
 	 * Begin with @arguments, an object that `input` was checked against and that lives as long
 	 * as the call. Every call ends in exactly one call_...answer() or call_refuse(), now or later.
 	 */
 	void (*start)(struct call *c, const json_t *arguments);
-	/* The client does not want it any more, or is gone: end soon. NULL: it never lasts. */
+	/* The client does not want it any more, or is gone: end soon. NULL: the tool never takes long. */
 	void (*cancel)(struct call *c);
-	/* Say in a line how far it is, for a progress notification. NULL: it never lasts. */
+	/* Say in a line how far it is, for a progress notification. NULL: the tool never takes long. */
 	void (*progress)(struct call *c, struct buffer *ret_text);
 };
 
-/* As syslog(3) has them, from the least; LEVEL_NONE: no messages are wanted. */
+/* The levels of syslog(3), the least first; LEVEL_NONE: the client wants no messages. */
 enum log_level {
 	LEVEL_DEBUG,
 	LEVEL_INFO,
@@ -74,7 +74,7 @@ struct server_setup {
 /* server_new - @setup is copied; what it points at is borrowed. NULL without memory. */
 struct server *server_new(const struct server_setup *setup);
 
-/* server_free - with calls under way it is an error of ours; they are forgotten. */
+/* server_free - forgets calls that are under way; to call it then is an error in this program. */
 void server_free(struct server *s);
 
 /* server_line - one line of the client, at @now_ms on the monotonic clock. */
@@ -92,7 +92,7 @@ int server_wait_ms(const struct server *s, int64_t now_ms);
 /* server_calls - how many calls are under way. */
 unsigned server_calls(const struct server *s);
 
-/* server_cancel_all - the client is gone: cancel every call. They still end by an answer, unsent. */
+/* server_cancel_all - the client is gone: cancel every call. Each still ends with an answer, which is not sent. */
 void server_cancel_all(struct server *s);
 
 /* server_describe - what the tool `status` says of the client: a new reference, or NULL. */
@@ -100,7 +100,7 @@ json_t *server_describe(const struct server *s);
 
 /* --- for tools -------------------------------------------------------------------------------- */
 
-/* call_context - what server_setup.tool_context was. */
+/* call_context - the server's tool_context (struct server_setup). */
 void *call_context(const struct call *c);
 
 /* call_server - the server that the call came to. */
@@ -125,6 +125,6 @@ void call_answer_text(struct call *c, const struct buffer *text, json_t *structu
 /* call_refuse - end the call as failed; the text tells the model what to do next. */
 void call_refuse(struct call *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* call_log - a log message about this call, where the client wants those of @level. */
+/* call_log - send a log message about this call, if the client wants those of @level. */
 void call_log(struct call *c, enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

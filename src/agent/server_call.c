@@ -24,7 +24,7 @@ static json_t *hints(const struct tool *t)
 		!!(t->hints & TOOL_OPEN_WORLD));
 }
 
-/* A field that the client's revision of MCP does not know is left out. */
+/* Leave out a field that the client's revision of MCP does not know. */
 static json_t *describe(const struct tool *t, bool annotations, bool structured)
 {
 	json_t *tool = json_pack("{s:s, s:s, s:o}", "name", t->name, "description",
@@ -135,7 +135,7 @@ static const struct tool *find_tool(const struct server *s, const char *name)
 	return NULL;
 }
 
-/* The token of progress: a text or a number, else it is as good as none. */
+/* The token of progress: a text or a number; anything else counts as none. */
 static json_t *progress_token(const json_t *params)
 {
 	json_t *token = json_object_get(json_object_get(params, "_meta"), "progressToken");

@@ -3,8 +3,8 @@
  *
  * Runs in: carrel-agent, outside.
  *
- * Roots are what the user works on, as the client sees it. They are shown by the tool `status` and
- * change nothing: what a session may do was decided by its policy before the client said a word.
+ * Roots are what the user works on, as the client sees it. The tool `status` shows them, and they
+ * change nothing: the policy decided what the session may do before the client said a word.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ void legacy_initialize(struct server *s, const struct rpc_request *a, const json
 	const json_t *version = json_object_get(params, "protocolVersion");
 	json_t *capabilities = json_object_get(params, "capabilities");
 	int revision =
-		REVISION_2025_11_25; /* what is offered where the client's is not known */
+		REVISION_2025_11_25; /* the server offers this if it does not know the client's */
 
 	if (s->revision >= 0)
 		return server_reply_error(
@@ -118,7 +118,7 @@ static json_t *addresses(const json_t *offered)
 	return list;
 }
 
-/* Answers to older questions, and to none, are passed over; so are errors: it has no roots then. */
+/* Pass over answers to older questions or to none, and errors: a client that sends one has no roots. */
 void legacy_response(struct server *s, const struct message *m)
 {
 	const json_t *offered = json_object_get(m->result, "roots");

@@ -9,7 +9,7 @@
 
 #define META "io.modelcontextprotocol/"
 
-/* Tools are the same for as long as the program runs, and for whoever runs it alone. */
+/* How long a client may keep the list of tools: it stays the same while the program runs, for the one user who runs it. */
 enum { TTL_MS = 3600 * 1000 };
 
 bool modern_is(const json_t *params)
@@ -77,7 +77,7 @@ void modern_discover(struct server *s, const struct rpc_request *a, const json_t
 	server_reply(s, a, result);
 }
 
-/* There is nothing that changes: the subscription is granted, to no kind of notification. */
+/* Nothing here changes, so the subscription is granted, but to no kind of notification. */
 void modern_listen(struct server *s, const struct rpc_request *a, const json_t *params)
 {
 	if (!json_is_object(json_object_get(params, "notifications")))

@@ -8,7 +8,7 @@
 #include "agent/message.h"
 #include "agent/server.h"
 
-/* The legacy revisions, newest first; an index is what was negotiated. */
+/* The legacy revisions, newest first; `revision` is an index of these. */
 enum {
 	REVISION_2025_11_25,
 	REVISION_2025_06_18,
@@ -66,7 +66,7 @@ void server_reply(struct server *s, const struct rpc_request *a, json_t *result)
 void server_reply_error(struct server *s, const struct rpc_request *a, enum message_code code,
 	json_t *data, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* server_drop - nothing is sent, as for a cancelled request; in a batch it is as if it was not there. */
+/* server_drop - send nothing, as for a cancelled request; in a batch the request counts as absent. */
 void server_drop(struct server *s, const struct rpc_request *a);
 
 /* server_notify - @params is taken; NULL (no memory) sends nothing. */
@@ -91,10 +91,10 @@ void legacy_initialize(struct server *s, const struct rpc_request *a, const json
 void legacy_ping(struct server *s, const struct rpc_request *a, const json_t *params);
 void legacy_set_level(struct server *s, const struct rpc_request *a, const json_t *params);
 
-/* legacy_ask_roots - ask the client for its roots, if it has such. */
+/* legacy_ask_roots - ask the client for its roots, if it has any. */
 void legacy_ask_roots(struct server *s);
 
-/* legacy_response - the client answered something. */
+/* legacy_response - the client has sent a response. */
 void legacy_response(struct server *s, const struct message *m);
 
 /* legacy_revision - the name of a revision. */
@@ -105,10 +105,10 @@ const char *legacy_revision(int revision);
 /* modern_is - whether the request names its revision itself. */
 bool modern_is(const json_t *params);
 
-/* modern_check - the `_meta` of a request. False where it was refused, and that was said. */
+/* modern_check - check the `_meta` of a request. False: it was refused, and the client was told. */
 bool modern_check(struct server *s, struct rpc_request *a, const json_t *params);
 
-/* modern_dress - what every modern result has. False where memory ran out. */
+/* modern_dress - add what every modern result has. False: memory ran out. */
 bool modern_dress(json_t *result);
 
 /* modern_discover, modern_listen - requests. */
@@ -121,10 +121,10 @@ void modern_listen(struct server *s, const struct rpc_request *a, const json_t *
 void call_list_tools(struct server *s, const struct rpc_request *a, const json_t *params);
 void call_tool(struct server *s, const struct rpc_request *a, const json_t *params);
 
-/* call_new - one under way: the request's id is kept. NULL where memory ran out. */
+/* call_new - a call that is under way; it keeps the request's id. NULL: memory ran out. */
 struct call *call_new(struct server *s, const struct rpc_request *a);
 
-/* call_find - the one that the client gave this id, or NULL. */
+/* call_find - the call to which the client gave this id, or NULL. */
 struct call *call_find(const struct server *s, const json_t *id);
 
 /* call_cancel - the client cancelled it. */

@@ -47,7 +47,7 @@ static int launcher_path(char *ret, size_t size)
 	return access(ret, X_OK) == 0 ? 0 : -errno;
 }
 
-/* Signals as an ordinary caller has them: ours are blocked, and SIGPIPE is ignored. */
+/* Set signals as an ordinary caller has them: this program blocks some, and ignores SIGPIPE. */
 static int set_signals(posix_spawnattr_t *attr)
 {
 	sigset_t none, usual;
@@ -149,7 +149,7 @@ static void ended(struct watch *w, uint32_t events)
 	s->pid = 0;
 	loop_forget(s->loop, w);
 	for (int i = 0; i < 2;
-		i++) /* who it left behind may hold the pipes: they are not waited for */
+		i++) /* do not wait for its pipes: a process that it left behind may hold them */
 		if (s->stream[i].fd >= 0)
 			(void)read_some(s->stream[i].fd, &s->text[i]);
 	s->done(s);

@@ -1,7 +1,7 @@
 /*
- * spawn.h - the launcher, run for what it can do better: start a session, promote, the prompt.
+ * spawn.h - runs the launcher, for what that does best: start a session, promote, make the prompt.
  *
- * Runs in: carrel-agent, outside. May not: search PATH; it is the launcher that belongs to this program.
+ * Runs in: carrel-agent, outside. May not: search PATH: it runs the launcher that belongs to this program.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "agent/buffer.h"
 #include "agent/loop.h"
 
-/* A launcher at work; lies in the struct of whom it belongs to. */
+/* A launcher at work; it lies in the struct of its owner. */
 struct spawn {
 	struct loop *loop;
 	pid_t pid;
@@ -29,16 +29,16 @@ struct spawn {
 /*
  * spawn_start - run `carrel WORDS...`, stdin /dev/null.
  * @words: NULL at the end. @done: called in the loop when it has ended; may call spawn_free().
- * @own_stderr: its stderr is ours, and not collected. Returns 0 or -errno; nothing is left then.
+ * @own_stderr: its stderr is ours, and not collected. Returns 0, or -errno: then nothing is left.
  */
 MUST_CHECK int spawn_start(struct spawn *s, struct loop *loop, const char *const *words,
 	bool own_stderr, void (*done)(struct spawn *s), void *context);
 
-/* spawn_free - give everything back; a launcher still at work is killed first. */
+/* spawn_free - free everything; it first kills a launcher that is still at work. */
 void spawn_free(struct spawn *s);
 
 /*
- * spawn_wait - run `carrel WORDS...` to its end, before anything else is served.
+ * spawn_wait - run `carrel WORDS...` and wait for its end; nothing else is served meanwhile.
  * @ret_text: its stdout, appended. Its stderr is ours.
  * Returns its exit status (128 + N for signal N), or -errno.
  */

@@ -42,9 +42,9 @@ struct work {
 	const char *text; /* of stdin */
 	size_t left;
 	uint32_t execution;          /* 0: not accepted yet */
-	struct control_record end;   /* ENDED, while the session is asked what it took away */
+	struct control_record end;   /* ENDED, while the session is asked what it moved away */
 	char names[NOTES_NAMES_MAX]; /* CONTROL_NETWORK_NAMES: those that were refused */
-	int refused; /* what the command was (host/explain/board.h), until it is said; -1: not known */
+	int refused; /* what the command was refused (host/explain/board.h), until it is said; -1: not known */
 };
 
 static const char *const names[STREAMS] = { "stdout", "stderr" };
@@ -61,7 +61,7 @@ static void work_free(struct work *w)
 
 /* --- stdin ------------------------------------------------------------------------------------ */
 
-/* A command need not read what it is given: then the rest is dropped, as a shell does. */
+/* A command need not read its input: then the rest is dropped, as a shell does. */
 static void feed(struct watch *in, uint32_t events)
 {
 	struct work *w = in->context;
@@ -82,7 +82,7 @@ static void feed(struct watch *in, uint32_t events)
 	loop_close_watched(w->session->loop, in);
 }
 
-/* The end that the command reads, where there is text for it; w->in is ours. */
+/* The end that the command reads, if there is text for it; our end is w->in. */
 static int open_stdin(struct work *w, const json_t *text)
 {
 	int ends[2];
@@ -104,7 +104,7 @@ static int open_stdin(struct work *w, const json_t *text)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-/* One stream into both forms of the answer. */
+/* Add one stream to both forms of the answer. */
 static int add_stream(struct work *w, int i, json_t *structured, struct buffer *text)
 {
 	struct capture *c = &w->out[i];
@@ -176,7 +176,7 @@ static json_t *structure(const struct work *w, const struct control_record *end)
 	return NULL;
 }
 
-/* @moved: what the session says it took away; NULL: it does not say. */
+/* @moved: the session's answer about what it moved away; NULL: it gave none. */
 static void add_notes(struct work *w, const struct control_message *moved, json_t *structured,
 	struct buffer *text)
 {
@@ -218,7 +218,7 @@ static void answer_end(struct work *w, const struct control_message *moved)
 
 static bool begin_execution(struct work *w, struct buffer *why);
 
-/* The command never was: why, and what to do. */
+/* The command was not started: say why, and what to do. */
 static void answer_unstarted(struct work *w, const struct control_record *end)
 {
 	struct call *c = w->call;
@@ -270,7 +270,7 @@ static void accepted(struct work *w, uint32_t execution)
 		forget_execution(w);
 }
 
-/* It has ended: the answer waits for one more. */
+/* The command has ended; the tool's answer still waits for the session's answer to MOVED. */
 static void ask_moved(struct work *w, const struct control_message *m)
 {
 	struct control_record record = { .kind = CONTROL_MOVED };
@@ -337,7 +337,7 @@ static int send_request(struct work *w, const struct buffer *body, const int std
 	return agent_session_send(w->session, &w->request, &record, NULL, 0, fds, 4);
 }
 
-/* The session's output-max: what is longer ends the command, as it does for `carrel exec`. */
+/* Output that is longer than the session's output-max ends the command, as for `carrel exec`. */
 static void output_came(void *context)
 {
 	struct work *w = context;
@@ -352,7 +352,7 @@ static int open_stream(struct work *w, int i, int *ret_write)
 {
 	const struct agent_session *d = w->session;
 	uint64_t most =
-		d->output.budget; /* the session's: what a call has, and can have no more of */
+		d->output.budget; /* the session's: a call's default, and its upper bound */
 	uint64_t budget = (uint64_t)field_integer(
 		w->arguments, "budget", most == BUDGET_NONE ? TOOLS_BUDGET : (int64_t)most);
 
@@ -384,7 +384,7 @@ static int open_and_send(struct work *w, const struct buffer *body)
 	return send_request(w, body, stdio);
 }
 
-/* False where it did not begin; then @why says it, and the work is still there. */
+/* False: it did not begin; @why says why, and @w is still there. */
 static bool begin_execution(struct work *w, struct buffer *why)
 {
 	autobuffer struct buffer body = { 0 };

@@ -79,7 +79,7 @@ static int ask(struct tool_file *f, enum control_kind kind)
 		f->session, &f->request, &record, f->path.data, f->path.used + 1, NULL, 0);
 }
 
-/* It was classified: go on, or say why not. What is hidden can be opened, and shows nothing. */
+/* The session has classified the path: go on, or say why not. A hidden file can be opened, and is empty. */
 static void judged(struct tool_file *f, const struct control_message *m)
 {
 	struct call *c = f->call;

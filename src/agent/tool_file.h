@@ -1,5 +1,5 @@
 /*
- * tool_file.h - what the tools for files share: a path opened inside the session, and what to say where
+ * tool_file.h - what the tools for files share: they have a path opened inside the session, and say what to do if
  * that fails.
  *
  * Runs in: carrel-agent, outside. The descriptor was opened by a process inside, with its walls.
@@ -19,25 +19,25 @@ struct tool_file {
 	struct buffer hidden; /* by the policy: the line that says so; else empty */
 	struct buffer held;   /* the tool's own; freed with the rest */
 	/*
-	 * It is open: @fd is to be taken (and -1 left behind); @path is what the session calls it, and
-	 * goes with the call. The struct is the tool's to free, by tool_file_free().
+	 * The file is open: take @fd, and leave -1 in its place. @path is the session's name for it, valid
+	 * during the call. The tool frees @f with tool_file_free().
 	 */
 	void (*opened)(struct tool_file *f, int *fd, const char *path);
 };
 
 /*
- * tool_file_open - open @path, relative to the scratch, with @flags (O_*) and @mode, inside. What it is
- * is asked first: what is hidden looks empty, or absent; a protected file that is not there yet could be
- * made, and would be taken away to quarantine when the session ends.
- * @f: zeroed, from calloc(3), `opened` set; it and the call are gone where it fails: the model was
- * told then, or will be.
+ * tool_file_open - open @path, relative to the scratch, with @flags (O_*) and @mode, inside. It first asks the
+ * session to classify the path: a hidden file looks empty, or absent; and a protected file that does not exist could
+ * be made, but would be moved to quarantine.
+ * @f: zeroed, from calloc(3), with `opened` set. If this fails, @f and the call are gone, and the model was told, or
+ * will be.
  */
 void tool_file_open(
 	struct tool_file *f, struct call *c, const char *path, int flags, unsigned mode);
 
 /*
- * tool_file_refuse - the call failed with @errnum, or because the file is hidden; says what to do. @f and the
- * call are gone.
+ * tool_file_refuse - the call failed with @errnum, or because the file is hidden: say what to do. @f and the
+ * call are gone then.
  */
 void tool_file_refuse(struct tool_file *f, int errnum);
 

@@ -97,7 +97,7 @@ static int add_entry(int dir, const char *name, json_t *entries, struct buffer *
 			when));
 }
 
-/* Both forms of the answer; 0 or -errno. */
+/* Make both forms of the answer; 0 or -errno. */
 static int list_entries(
 	const struct work *w, int dir, json_t *entries, struct buffer *text, bool *ret_cut)
 {
@@ -133,7 +133,7 @@ static void list_opened(struct tool_file *f, int *fd, const char *path)
 	harmless_add(&shown, path, strlen(path));
 	buffer_format(&text, "%s:\n", shown.data ? shown.data : "");
 	int r = list_entries(w, dir, entries, &text, &cut);
-	/* Below what is hidden something may be shown again. */
+	/* A directory below a hidden one may be shown again. */
 	if (r == 0 && json_array_size(entries) == 0 && f->hidden.used > 0)
 		r = -EACCES;
 	if (r < 0) {

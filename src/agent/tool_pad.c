@@ -1,5 +1,5 @@
 /*
- * tool_pad.c - the tool `pad`: the memory of a session, as `carrel pad` has it.
+ * tool_pad.c - the tool `pad`: the memory of a session, the same as that of `carrel pad`.
  *
  * Runs in: carrel-agent, outside. The pad is not reachable from inside.
  */
@@ -31,7 +31,7 @@ static void pad_start(struct call *c, const json_t *arguments)
 	call_answer_text(c, &shown, answer);
 }
 
-/* The request is judged by pad_request.h, whose answers teach: so the table requires nothing. */
+/* The table requires nothing, since pad_request.h checks the request, and its answers teach. */
 static const char *const actions[] = { "write", "append", "read", "clear", NULL };
 static const char *const sections[] = { "goal", "findings", "artifacts", "errors", "main",
 	NULL };

@@ -1,7 +1,7 @@
 /*
  * tool_promote.c - the tool `promote`: artifacts out of the scratch, to where they are kept.
  *
- * Runs in: carrel-agent, outside. `carrel promote` does it, which is not interrupted half-way by whatever
+ * Runs in: carrel-agent, outside. `carrel promote` does the work, so that it is not interrupted half-way, whatever
  * becomes of this program.
  */
 #include <stdlib.h>
@@ -37,8 +37,8 @@ static void add_reasons(struct buffer *text, const struct buffer *said)
 }
 
 /*
- * What it printed is a JSON document, for the structured form; the text is for people. One artifact that
- * could not be promoted holds up no other: of a failure, too, the document says what was.
+ * The launcher has printed a JSON document, for the structured form; the text is for people. If one artifact
+ * could not be promoted, the others were: the document lists them after a failure, too.
  */
 static void done(struct spawn *s)
 {

@@ -1,7 +1,7 @@
 /*
  * tool_read.c - the tool `read`: a file, or a slice of it, as text; a picture as a picture.
  *
- * Runs in: carrel-agent, outside. The file was opened inside: what the session may not read, this may not.
+ * Runs in: carrel-agent, outside. The file was opened inside: the tool can read no more than the session can.
  * May not: hold more of a file than the budget, or than a picture may have.
  */
 #include <errno.h>
@@ -20,13 +20,13 @@
 #include "host/tree/slice.h"
 
 #define PICTURE_MAX ((off_t)5 << 20)
-/* Counting lines or characters of more than this would keep other calls waiting. */
+/* To count lines or characters of more than this would keep other calls waiting. */
 #define COUNTED_MAX ((off_t)1 << 30)
 
 struct work {
 	struct tool_file file; /* first */
 	struct slice slice;
-	bool sliced; /* asked for; else the beginning */
+	bool sliced; /* the call asks for a slice; otherwise the beginning is read */
 	uint64_t budget;
 };
 
@@ -61,7 +61,7 @@ static int read_all(int fd, size_t size, char *ret)
 	return 0;
 }
 
-/* NULL, or why a host could not show it: what it cannot stays in the conversation all the same. */
+/* NULL, or why a host could not show it: such a picture would stay in the conversation (image.h). */
 static const char *find_fault(const char *type, const char *data, size_t size)
 {
 	struct image_size is;
@@ -135,7 +135,7 @@ static int read_part(const struct work *w, int fd, struct part *ret)
 	return 0;
 }
 
-/* Say how to read on. A slice goes on by bytes, since nothing else was counted before it. */
+/* Say how to read on. After a slice that is by bytes, since nothing else was counted before it. */
 static void note_cut(const struct work *w, const struct part *p, struct buffer *note)
 {
 	size_t chars = chars_count(p->text.data, p->text.used);
@@ -209,7 +209,7 @@ static void read_opened(struct tool_file *f, int *fd, const char *path)
 
 /* --- what it takes and gives ------------------------------------------------------------------ */
 
-/* Read at most one of the three arguments. False where the call was refused. */
+/* Read at most one of the three arguments. False: the call was refused. */
 static bool read_slice(struct work *w, struct call *c, const json_t *arguments)
 {
 	static const char *const units[] = {

@@ -1,8 +1,8 @@
 /*
  * tool_write.c - the tool `write`: a text, or bytes, into a file.
  *
- * Runs in: carrel-agent, outside. The file is opened inside: what is protected, or not writable for
- * another reason, cannot be. It is cut to length only when it is known to be a regular file.
+ * Runs in: carrel-agent, outside. The file is opened inside, so that a file that is protected, or not writable for
+ * another reason, cannot be opened. It is truncated only when it is known to be a regular file.
  */
 #include <errno.h>
 #include <fcntl.h>

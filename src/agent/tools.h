@@ -1,7 +1,7 @@
 /*
  * tools.h - the tools of the server, a file for each.
  *
- * Runs in: carrel-agent, outside. What a tool does to files and processes it does through the session
+ * Runs in: carrel-agent, outside. A tool works on files and processes only through the session
  * (agent/agent_session.h), and may do no more than the session's own commands.
  */
 #pragma once

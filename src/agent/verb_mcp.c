@@ -4,12 +4,12 @@
  * Runs in: carrel-agent, outside, as the caller: one thread, one loop. May not: write anything but
  * messages to stdout.
  *
- * The client is not waited for. What it does not read stays in the queue, and while more than
- * QUEUE_HIGH waits nothing of what it sends is read: so it can make neither of us hold more.
+ * The program never waits for the client. What the client does not read stays in the queue, and while more than
+ * QUEUE_HIGH bytes wait, the program reads nothing from the client: so the client cannot make it hold more.
  *
- * The end of input is the end. Calls under way have END_MS to answer: a script that sends its
- * requests and closes hears of them. SIGTERM, SIGINT and SIGHUP end everything at once. The session is
- * ended, and its end waited for; and were this program killed, the supervisor would see it.
+ * The program ends with its input. Calls under way have END_MS to answer, so that a script that sends its
+ * requests and closes gets the answers. SIGTERM, SIGINT and SIGHUP end everything at once. The program ends the
+ * session and waits for its end; if the program is killed, the supervisor notices, and ends the session.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,7 @@ struct mcp {
 	struct buffer prompt;
 	bool eof;       /* no more input */
 	bool gone;      /* the client does not read any more, or a signal came: end now */
-	int64_t end_ms; /* after eof: when calls are not waited for any longer */
+	int64_t end_ms; /* after eof: until then it waits for calls */
 };
 
 /* --- the client ------------------------------------------------------------------------------- */
@@ -66,7 +66,7 @@ static void send_message(void *context, const json_t *message)
 	struct mcp *m = context;
 	char *text = json_dumps(message, JSON_COMPACT);
 
-	/* If there is no memory for an answer, end: else the client would wait for ever. */
+	/* If there is no memory for an answer, end: otherwise the client would wait for ever. */
 	if (!text || !output_line(&m->output, text, strlen(text)))
 		m->gone = true;
 	free(text);
@@ -79,7 +79,7 @@ static bool is_busy(void *context)
 	return output_pending(&m->output) >= QUEUE_HIGH;
 }
 
-/* Whole lines that were read, as long as their answers find room. */
+/* Handle the whole lines that were read, as long as there is room for the answers. */
 static void handle_lines(struct mcp *m)
 {
 	while (!is_busy(m) && !m->gone) {
@@ -126,7 +126,7 @@ static void output_ready(struct watch *w, uint32_t events)
 {
 	struct mcp *m = w->context;
 
-	/* The output is flushed in each turn of the loop. An event of it is EPOLLERR: the client no longer reads. */
+	/* Each turn of the loop flushes the output, so that its only event here is EPOLLERR: the client no longer reads. */
 	if (events & (EPOLLERR | EPOLLHUP))
 		m->gone = true;
 }
@@ -141,7 +141,7 @@ static void signal_came(struct watch *w, uint32_t events)
 		m->gone = true;
 }
 
-/* After a turn: write, and wait for what is the case now. */
+/* After a turn: write, and choose what to wait for now. */
 static int settle(struct mcp *m)
 {
 	int r;
@@ -213,7 +213,7 @@ static int prepare_signals(struct mcp *m)
 	return m->signals.fd < 0 ? -errno : loop_watch(&m->loop, &m->signals, EPOLLIN);
 }
 
-/* The session's answer; NULL where it was not started, and it has said why. */
+/* The answer of `session start`; NULL: it could not start the session, and has said why. */
 static json_t *start_session(int argc, char **argv, int *ret_status)
 {
 	static const char *const begin[] = { "session", "start", "--json", "--die-with" };
@@ -243,7 +243,7 @@ static void learn_prompt(struct mcp *m)
 	const char *const words[] = { "prompt", "-s", m->session.id, NULL };
 	int status = spawn_wait(words, &m->prompt);
 
-	/* A server without instructions serves as well; what went wrong is on stderr. */
+	/* The server works without instructions, too; stderr says what went wrong. */
 	if (status != 0 || !m->prompt.data || !text_is_utf8(m->prompt.data, m->prompt.used))
 		buffer_free(&m->prompt);
 }
@@ -278,7 +278,7 @@ static void session_ended(struct session_request *a, struct control_message *mes
 	a->tag = 0;
 }
 
-/* Ends the session and waits for it. What is still under way ends with it, unsent. */
+/* End the session and wait for it. Calls under way end with it, and their answers are not sent. */
 static int end_session(struct mcp *m, struct error *e)
 {
 	struct control_record record = { .kind = CONTROL_END };

@@ -1,8 +1,8 @@
 /*
  * verb_pad.c - `carrel pad`: the pad of a live session, for scripts and for hosts without MCP.
  *
- * Runs in: carrel-agent, outside, as the caller. Inside a session it finds nothing: neither the state
- * directory nor the session directory is there.
+ * Runs in: carrel-agent, outside, as the caller. Inside a session it finds no pad: neither the state
+ * directory nor the session directory can be seen there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static int parse(int argc, char **argv, struct options *ret, struct error *e)
 	return 0;
 }
 
-/* The pad of a session that lives: somebody answers at its socket. */
+/* The pad of a session that lives: its supervisor answers at the socket. */
 static int open_pad(const char *id, struct error *e)
 {
 	struct client_session session;
@@ -180,7 +180,7 @@ static int answer_request(const struct options *o, const json_t *value, struct e
 	struct pad_request q;
 	json_t *answer;
 
-	if (pad_request_read(value, &q, &why) < 0) /* before a session is looked for */
+	if (pad_request_read(value, &q, &why) < 0) /* before it looks for a session */
 		return refuse_request(&why);
 	autofd int pad = open_pad(o->session, e);
 	if (pad < 0)

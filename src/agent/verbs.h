@@ -1,5 +1,5 @@
 /*
- * verbs.h - what carrel-agent does, and how it speaks when it cannot.
+ * verbs.h - the verbs of carrel-agent, and how it says that one failed.
  *
  * Runs in: carrel-agent, outside, as the caller.
  */

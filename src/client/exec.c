@@ -30,7 +30,7 @@
 
 enum { GUARD_ARENA_SIZE = 128 << 20 }; /* address space, as a note may need it */
 
-/* The options of exec beside the settings that one execution can have. */
+/* The options of exec besides the settings that one execution can have. */
 enum option {
 	OPTION_SESSION,
 	OPTION_COMMAND,
@@ -107,7 +107,7 @@ static bool is_given(const struct exec *x, enum setting_id id)
 	return x->given[id]->count > 0;
 }
 
-/* A caller that passes on a whole environment names these, too. They are left out where they name this session and no other. */
+/* A caller that passes on a whole environment names these, too. Leave them out if they name this session and no other. */
 static bool is_set_anyway(
 	const struct exec *x, const char *variable, const char *const *environment)
 {
@@ -122,7 +122,7 @@ static bool is_set_anyway(
 	return policy_own_variable(variable, strlen(variable));
 }
 
-/* Find the variable of @entry: its last value overrides the earlier ones. */
+/* Find the entry for the variable of @entry: the last value overrides the earlier ones. */
 static unsigned find_variable(const char *const *env, unsigned count, const char *entry)
 {
 	size_t length = strcspn(entry, "=") + 1;
@@ -133,7 +133,7 @@ static unsigned find_variable(const char *const *env, unsigned count, const char
 	return count;
 }
 
-/* A name alone takes the caller's value; one that the caller has not is passed over. */
+/* A name alone takes the caller's value; a name that the caller does not have is passed over. */
 static int read_env(struct exec *x, const char *const *environment)
 {
 	unsigned kept = 0;
@@ -152,7 +152,7 @@ static int read_env(struct exec *x, const char *const *environment)
 			return r;
 		if (!strchr(word, '=') && !value)
 			continue;
-		/* The caller's own entry, whole: the name stands in front of the value. */
+		/* The whole entry of the caller: the name stands before the value. */
 		const char *entry = value ? value - strlen(word) - 1 : word;
 		unsigned at = find_variable(x->env, kept, entry);
 		x->env[at] = entry;
@@ -163,7 +163,7 @@ static int read_env(struct exec *x, const char *const *environment)
 	return 0;
 }
 
-/* Relative to the caller's own directory, as everywhere on a command line. */
+/* A relative path starts from the caller's own directory, as everywhere on a command line. */
 static int read_cwd(struct exec *x)
 {
 	const char *word = x->given[SETTING_CWD]->value;
@@ -172,7 +172,7 @@ static int read_cwd(struct exec *x)
 	return word && !x->cwd ? -EINVAL : 0;
 }
 
-/* A number, or one of the setting's words: of a ranked one the tightest, which no session loosens. */
+/* Read a number, or one of the setting's words; of ranked words only the tightest, which loosens no session. */
 static int read_setting(struct exec *x, const struct setting *s)
 {
 	const char *word = x->given[s->id]->value, *tightest = settings_tightest(s);
@@ -239,7 +239,7 @@ static int read_output(struct exec *x)
 	return r < 0 ? r : 0;
 }
 
-/* A service: it reads from /dev/null, and what it writes goes to its log. */
+/* A service reads from /dev/null, and what it writes goes to its log. */
 static int read_detach(struct exec *x)
 {
 	static const enum setting_id of_outputs[] = { SETTING_OUTPUT_BUDGET, SETTING_OUTPUT_MAX,
@@ -308,7 +308,7 @@ static int read_request(
 	return r;
 }
 
-/* Read --stop, beside which nothing else can be asked for. */
+/* Read --stop, which goes with nothing else. */
 static int read_stop(struct exec *x, const char *word)
 {
 	int r = 0;
@@ -408,7 +408,7 @@ static int run_execution(struct exec *x)
 	if (x->end.ended && !explain->off)
 		x->explained = exec_explain(
 			&x->refused, &x->session, &x->end, is_given(x, SETTING_QUIET));
-	/* What was saved stays as long as the session does. */
+	/* A saved output stays as long as the session does. */
 	if (x->end.number)
 		output_report_faults(&x->running.stdio, is_given(x, SETTING_QUIET), true);
 	return write_report(x, status);
@@ -418,7 +418,7 @@ static void print_service(const struct exec *x)
 {
 	char text[64];
 	int n = snprintf(text, sizeof(text), "%u\n", (unsigned)x->end.number);
-	/* It runs, whether somebody reads its number or not. */
+	/* The service runs, whether somebody reads its number or not. */
 	(void)!fd_write_all(STDOUT_FILENO, text, (size_t)n);
 }
 
@@ -467,7 +467,7 @@ static int exec_with(struct exec *x, int argc, const char *const *argv, int firs
 int exec_command(int argc, const char *const *argv, int first, const char *const *environment,
 	unsigned closed)
 {
-	/* One block, and not given back: the program ends with it. */
+	/* One block, which nobody frees: it goes with the program. */
 	struct exec *x = calloc(1, sizeof(*x) + 2 * ((size_t)argc + 1) * sizeof(x->env[0]));
 
 	(void)closed;

@@ -1,7 +1,7 @@
 /*
  * exec_report.c - see exec_report.h.
  *
- * Runs in: the client. The session's own affairs are in the session's report.
+ * Runs in: the client. The session's own report has what belongs to the session.
  */
 #include "client/exec_report.h"
 

@@ -20,5 +20,5 @@ struct exec_report {
 	const struct error *error;
 };
 
-/* exec_report_write - write it. Returns the exit status: @r->status, or 125 where it cannot be written. */
+/* exec_report_write - write it. Returns the exit status: @r->status, or 125 if it cannot be written. */
 int exec_report_write(const struct exec_report *r, struct error *e);

@@ -48,7 +48,7 @@ static int send_control(struct execution *x, enum control_kind kind, int number,
 		.flag = flag };
 	int r = control_send(x->session->fd, &record, NULL, 0, NULL, 0);
 
-	/* It has just ended: what was said before is still to be read. */
+	/* The session has just ended; what it sent before is still to be read. */
 	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
 }
 
@@ -133,7 +133,7 @@ static uint64_t bit_of(int signal)
 	return UINT64_C(1) << (signal - 1);
 }
 
-/* The execution has no number yet. A caller who asks twice waits no longer for a session that is silent. */
+/* The execution has no number yet. A caller who signals twice does not wait any longer for a silent session. */
 static int keep_early(struct execution *x, int signal)
 {
 	const uint64_t ending =
@@ -206,7 +206,7 @@ static int accepted(struct execution *x, uint32_t number)
 	return r < 0 ? r : handle_early(x);
 }
 
-/* Names with their NUL, where the record says so; then what was used, where limits hold. */
+/* The names with their NUL, if the record says so; then what was used, if limits hold. */
 static void read_end_body(struct execution *x)
 {
 	struct execution_end *end = &x->end;
@@ -214,7 +214,7 @@ static void read_end_body(struct execution *x)
 	size_t size = x->message.size;
 
 	if (end->how.started == STARTED_YES && end->how.number == CONTROL_NETWORK_NAMES) {
-		size_t length = strnlen(body, size) + 1; /* a NUL is behind the body */
+		size_t length = strnlen(body, size) + 1; /* a NUL follows the body */
 
 		if (length <= sizeof(end->names))
 			memcpy(end->names, body, length);
@@ -255,7 +255,7 @@ static int handle_message(struct execution *x, bool *ret_over)
 		return 0;
 	case CONTROL_ERROR:
 		control_read_error(&x->message, x->e);
-		/* Said about an execution that has just ended, it is no news. */
+		/* The session answers so if the execution has just ended: that is no error. */
 		if (x->end.number && x->e && x->e->code == ERROR_EXECUTION) {
 			*x->e = (struct error){ 0 };
 			return 0;
@@ -347,7 +347,7 @@ static int begin_execution(struct execution *x)
 	if (x->epoll < 0)
 		return error_set(x->e, ERROR_INTERNAL, "launch", r < 0 ? -r : errno, NULL,
 			"cannot watch for events");
-	/* A reader that reads our output to its end must not have to wait for a service. */
+	/* A reader that reads our output to its end must not wait for a service. */
 	autofd int null = -1;
 	if (x->request->head.flags & REQUEST_DETACH) {
 		null = fd_open_at(AT_FDCWD, "/dev/null", O_RDWR, 0);
@@ -404,7 +404,7 @@ int execution_run(struct execution *x, const struct client_session *session,
 	return r;
 }
 
-/* The PATH that was searched is that of the execution, else that of the session, as in box/command.c. */
+/* The command was looked for in the PATH of the execution, else of the session, as in box/command.c. */
 static int explain_unstarted(const struct control_record *how, const struct client_session *s,
 	const struct execution_request *request, struct error *e)
 {

@@ -48,7 +48,7 @@ struct execution {
 	bool has_stdio, has_tty, end_requested, killed;
 	bool relaying; /* stdio_start() was called */
 	uint64_t
-		early; /* signals that came before it was accepted, by their bits: they are passed on then */
+		early; /* a bit for each signal that came before it was accepted, to be passed on then */
 	int epoll, timer;
 	int results; /* tool-results/, where outputs are saved; -1: none */
 	char results_path[STATE_PATH_MAX + 16];
@@ -58,16 +58,16 @@ struct execution {
 };
 
 /*
- * execution_run - until it has ended, or a detached one has begun.
- * @x: zeroed; holds everything, since messages are large. @ret: what is known, on failure too.
+ * execution_run - run it until it has ended, or if it is detached until it has begun.
+ * @x: zeroed; holds everything, since messages are large. @ret: what is known, also after a failure.
  * Returns 0 or -errno with @e.
  */
 MUST_CHECK int execution_run(struct execution *x, const struct client_session *session,
 	const struct execution_request *request, struct execution_end *ret, struct error *e);
 
 /*
- * execution_status - the exit status for it; with @e where the command could not be started.
- * @session, @request: what was requested, and of which session.
+ * execution_status - the exit status for it; with @e if the command could not be started.
+ * @session, @request: which session was asked, and for what.
  */
 int execution_status(const struct execution_end *end, const struct client_session *session,
 	const struct execution_request *request, struct error *e);

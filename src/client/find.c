@@ -40,7 +40,7 @@ static int not_trusted(const char *path, int errnum, const char *what, struct er
 	return error_set(e, ERROR_STATE, "session", errnum, path, "%s", what);
 }
 
-/* The link leads to the record, and that is looked at before it is believed. */
+/* The link leads to the record, which is checked before it is believed. */
 static int open_record(struct client_session *s, const char *path, struct error *e)
 {
 	const char *name = strrchr(path, '/');
@@ -50,7 +50,7 @@ static int open_record(struct client_session *s, const char *path, struct error 
 		return not_trusted(
 			path, 0, "the state directory has no record of the session", e);
 	s->record = fd_open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-	if (s->record == -ENOENT) /* it has ended since it was found */
+	if (s->record == -ENOENT) /* the session has ended since it was found */
 		return state_fail_unknown(s->id, e);
 	if (s->record < 0)
 		return not_trusted(path, -s->record, "cannot open the session's record", e);
@@ -78,7 +78,7 @@ static int open_directory(struct client_session *s, const char *record_path, str
 	r = record_open_where(where, &base, &s->dir);
 	free(where);
 	if (r == -ENOENT)
-		return 0; /* somebody has removed it: client_connect() */
+		return 0; /* somebody has removed it: client_connect() fails then */
 	return r < 0 ? not_trusted(s->path, -r, "cannot open the session directory", e) : 0;
 }
 
@@ -95,7 +95,7 @@ static int find_in(
 	return r < 0 ? r : open_directory(s, found.record, e);
 }
 
-/* Whether this is a command of that very session: carrel sets these there, and a user sets the first alone. */
+/* Whether this is a command of that very session: carrel sets all three variables there, a user only the first. */
 static bool is_inside(const char *id, const char *const *environment)
 {
 	const char *own = facts_env(environment, "CARREL_SESSION");
@@ -201,7 +201,7 @@ int client_output(const struct client_session *s, struct stdio_output *ret, stru
 	autofd int fd = plainfile_open(s->record, "output", 0, false);
 	ssize_t n = fd < 0 ? fd : fd_read_file(fd, text, sizeof(text) - 1);
 
-	/* It is written before anybody can connect, so it is being removed with all the rest. */
+	/* It is written before anybody can connect: if it is missing, the session is being removed. */
 	if (n == -ENOENT)
 		return error_set(e, ERROR_SESSION, "session", 0, s->id, "the session ended");
 	if (n < 0 ||

@@ -37,7 +37,7 @@ static struct client_option *find_option(struct reader *r, const char *name, siz
 	return NULL;
 }
 
-/* A setting of sessions that the verb has no option for: where it belongs, and which ones the verb has. */
+/* The verb has no option for this setting of sessions: say where it belongs, and which options the verb has. */
 static int of_session(struct reader *r, const char *word)
 {
 	char own[256] = "";

@@ -2,8 +2,8 @@
  * options.h - the options of the verbs that talk to a live session.
  *
  * Runs in: the client. Options have two dashes and are written in full; -s, -h and -c are the only
- * short ones. A value is the next argument or stands behind '='. Of one that is given twice the later counts. The first word without a dash, or what
- * follows "--", is where options end.
+ * short ones. A value is the next argument or follows '='. If an option is given twice, the later one counts. Options end before
+ * the first word without a dash, or after "--".
  */
 #pragma once
 
@@ -21,13 +21,13 @@ struct client_option {
 	/* set by options_read() */
 	unsigned count;
 	const char *value; /* the last one */
-	bool off; /* --no-NAME was said last, of a flag that is a setting; the count is 0 */
+	bool off; /* for a flag that is a setting: --no-NAME came last; the count is 0 then */
 };
 
 /*
  * options_read - read argv from @first on into @options.
- * @usage: the hint where something is wrong. @ret_next: index of the first word after the options.
- * Returns 0; 1 where -h or --help was met; -errno with @e (ERROR_USAGE).
+ * @usage: the hint if something is wrong. @ret_next: index of the first word after the options.
+ * Returns 0; 1: it met -h or --help; -errno with @e (ERROR_USAGE).
  */
 MUST_CHECK int options_read(int argc, const char *const *argv, int first,
 	struct client_option *options, size_t count, const char *usage, int *ret_next,

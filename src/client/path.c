@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* @ret: PATH_MAX bytes. Deleted it has no path, outside of our root one that begins with "(unreachable)". */
+/* @ret: PATH_MAX bytes. A deleted directory has no path; the path of one outside our root begins with "(unreachable)". */
 static int find_here(const char *path, char *ret, struct error *e)
 {
 	errno = 0;

@@ -1,5 +1,5 @@
 /*
- * path.h - paths of a command line, on their way to a session.
+ * path.h - makes the paths of a command line absolute, for a session.
  *
  * Runs in: the client.
  */
@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 /*
- * client_absolute - @path, against the working directory where it is relative; not resolved otherwise.
- * Freed by the caller. NULL with @e.
+ * client_absolute - @path; if it is relative, below the working directory. Not resolved otherwise.
+ * The caller frees it. NULL with @e.
  */
 char *client_absolute(const char *path, struct error *e);

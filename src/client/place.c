@@ -23,8 +23,8 @@ static int place_error(int r, const char *on, const char *what, struct error *e)
 }
 
 /*
- * A bounded scratch is memory that only the session has mounted; it is opened by a monitor inside. Any
- * other is opened where it is.
+ * A bounded scratch is memory that only the session has mounted: a monitor inside opens it. The client opens
+ * any other where it is.
  */
 static int open_scratch(struct place *p, const struct client_session *s, struct error *e)
 {

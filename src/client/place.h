@@ -34,18 +34,17 @@ struct place {
 MUST_CHECK int place_open(struct place *ret, const char *requested,
 	const char *const *environment, struct error *e);
 
-/* place_close - give everything back. */
+/* place_close - close and free everything. */
 void place_close(struct place *p);
 
 /*
- * place_below - @word as a path relative to the scratch: relative already, below its path, or, as tools
- * see it, below /tmp or /var/tmp. NULL where it is elsewhere, names the scratch itself, or has a ".."
- * component.
+ * place_below - @word as a path relative to the scratch. @word is relative to it already, or below its path, or, as tools
+ * see it, below /tmp or /var/tmp. NULL: it is elsewhere, names the scratch itself, or has a ".." component.
  */
 const char *place_below(struct place *p, const char *word);
 
 /*
- * place_is_mount_point - whether @below (relative to the scratch) is, or holds, something on which the
- * session's own mounts stand: it must neither be moved nor removed while the session lives.
+ * place_is_mount_point - whether @below (relative to the scratch) is, or holds, a mount point of the
+ * session's own: nobody may move or remove it while the session lives.
  */
 bool place_is_mount_point(const struct place *p, const char *below);

@@ -113,7 +113,7 @@ static int move_one(struct job *j, struct item *item, struct error *e)
 	return r;
 }
 
-/* Each on its own: every failure is reported, and the first one is the status. */
+/* Move each on its own: every failure is reported, and the first one is the status. */
 static __attribute__((noinline)) int move_all(struct job *j)
 {
 	int first = 0;

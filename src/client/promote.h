@@ -1,7 +1,7 @@
 /*
  * promote.h - `carrel promote`: artifacts out of the scratch of a live session.
  *
- * Runs in: the client, with the caller's rights. What it may write to, the session's policy says
+ * Runs in: the client, with the caller's rights. The session's policy says what it may write to
  * (host/promote/promote_guard.h).
  */
 #pragma once

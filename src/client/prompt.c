@@ -51,7 +51,7 @@ static const char *access_text(const struct place *p)
 	       "Do not try again: say what you need.";
 }
 
-/* Where things can be kept: the workspace where tools write to it, and what promote-to names. */
+/* Where files can be kept: the workspace if tools can write it, and what promote-to names. */
 static const char *keep_text(struct place *p)
 {
 	const char *text = p->guard.mode == WORKSPACE_DIRECT
@@ -80,7 +80,7 @@ static const char *network_text(const struct place *p)
 	       "need.";
 }
 
-/* The name behind a '$', as far as letters go. */
+/* The name after a '$': as many letters as follow. */
 static const struct name *find_placeholder(
 	const struct name *names, const char *at, size_t length)
 {
@@ -119,7 +119,7 @@ static int put_value(const char *value, struct error *e)
 	return r;
 }
 
-/* Without @write the text is only checked: one with a mistake is of no use to a model. */
+/* Without @write it only checks the text: a text with a mistake is of no use to a model. */
 static int fill_template(const char *text, const struct name *names, const char *file,
 	bool write, struct error *e)
 {

@@ -62,7 +62,7 @@ static enum state state_of(const struct quarantine_record *r)
 	return h.changed ? STATE_CHANGED : STATE_HELD;
 }
 
-/* "@before PATH@after" and a newline; of the path what a terminal would obey is shown as \xNN. */
+/* Print "@before PATH@after" and a newline; in the path what a terminal would obey is shown as \xNN. */
 static int put_path(const char *before, const struct quarantine_record *r, const char *after,
 	struct error *e)
 {
@@ -252,7 +252,7 @@ static int remove_one(const struct call *c, const char *word, struct error *e)
 	return r < 0 ? r : put_path("removed ", entry->record, "\n", e);
 }
 
-/* Each on its own, as rm(1) does: every failure is reported, and the first one is the status. */
+/* Handle each on its own, as rm(1) does: every failure is reported, and the first one is the status. */
 static int run_each(const struct call *c,
 	int (*one)(const struct call *c, const char *word, struct error *e))
 {

@@ -24,14 +24,14 @@ struct quarantine_shelf {
 };
 
 /*
- * quarantine_shelf_open - read the records, wherever sessions of other environments noted them.
- * Returns 0, or -errno with @e; quarantine_shelf_close() in both cases.
+ * quarantine_shelf_open - read the records, also those that sessions of other environments have noted elsewhere.
+ * Returns 0, or -errno with @e; call quarantine_shelf_close() in both cases.
  */
 MUST_CHECK int quarantine_shelf_open(
 	struct quarantine_shelf *ret, const char *const *environment, struct error *e);
 void quarantine_shelf_close(struct quarantine_shelf *s);
 
-/* quarantine_shelf_find - the one whose id begins with @word. NULL with @e (ERROR_PATH): none, or several. */
+/* quarantine_shelf_find - the entry whose id begins with @word. NULL with @e (ERROR_PATH): there is none, or several. */
 const struct quarantine_entry *quarantine_shelf_find(
 	const struct quarantine_shelf *s, const char *word, struct error *e);
 

@@ -50,7 +50,7 @@ static int put_path_visible(const char *root, const char *below, struct error *e
 	return r < 0 ? r : fd_write_visible(STDOUT_FILENO, below);
 }
 
-/* "label  text", of which only what can be printed is. */
+/* Print "label  text"; what a terminal would obey in the text is shown as \xNN. */
 static int put_field(const char *label, const char *root, const char *below, struct error *e)
 {
 	char line[32];
@@ -102,7 +102,7 @@ static int fail_read(const struct quarantine_held *h, int r, struct error *e)
 		"cannot read what was quarantined");
 }
 
-/* The thing itself, O_PATH: what was looked at is what is read. */
+/* The thing itself, O_PATH: the very thing that was looked at is then read. */
 static int open_thing(const struct quarantine_held *h)
 {
 	struct stat st;

@@ -12,11 +12,11 @@
 #include "base/error.h"
 #include "host/quarantine/quarantine_held.h"
 
-/* quarantine_show - where it appeared, where it is, since when, and what is in it. @a: for its work. 0 or -errno. */
+/* quarantine_show - print where it appeared, where it is, since when, and what is in it. @a: for its work. 0 or -errno. */
 MUST_CHECK int quarantine_show(
 	const struct quarantine_held *h, struct arena *a, struct error *e);
 
-/* quarantine_diff - what would change if it were restored. The same. */
+/* quarantine_diff - print what restoring it would change. Otherwise the same. */
 MUST_CHECK int quarantine_diff(
 	const struct quarantine_held *h, struct arena *a, struct error *e);
 

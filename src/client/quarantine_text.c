@@ -46,7 +46,7 @@ static size_t line_length(const char *text, size_t size)
 	return end ? (size_t)(end - text) : size;
 }
 
-/* A piece without tabs and NULs. A character that is cut in two by the room is shown as its bytes. */
+/* Print a piece without tabs and NULs. A character that does not fit whole is shown as its bytes. */
 static int print_piece(const char *text, size_t length, struct error *e)
 {
 	char piece[512], shown[4 * sizeof(piece)];
@@ -69,7 +69,7 @@ static int print_piece(const char *text, size_t length, struct error *e)
 	return r;
 }
 
-/* One line without its end. A tab is harmless, a NUL is shown like the rest. */
+/* Print one line without its end. A tab is harmless; a NUL is shown as \x00. */
 static int print_line(const char *prefix, const char *text, size_t length, struct error *e)
 {
 	int r = talk_result(prefix, strlen(prefix), e);
@@ -120,7 +120,7 @@ bool quarantine_text_same(const struct quarantine_text *a, const struct quaranti
 		(a->size == 0 || !memcmp(a->text, b->text, a->size));
 }
 
-/* The bytes that both begin with: whole lines. @ret_lines: how many. */
+/* How many bytes both begin with, in whole lines. @ret_lines: how many lines. */
 static size_t common_start(
 	const struct quarantine_text *a, const struct quarantine_text *b, size_t *ret_lines)
 {
@@ -140,7 +140,7 @@ static size_t common_start(
 	return at;
 }
 
-/* The bytes that both end with, behind @start: whole lines. */
+/* How many bytes both end with, after @start, in whole lines. */
 static size_t common_end(
 	const struct quarantine_text *a, const struct quarantine_text *b, size_t start)
 {

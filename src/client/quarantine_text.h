@@ -21,13 +21,13 @@ struct quarantine_text {
 /* quarantine_text_read - the file that @place (O_PATH) is; -EINVAL for what is no regular file, or -errno. */
 MUST_CHECK int quarantine_text_read(struct quarantine_text *ret, struct arena *a, int place);
 
-/* quarantine_text_print - all lines with @prefix in front; what a terminal would obey as \xNN. 0 or -errno with @e. */
+/* quarantine_text_print - print all lines, each after @prefix; what a terminal would obey as \xNN. 0 or -errno with @e. */
 MUST_CHECK int quarantine_text_print(
 	const struct quarantine_text *t, const char *prefix, struct error *e);
 
 /*
- * quarantine_text_diff - the lines in which @was and @would differ: what both begin and end with is left out, the rest
- * is shown with - and + in front. @ret_differ: whether they do. 0 or -errno with @e.
+ * quarantine_text_diff - print the lines in which @was and @would differ: it leaves out the lines that both begin and end with,
+ * and prints the rest after - and +. @ret_differ: whether they differ. 0 or -errno with @e.
  */
 MUST_CHECK int quarantine_text_diff(const struct quarantine_text *was,
 	const struct quarantine_text *would, bool *ret_differ, struct error *e);

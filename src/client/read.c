@@ -53,7 +53,7 @@ static int choose_slice(const struct client_option *o, struct slice *ret, struct
 }
 
 /*
- * What the policy hides looks empty, or absent. -errno with @e where it is that: the answer for people is
+ * A path that the policy hides looks empty, or absent: then this returns -errno with @e. The session's answer for people is
  * "hidden  --  WHY (RULE)".
  */
 static int check_hidden(
@@ -113,7 +113,7 @@ static int print_slice(const struct client_session *s, const char *path,
 		     : 0;
 }
 
-/* @path: NULL where there was none, or more than one. */
+/* @path: NULL: there was none, or more than one. */
 static int read_path(const struct client_option *options, const char *path,
 	const char *const *environment, struct error *e)
 {
@@ -149,7 +149,7 @@ int read_command(int argc, const char *const *argv, int first, const char *const
 	const char *path = r == 0 && next < argc ? argv[next] : NULL;
 
 	(void)closed;
-	/* The path may stand in front of the options, as it does in the usage. */
+	/* The path may come before the options. */
 	if (path)
 		r = options_read(argc, argv, next + 1, options, OPTION_COUNT, usage, &next, &e);
 	if (r > 0)

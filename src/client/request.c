@@ -114,7 +114,7 @@ int request_send(int fd, const struct execution_request *request, const struct s
 		r = send_body(fd, &record, body, size, fds, count);
 	free(body);
 	if (r == -EPIPE || r == -ECONNRESET)
-		return 0; /* one that sent us away said why: it is there to be read */
+		return 0; /* if the session has sent us away, its reason is there to be read */
 	return r < 0 ? error_set(e, r == -E2BIG ? ERROR_REQUEST : ERROR_SESSION, "session", -r,
 			       NULL, "the session cannot be asked for an execution")
 		     : 0;

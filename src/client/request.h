@@ -1,5 +1,5 @@
 /*
- * request.h - what an execution is to be, made into the bytes of box/request.h and sent.
+ * request.h - makes the request for an execution into the bytes of box/request.h, and sends it.
  *
  * Runs in: the client.
  */

@@ -70,7 +70,7 @@ static int run_list(const struct call *c)
 			: scratch_list_print(&list, c->e);
 }
 
-/* Says where it is now: a name that had directories in it lost them. */
+/* Print where it is now: a name that had directories in it has lost them. */
 static int run_put(const struct call *c)
 {
 	const char *file = c->count > 1 ? c->words[1] : "-";
@@ -114,7 +114,7 @@ static int remove_one(const struct call *c, const char *name, struct error *e)
 	return scratch_remove(c->place->scratch, below, &c->place->arena, e);
 }
 
-/* Each on its own, as rm(1) does: every failure is reported, and the first one is the status. */
+/* Remove each on its own, as rm(1) does: every failure is reported, and the first one is the status. */
 static int run_remove(const struct call *c)
 {
 	int first = 0;

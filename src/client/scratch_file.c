@@ -31,7 +31,7 @@ static int file_error(int errnum, const char *on, const char *what, struct error
 	return result;
 }
 
-/* Copies until the end, or @most bytes. 0 or -errno. */
+/* Copy up to the end, or @most bytes. 0 or -errno. */
 static int pour(int from, int to, off_t most)
 {
 	char *buffer = malloc(CHUNK);
@@ -154,7 +154,7 @@ int scratch_get(int scratch, const char *below, int to, struct error *e)
 
 /* --- remove ------------------------------------------------------------------------------------ */
 
-/* Also out of a directory that its owner made read-only. */
+/* Remove it, also out of a directory that its owner made read-only. */
 static int remove_from(int dir, const char *name, struct error *e)
 {
 	struct remove_result gone;

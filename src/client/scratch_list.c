@@ -96,7 +96,7 @@ static int by_path(const void *a, const void *b)
 	return strcmp(left->path, right->path);
 }
 
-/* The bound on open directories is the bound on depth and on breadth: what is too much is cut. */
+/* The bound on open directories bounds depth and breadth: the list is cut where there is more. */
 static int walk_all(struct walk *w)
 {
 	int r = 0;

@@ -29,8 +29,8 @@ struct scratch_list {
 };
 
 /*
- * scratch_list_read - everything below @below (relative to the scratch, NULL: all of it).
- * @a: owns the result. What vanishes while it is looked at is left out.
+ * scratch_list_read - list everything below @below (relative to the scratch, NULL: all of it).
+ * @a: owns the result. The list leaves out what vanishes meanwhile.
  * Returns 0, or -errno with @e: -ENOENT, -ENOTDIR, -ELOOP.
  */
 MUST_CHECK int scratch_list_read(struct scratch_list *ret, struct arena *a, int scratch,

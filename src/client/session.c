@@ -59,7 +59,7 @@ static void set_patience(int fd)
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
 }
 
-/* @ret: the caller's to free. Returns its length, or -errno with @e. */
+/* @ret: the caller frees it. Returns its length, or -errno with @e. */
 static ssize_t fetch_session(const struct client_session *s, enum show how,
 	struct control_message *answer, char **ret, struct error *e)
 {
@@ -240,7 +240,7 @@ static __attribute__((noinline)) int do_word(const char *word, const struct clie
 	return end_one(id, environment, json, e);
 }
 
-/* Refuse the first argument that @word cannot have. @rest: the id, or the name of a service. */
+/* Refuse the first argument that the verb @word cannot have. @rest: the id, or the name of a service. */
 static int check_words(
 	const char *word, const struct client_option *o, const char *rest, struct error *e)
 {
@@ -261,7 +261,7 @@ static int check_words(
 	return 0;
 }
 
-/* The id, or the name of a service, may stand in front of the options, too. */
+/* The id, or the name of a service, may come before the options, too. */
 static int read_words(int argc, const char *const *argv, int first,
 	struct client_option options[OPTION_COUNT], const char **ret_rest, struct error *e)
 {

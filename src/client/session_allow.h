@@ -1,5 +1,5 @@
 /*
- * session_allow.h - `carrel session allow`: names that a live session may reach from now on, or no longer.
+ * session_allow.h - `carrel session allow`: adds names that a live session may reach, or takes them back.
  *
  * Runs in: the client, outside.
  */

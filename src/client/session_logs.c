@@ -22,7 +22,7 @@
 #include "client/talk.h"
 #include "host/tree/plainfile.h"
 
-/* Without inotify the file is looked at this often. */
+/* Without inotify the client looks at the file this often. */
 enum { LOOK_MS = 250, CHUNK = 4096, CHARACTER_MAX = 4 };
 
 struct logs {
@@ -30,11 +30,11 @@ struct logs {
 	struct control_message answer;
 	struct error *e;
 	char name[40], older[44]; /* below the session directory */
-	int file;                 /* what is being read */
+	int file;                 /* the file that is being read */
 	bool visible;             /* for a terminal */
 	char chunk[CHUNK];
 	char rest[CHUNK +
-		CHARACTER_MAX]; /* for a terminal: with the beginning of a character */
+		CHARACTER_MAX]; /* for a terminal: room also for the beginning of a character */
 	size_t rest_size;
 	char out[(CHUNK + CHARACTER_MAX) * 4 + 1]; /* each byte as \xNN */
 };
@@ -47,7 +47,7 @@ static int fail(const struct logs *l, int r)
 
 /* --- what is printed ------------------------------------------------------------------------- */
 
-/* A character that is not whole yet stays in front for the next time; at the @last it is none. */
+/* A character that is not whole yet waits for the next call; at the @last call it counts as its bytes. */
 static int put_visible(struct logs *l, bool last)
 {
 	size_t at = 0, used = 0;
@@ -114,7 +114,7 @@ static int open_log(const struct logs *l, const char *name)
 	return plainfile_open(l->session.dir, name, 0, false);
 }
 
-/* The newer file may become the older one meanwhile: then there is another newer one. */
+/* The newer file may become the older one meanwhile: then there is a new one in its place. */
 static int begin(struct logs *l)
 {
 	l->file = open_log(l, l->name);
@@ -144,7 +144,7 @@ static int tell_gap(struct logs *l)
 	return talk_result(gap, sizeof(gap) - 1, l->e);
 }
 
-/* Print what was written since the last time, also to the file that follows. */
+/* Print what was written since the last time, also in the file that comes after this one. */
 static int go_on(struct logs *l)
 {
 	int r = l->file >= 0 ? put_file(l, l->file) : 0;

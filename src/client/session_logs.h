@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 /*
- * session_logs - print the log of a service to stdout; for a terminal without what that would obey.
+ * session_logs - print the log of a service to stdout; to a terminal with what that would obey as \xNN.
  * @id: of the session, or NULL. @name: of the service, or its number. @follow: go on until the service has ended.
  * Returns 0 or -errno with @e: ERROR_SESSION; ERROR_EXECUTION: there is no such service, or it has no log;
  * ERROR_PATH: the log cannot be read.

@@ -28,7 +28,7 @@ static bool names_session(int argc, const char *const *argv, int first)
 	return false;
 }
 
-/* The first word that is no option and belongs to none, or NULL. */
+/* The first word that is no option and no value of one, or NULL. */
 static const char *find_command(int argc, const char *const *argv, int first)
 {
 	for (int i = first; i < argc; i++) {
@@ -45,7 +45,7 @@ static const char *find_command(int argc, const char *const *argv, int first)
 		const struct setting *s =
 			word[1] == '-' ? settings_find(word + 2, strlen(word + 2)) : NULL;
 		if (!s)
-			return NULL; /* an option of `exec`, or none: who reads it says so */
+			return NULL; /* an option of `exec`, or unknown: `exec` or `run` will say so */
 		i += settings_arguments(s, i + 1 < argc ? argv[i + 1] : "");
 	}
 	return NULL;

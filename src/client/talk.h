@@ -17,7 +17,7 @@ MUST_CHECK int talk_result(const void *data, size_t size, struct error *e);
 int talk_json(void *context, const void *data, size_t size);
 
 /*
- * talk_name - @name as one line of text: backslashes and control characters are written \xNN, all other
- * bytes as they are. Cut to @size, always terminated.
+ * talk_name - @name as one line of text: backslashes and control characters become \xNN, all other
+ * bytes stay. Cut to @size, always terminated.
  */
 void talk_name(const char *name, char *ret_text, size_t size);

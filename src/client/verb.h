@@ -1,5 +1,5 @@
 /*
- * verb.h - the words of a verb: options anywhere among its operands, and its help.
+ * verb.h - reads the words of a verb, with options anywhere among its operands, and prints its help.
  *
  * Runs in: the client. On top of client/options.h, which ends at the first operand.
  */
@@ -17,9 +17,9 @@ struct verb_help {
 };
 
 /*
- * verb_read - read argv from @first on: options up to "--", the rest operands.
- * @ret_words: room for argc words. Returns 0; 1 where help was asked for, and shown; -errno with @e:
- * ERROR_USAGE, also where there are less than @least or more than @most operands.
+ * verb_read - read argv from @first on: options up to "--", the rest are operands.
+ * @ret_words: room for argc words. Returns 0; 1: help was asked for, and shown; -errno with @e:
+ * ERROR_USAGE, also if there are fewer than @least or more than @most operands.
  */
 MUST_CHECK int verb_read(const struct verb_help *h, int argc, const char *const *argv,
 	int first, struct client_option *options, size_t count, const char **ret_words,

@@ -1,7 +1,7 @@
 /*
  * channel.c - see channel.h.
  *
- * Runs in: carrel-egress. A record that is none, or the end of the channel, is the end of the program: then the kernel
+ * Runs in: carrel-egress. An invalid record, or the end of the channel, ends the program: then the kernel
  * closes its sockets, and the session has no network.
  */
 #include "egress/channel.h"
@@ -27,7 +27,7 @@ struct received {
 	size_t count;
 };
 
-/* One record and its descriptors. 0, -EAGAIN, or another -errno. */
+/* Receive one record and its descriptors. 0, -EAGAIN, or another -errno. */
 static int receive(int fd, struct received *ret)
 {
 	union {

@@ -1,5 +1,5 @@
 /*
- * channel.h - what the supervisor says, and what is done about it.
+ * channel.h - receives the supervisor's records and acts on them.
  *
  * Runs in: carrel-egress.
  */

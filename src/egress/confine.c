@@ -21,7 +21,7 @@
 #include "plan/embedded.h"
 #include "plan/uapi.h"
 
-/* Of struct landlock_ruleset_attr, whose header may be older: every right on files, and since ABI 6 the scopes. */
+/* As struct landlock_ruleset_attr, whose header may be older: every right on files, and since ABI 6 the scopes. */
 struct ruleset {
 	uint64_t files, net, scopes;
 };

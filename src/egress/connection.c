@@ -20,7 +20,7 @@
 
 enum {
 	BOTH_FLOWS = 1 << INNER | 1 << OUTER,
-	ROUNDS_MAX = 4, /* of reading one side, before others have their turn */
+	ROUNDS_MAX = 4, /* reads of one side before others have their turn */
 };
 
 void connection_reset(int fd)
@@ -109,7 +109,7 @@ static void answer_refusal(struct connection *c, const struct event *event)
 	proxy_refuse(c->egress, fd, &refusal);
 }
 
-/* It was not let through, or came to nothing. */
+/* The connection was not allowed, or failed. */
 static void refuse(struct connection *c, enum egress_decision decision, int errnum,
 	const char *why, const char *server_name)
 {
@@ -127,7 +127,7 @@ static void refuse(struct connection *c, enum egress_decision decision, int errn
 	drop(c, true);
 }
 
-/* Report the bytes that were relayed in any case. */
+/* Report the relayed bytes in any case. */
 static void end_relaying(struct connection *c, int error)
 {
 	connection_tell(c, -error);
@@ -136,7 +136,7 @@ static void end_relaying(struct connection *c, int error)
 
 /* --- relaying ------------------------------------------------------------------------------------- */
 
-/* What is wanted of both sockets now. 0 or -errno. */
+/* Choose what to wait for on both sockets now. 0 or -errno. */
 static int look_again(struct connection *c)
 {
 	for (int s = 0; s < SIDES; s++) {
@@ -154,7 +154,7 @@ static int look_again(struct connection *c)
 	return 0;
 }
 
-/* The program's bytes as long as they are looked at. 0; -EPERM: @c is gone; 1: wait. */
+/* Check the program's first bytes. 0; -EPERM: @c is gone; 1: wait. */
 static int check_hello(struct connection *c)
 {
 	struct flow *f = &c->flows[INNER];
@@ -185,7 +185,7 @@ static int check_hello(struct connection *c)
 	return -EPERM;
 }
 
-/* @n bytes in the buffer, from side @s. 0: all went; 1: wait; -EPERM: @c is gone; else -errno. */
+/* Handle @n bytes in the buffer, from side @s. 0: all were sent; 1: wait; -EPERM: @c is gone; or -errno. */
 static int take(struct connection *c, int s, size_t n)
 {
 	struct egress *eg = c->egress;
@@ -235,7 +235,7 @@ static int pump(struct connection *c, int s)
 	return r;
 }
 
-/* @flows: those that can go on, a bit each. */
+/* @flows: a bit for each flow that can go on. */
 static void relay_ready(struct connection *c, unsigned flows)
 {
 	for (int s = 0; s < SIDES; s++) {
@@ -287,7 +287,7 @@ static void reached(struct reach *r, const struct reached *what)
 		relay_ready(c, BOTH_FLOWS);
 }
 
-/* All that is needed of the ClientHello has been seen: connect. */
+/* The ClientHello was checked as far as needed: connect. */
 static void connect_out(struct connection *c)
 {
 	if (loop_watch(&c->egress->loop, &c->sides[INNER].watch, 0) < 0) {
@@ -303,7 +303,7 @@ static void connect_out(struct connection *c)
 	reach_start(&c->reach);
 }
 
-/* Before anything is connected: the ClientHello. */
+/* Check the ClientHello, before anything is connected. */
 static void hello_ready(struct connection *c)
 {
 	struct flow *f = &c->flows[INNER];
@@ -334,7 +334,7 @@ static void side_ready(struct watch *watch, uint32_t events)
 		flows |= 1u << own;
 	if (events & EPOLLOUT)
 		flows |= 1u << !own;
-	if (events & (EPOLLHUP | EPOLLERR)) /* reading or writing says which */
+	if (events & (EPOLLHUP | EPOLLERR)) /* reading or writing tells which */
 		flows = BOTH_FLOWS;
 	if (c->relaying)
 		relay_ready(c, flows);
@@ -372,7 +372,7 @@ void connection_cut(struct egress *eg, int rule)
 	}
 }
 
-/* What every connection has; it is in the list. */
+/* Fill in what every connection has, and put it into the list. */
 static void fill(struct connection *c, struct egress *eg, int inner, int outer, uint16_t port)
 {
 	*c = (struct connection){ .next = eg->connections,
@@ -403,20 +403,20 @@ void connection_join(struct egress *eg, int host, int inside, uint16_t port)
 	fill(c, eg, host, inside, port);
 	c->local = (struct target){ .family = 4, .address = { 127, 0, 0, 1 } };
 	c->published = c->relaying = true;
-	/* About delay alone. */
+	/* This is only about delay. */
 	(void)setsockopt(host, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	(void)setsockopt(inside, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	relay_ready(c, BOTH_FLOWS);
 }
 
-/* Before anything is connected: what the program has sent so far is looked at. */
+/* Before anything is connected: check what the program has sent so far. */
 static void expect_hello(struct connection *c)
 {
 	struct egress *eg = c->egress;
 	int fd = c->sides[INNER].watch.fd;
 	const int yes = 1;
 
-	/* Bytes outside of the order would be seen by one reader and not by another. */
+	/* Urgent bytes come out of order: one reader would see them, another would not. */
 	c->hello = calloc(1, sizeof(*c->hello));
 	timer_set(&eg->loop, &c->timer, TIMER_HELLO);
 	if (!c->hello || setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &yes, sizeof(yes)) < 0 ||
@@ -444,7 +444,7 @@ void connection_begin(struct egress *eg, int fd, const struct opening *o)
 	c->asked = o->asked;
 	eg->connection_count++;
 	(void)setsockopt(
-		fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)); /* about delay alone */
+		fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)); /* only about delay */
 	bool checked = o->name && o->port == EGRESS_TLS_PORT && !eg->rules.any_name;
 	struct flow *f = &c->flows[INNER];
 	if (o->early_size > 0 && flow_hold(f, o->early, o->early_size) < 0) {

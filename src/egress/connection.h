@@ -24,7 +24,7 @@ struct connection {
 	struct flow flows[SIDES]; /* flows[INNER]: what the program sends */
 	struct timer timer;
 	struct reach reach;
-	struct hello *hello;  /* as long as the program's first bytes are looked at */
+	struct hello *hello;  /* while the program's first bytes are checked */
 	struct name *name;    /* NULL: an address rule allows it */
 	struct target local;  /* what the program has connected to */
 	struct target server; /* family 0: not connected */
@@ -36,14 +36,14 @@ struct connection {
 	int64_t began_ns;
 };
 
-/* How one begins. */
+/* How a connection begins. */
 struct opening {
 	struct target local; /* what the program has connected to */
 	uint16_t port;
-	struct name *name; /* whose address that is, or NULL */
-	int rule;          /* the one that allows it */
+	struct name *name; /* the name that has that address, or NULL */
+	int rule;          /* the rule that allows it */
 	enum proxy_kind asked;
-	const uint8_t *early; /* what it has sent already */
+	const uint8_t *early; /* what the program has sent already */
 	size_t early_size;
 };
 
@@ -51,15 +51,15 @@ struct opening {
 void connection_begin(struct egress *eg, int fd, const struct opening *opening);
 
 /*
- * connection_join - relay between @host, which has connected to a published port, and @inside, connected to port @port of the session
- * by a socket of the pool (publish.h), which gets it back. Both are taken.
+ * connection_join - relay between @host, which has connected to a published port, and @inside, a socket of the pool (publish.h) that
+ * is connected to port @port of the session, and goes back to the pool. Both are taken.
  */
 void connection_join(struct egress *eg, int host, int inside, uint16_t port);
 
-/* connection_tell - that it has ended, with its bytes. @errnum: 0, or what ended it. */
+/* connection_tell - report that it has ended, with its bytes. @errnum: 0, or what ended it. */
 void connection_tell(struct connection *c, int errnum);
 
-/* connection_cut - reset those that rule number @rule allowed and no other one does: it was taken back. */
+/* connection_cut - rule number @rule was taken back: reset the connections that it allowed, unless another rule does. */
 void connection_cut(struct egress *eg, int rule);
 
 /* connection_reset - close @fd so that the program sees a reset, not an end. */

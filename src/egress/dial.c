@@ -57,7 +57,7 @@ static void connected(struct dial *d, struct attempt *a)
 	int fd = a->watch.fd;
 
 	if (loop_watch(d->loop, &a->watch, 0) < 0) {
-		fd = -1; /* it cannot be given away: end() closes it */
+		fd = -1; /* end() may not give it away, and closes it */
 	} else {
 		a->watch.fd = -1;
 	}
@@ -96,7 +96,7 @@ static void attempt_ready(struct watch *watch, uint32_t events)
 		connected(a->dial, a);
 }
 
-/* 0: it is on its way; 1: it is there; -errno. */
+/* 0: it is connecting; 1: it is connected; -errno. */
 static int begin(struct dial *d, struct attempt *a)
 {
 	const struct target *target = &d->targets[a - d->attempts];
@@ -115,7 +115,7 @@ static int begin(struct dial *d, struct attempt *a)
 	return loop_watch(d->loop, &a->watch, EPOLLOUT);
 }
 
-/* The next one that does not fail at once. */
+/* Begin the next one that does not fail at once. */
 static void begin_next(struct dial *d)
 {
 	while (d->begun < d->count) {

@@ -1,6 +1,6 @@
 /*
- * dial.h - connecting to one of several addresses: each next one is tried a quarter of a second after the one before, or at once
- * where that failed; the first that answers is taken.
+ * dial.h - connects to one of several addresses: it tries each a quarter of a second after the one before, or at once
+ * if that failed, and takes the first that answers.
  *
  * Runs in: carrel-egress.
  *
@@ -33,18 +33,18 @@ struct dial {
 		struct watch watch; /* the first member */
 		struct dial *dial;
 	} attempts[TARGETS_MAX];
-	/* @fd: connected, the callee's, and @target where to; or -1 and @error, -errno. The dial is gone then. */
+	/* @fd: connected to @target, the callee's; or -1, and @error is -errno. The dial is gone then. */
 	void (*done)(void *context, int fd, const struct target *target, int error);
 	void *context;
 };
 
 /*
- * dial_start - done() is called once, perhaps before this returns. @dial: from calloc(3), with targets (one at
- * least), count, port, done and context filled in; taken.
+ * dial_start - begin, and call done() once, perhaps before this returns. @dial: from calloc(3), with targets (at
+ * least one), count, port, done and context filled in; taken.
  */
 void dial_start(struct loop *loop, struct dial *dial);
 
-/* dial_cancel - done() is not called; the dial is gone. */
+/* dial_cancel - stop, and do not call done(); the dial is gone. */
 void dial_cancel(struct dial *dial);
 
 /* target_text - its address as text. */

@@ -10,9 +10,9 @@
 
 enum {
 	HEAD = 12,         /* bytes of a message's header */
-	JUMPS_MAX = 32,    /* of compression, in one name */
-	ALIASES_MAX = 16,  /* one after the other */
-	RECORDS_MAX = 256, /* of one section that are looked at */
+	JUMPS_MAX = 32,    /* compression pointers in one name */
+	ALIASES_MAX = 16,  /* aliases, one after the other */
+	RECORDS_MAX = 256, /* records of one section that are read */
 	FLAG_ANSWER = 0x8000,
 	FLAG_TRUNCATED = 0x0200,
 	FLAG_WANTED = 0x0100,
@@ -25,7 +25,7 @@ enum {
 struct reader {
 	const uint8_t *data;
 	size_t size, at;
-	bool bad; /* something was outside of it */
+	bool bad; /* something would have been outside of it */
 };
 
 static unsigned get8(struct reader *r)
@@ -71,7 +71,7 @@ static char plain(unsigned c, bool *odd)
 }
 
 /*
- * A name, from r->at on, which then stands behind it. Pointers lead backwards only, each further than the one before:
+ * Read a name from r->at on, and move r->at behind it. Each pointer must lead further back than the one before, so that
  * the reading ends.
  */
 static void get_name(struct reader *r, char ret[NETRULE_NAME_MAX + 1], bool *odd)
@@ -123,7 +123,7 @@ int dns_query_parse(
 	struct dns_query q = { .id = get16(&r) };
 	uint16_t flags = get16(&r), questions = get16(&r);
 
-	skip(&r, 6); /* what follows the question is nothing that changes an answer of ours */
+	skip(&r, 6); /* what follows the question does not change our answers */
 	if (r.bad || flags & FLAG_ANSWER)
 		return -EBADMSG;
 	ret->id = q.id;
@@ -133,7 +133,7 @@ int dns_query_parse(
 	get_name(&r, q.name, &q.odd);
 	q.type = get16(&r);
 	q.class = get16(&r);
-	/* A question has nothing to point back to. */
+	/* A pointer in a question has nothing to point back to. */
 	if (r.bad || r.at - HEAD > NETRULE_NAME_MAX + 2 + 4)
 		return -EINVAL;
 	q.wants_recursion = flags & FLAG_WANTED;
@@ -142,7 +142,7 @@ int dns_query_parse(
 	return 0;
 }
 
-/* What a message is written to: who calls knows that it is large enough. */
+/* Where a message is written: the caller has made it large enough. */
 struct put {
 	uint8_t *data;
 	size_t size;
@@ -176,7 +176,7 @@ static void put_record(struct put *p, unsigned type, uint32_t ttl, size_t size)
 	put16(p, (unsigned)size);
 }
 
-/* Nobody's, but it says how long "there is none" holds (RFC 2308 5): two names that are the root, five numbers. */
+/* A SOA that belongs to no zone: it says how long "there is none" holds (RFC 2308 5). Two names, both the root, and five numbers. */
 static void put_soa(struct put *p, uint32_t ttl)
 {
 	put_record(p, DNS_SOA, ttl, 2 + 5 * 4);
@@ -217,7 +217,7 @@ size_t dns_answer_build(const struct dns_query *query, const uint8_t *message,
 
 /* --- what is asked upstream --------------------------------------------------------------------- */
 
-/* 0 where it is no name. */
+/* Its size; 0: it is no name. */
 static size_t put_name(struct put *p, const char *name)
 {
 	size_t start = p->size;
@@ -313,7 +313,7 @@ static uint32_t negative_ttl(struct reader r, unsigned count)
 	return 0;
 }
 
-/* The records of @owner: addresses are kept; the alias, where there are none, comes into @owner. */
+/* Read the records of @owner: keep the addresses; if there are none, put the alias into @owner. */
 static bool follow(struct reader r, unsigned count, char owner[NETRULE_NAME_MAX + 1],
 	enum dns_type type, struct dns_reply *reply, bool *known)
 {
@@ -346,7 +346,7 @@ static bool follow(struct reader r, unsigned count, char owner[NETRULE_NAME_MAX 
 	return true;
 }
 
-/* Behind the records of one section. */
+/* Skip the records of one section. */
 static void skip_records(struct reader *r, unsigned count)
 {
 	struct record record;

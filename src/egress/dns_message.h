@@ -1,10 +1,10 @@
 /*
  * dns_message.h - DNS messages: queries of the session's programs, answers to them; queries upstream, their answers.
  *
- * Runs in: carrel-egress. PURE. May not: allocate, follow anything but bounded.
+ * Runs in: carrel-egress. PURE. May not: allocate, or follow aliases and pointers without a bound.
  *
- * Names are text in lower case, labels with dots between, no dot at the end: letters, digits, '-' and '_'. A name with any
- * other byte is nobody's ("odd"): it is never asked for upstream.
+ * Names are text in lower case, labels with dots between, no dot at the end: letters, digits, '-' and '_'. No host has a name
+ * with any other byte ("odd"): it never goes upstream.
  *
  * See: RFC 1035 4 (messages), RFC 2308 (negative answers), RFC 6891 (EDNS), RFC 6761 (localhost).
  */
@@ -20,8 +20,8 @@
 enum {
 	DNS_QUERY_MAX = 512 + 11, /* bytes of a message that dns_query_build() makes, at most */
 	DNS_ANSWER_MAX = 512,     /* bytes of one that dns_answer_build() makes */
-	DNS_UPSTREAM_MAX = 4096,  /* of an answer from upstream that is looked at */
-	DNS_ADDRESSES_MAX = 8,    /* of one family that are kept of an answer */
+	DNS_UPSTREAM_MAX = 4096,  /* bytes of an answer from upstream that are read */
+	DNS_ADDRESSES_MAX = 8,    /* addresses of one family that are kept */
 };
 
 enum dns_type {
@@ -52,24 +52,24 @@ struct dns_query {
 };
 
 /*
- * dns_query_parse - @message: @size bytes. 0: *ret is all that matters of it; -EBADMSG: no answer is due (it is no
- * query, or too short to answer); -EINVAL: one is, FORMERR or NOTIMP (@ret_rcode), and only ret->id is known.
+ * dns_query_parse - @message: @size bytes. 0: *ret has all that matters of it; -EBADMSG: it needs no answer (it is no
+ * query, or too short); -EINVAL: answer FORMERR or NOTIMP (@ret_rcode); only ret->id is known then.
  */
 MUST_CHECK int dns_query_parse(
 	struct dns_query *ret, const uint8_t *message, size_t size, enum dns_rcode *ret_rcode);
 
 /*
  * dns_answer_build - the answer to @query, whose message is @message, into @ret (DNS_ANSWER_MAX bytes).
- * @query: its question is repeated; NULL where it could not be read: then @message has 12 bytes at least.
- * @address: network order, one of IPv6 where the query is for AAAA, else of IPv4; or NULL: no answer, with a SOA that says how long (@ttl, seconds).
+ * @query: its question is repeated; NULL: it could not be read, and @message has at least 12 bytes.
+ * @address: network order, of IPv6 if the query is for AAAA, else of IPv4; or NULL: no answer, with a SOA that says for how long (@ttl, seconds).
  * Returns its size.
  */
 size_t dns_answer_build(const struct dns_query *query, const uint8_t *message,
 	enum dns_rcode rcode, const uint8_t *address, uint32_t ttl, uint8_t *ret);
 
 /*
- * dns_query_build - ask for @name, @type, into @ret (DNS_QUERY_MAX bytes). @edns: with room for 1,232 bytes of an
- * answer (else 512). Returns its size, 0 where @name is none.
+ * dns_query_build - a query for @name, @type, into @ret (DNS_QUERY_MAX bytes). @edns: it allows an answer of 1,232 bytes
+ * (else 512). Returns its size; 0: @name is no name.
  */
 size_t dns_query_build(
 	uint16_t id, const char *name, enum dns_type type, bool edns, uint8_t *ret);
@@ -77,7 +77,7 @@ size_t dns_query_build(
 /* What upstream answered. */
 struct dns_reply {
 	enum dns_rcode rcode;
-	bool truncated; /* to be asked for again over TCP */
+	bool truncated; /* ask for it again over TCP */
 	size_t count;
 	uint8_t addresses[DNS_ADDRESSES_MAX][16]; /* network order; of A the first 4 bytes */
 	uint32_t
@@ -85,9 +85,9 @@ struct dns_reply {
 };
 
 /*
- * dns_reply_parse - @message as the answer to what dns_query_build() made of the same @id, @name and @type. Aliases
- * (CNAME) are followed inside of the message, 16 at most; other records do not count.
- * Returns 0, or -EBADMSG: it is not the answer to this, and is not to be listened to.
+ * dns_reply_parse - read @message as the answer to what dns_query_build() made of the same @id, @name and @type. It follows
+ * aliases (CNAME) inside of the message, 16 at most; other records do not count.
+ * Returns 0, or -EBADMSG: it is not the answer to this query; ignore it.
  */
 MUST_CHECK int dns_reply_parse(struct dns_reply *ret, const uint8_t *message, size_t size,
 	uint16_t id, const char *name, enum dns_type type);

@@ -1,8 +1,8 @@
 /*
- * egress.h - all that carrel-egress has, in one place: its parts know each other through this.
+ * egress.h - the whole state of carrel-egress, in one place: its parts know each other through this.
  *
- * Runs in: carrel-egress. Who made the bytes that it reads: the session's programs (queries, connections), the
- * network (answers, servers). Everything that they can make it hold has a bound in here.
+ * Runs in: carrel-egress. It reads bytes of the session's programs (queries, connections) and of the network (answers,
+ * servers). Everything that these can make it hold has a bound in here.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 enum {
 	NAMES_MAX = 16384,  /* names that have an address; 131,070 are in the block */
 	LOOSE_MAX = 1024,   /* names that were asked for and have none */
-	LOOKUPS_MAX = 128,  /* names that are asked for upstream at one time */
+	LOOKUPS_MAX = 128,  /* names that it asks for upstream at one time */
 	PENDING_MAX = 1024, /* queries that wait for an answer */
 	DNS_CONNECTIONS_MAX = 32,
 	CONNECTIONS_DEFAULT = 1024,
@@ -47,7 +47,7 @@ struct egress {
 	struct tell tell;
 	struct watch channel;
 	bool six;         /* the session's block of IPv6 stands */
-	bool failed;      /* the supervisor is gone, or says what cannot be */
+	bool failed;      /* the supervisor is gone, or has sent what cannot be */
 	struct watch dns; /* UDP */
 	size_t pending, dns_connections;
 	struct listener {
@@ -56,7 +56,7 @@ struct egress {
 		bool dns;
 	} listeners[LISTENERS_MAX];
 	size_t listener_count;
-	struct timer pause; /* listeners are not looked at meanwhile */
+	struct timer pause; /* the listeners are not watched meanwhile */
 	struct publish {
 		struct published {
 			struct egress *egress;
@@ -69,11 +69,11 @@ struct egress {
 			/* Sockets of the session, of IPv4 and of IPv6: its own, so that no port takes them from another. */
 			int free[2][PUBLISH_POOL_MAX];
 			size_t free_count[2];
-			size_t trying; /* connections that may need one of IPv6 */
+			size_t trying; /* connections that may still need one of IPv6 */
 			bool paused, has_six;
 		} ports[PUBLISH_MAX];
 		size_t port_count;
-		size_t next[2]; /* whose the next one of the pool is */
+		size_t next[2]; /* which port gets the next socket of the pool */
 	} publish;
 	struct connection *connections;
 	struct proxy *proxies; /* connections to the proxy that are no tunnel */

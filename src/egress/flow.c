@@ -48,7 +48,7 @@ void flow_take(struct flow *f, size_t size)
 		flow_drop(f);
 }
 
-/* So much of it that @fd takes: >= 0, or -errno. */
+/* How much of it @fd has taken: >= 0, or -errno. */
 static ssize_t send_some(int fd, const uint8_t *data, size_t size)
 {
 	ssize_t n = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);

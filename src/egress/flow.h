@@ -3,8 +3,8 @@
  *
  * Runs in: carrel-egress.
  *
- * Bytes are held only where the reader is slower than the writer, or before they may be sent on. Nothing more is read
- * as long as some that may go are held: the kernel's buffers push back.
+ * A flow holds bytes only while the reader is slower than the writer, or before they may be sent on. While it holds bytes
+ * that may go, nothing more is read: the kernel's buffers push back.
  */
 #pragma once
 
@@ -20,24 +20,24 @@ enum { INNER, OUTER, SIDES }; /* the session's program, the server; also the flo
 struct flow {
 	uint8_t *data;                    /* NULL: nothing is held */
 	size_t start, cleared, end, room; /* [start, cleared) may go, [cleared, end) not yet */
-	uint64_t bytes;                   /* that were read in all */
-	bool ended;                       /* the writer has said its last */
-	bool shut;                        /* and the reader knows */
+	uint64_t bytes;                   /* read in all */
+	bool ended;                       /* the writer has sent its last byte */
+	bool shut;                        /* and the reader was told */
 };
 
-/* flow_hold - keep @size bytes behind those that are held; the caller clears them. 0 or -ENOMEM. */
+/* flow_hold - hold @size bytes more; the caller clears them. 0 or -ENOMEM. */
 MUST_CHECK int flow_hold(struct flow *f, const uint8_t *data, size_t size);
 
-/* flow_send - what may go, to @fd. 0: all of it went; 1: @fd takes no more at the moment; -errno. */
+/* flow_send - send to @fd what may go. 0: all of it went; 1: @fd takes no more at the moment; -errno. */
 MUST_CHECK int flow_send(struct flow *f, int fd);
 
 /*
- * flow_pass - @size bytes to @fd, past what is held (which is nothing); what it does not take is held, cleared. 0, 1
+ * flow_pass - send @size bytes to @fd directly, while nothing is held; what @fd does not take is held, and cleared. 0, 1
  * or -errno as flow_send().
  */
 MUST_CHECK int flow_pass(struct flow *f, int fd, const uint8_t *data, size_t size);
 
-/* flow_take - @size bytes at the front were used otherwise; the rest are not cleared. */
+/* flow_take - remove @size bytes at the front, which were used otherwise; the rest are not cleared. */
 void flow_take(struct flow *f, size_t size);
 
 /* flow_drop - free what is held. */

@@ -13,7 +13,7 @@
 #include "egress/egress.h"
 
 enum {
-	ROUNDS_MAX = 4,   /* of reading one side, before others have their turn */
+	ROUNDS_MAX = 4,   /* reads of one side before others have their turn */
 	READ_MAX = 65536, /* bytes at once */
 	INTERIM_MAX = 8,  /* responses that say: wait */
 };
@@ -54,7 +54,7 @@ static int pass_on(struct flow *f, const uint8_t *data, size_t size)
 	return r;
 }
 
-/* The response's head, or one that says: wait. 1: more is needed; 0; -errno. */
+/* Read the head of the response, or of one that says: wait. 1: more is needed; 0; -errno. */
 static int take_head(struct proxy *p)
 {
 	struct flow *f = &p->in[OUTER];
@@ -83,7 +83,7 @@ static int take_head(struct proxy *p)
 	return r;
 }
 
-/* What was read from side @s and belongs to the message. 1: more is needed; 0; -errno. */
+/* Find what was read from side @s and belongs to the message. 1: more is needed; 0; -errno. */
 static int look_at(struct proxy *p, int s)
 {
 	struct flow *f = &p->in[s];
@@ -130,7 +130,7 @@ static int count_bytes(struct proxy *p, int s, size_t n)
 	return 0;
 }
 
-/* Whether more of side @s is wanted: of the client no more than one head that comes too early. */
+/* Whether to read more from side @s: from the client at most one head that comes too early. */
 static bool wants_more(const struct proxy *p, int s)
 {
 	const struct flow *f = &p->in[s];
@@ -182,7 +182,7 @@ static int watch_sides(struct proxy *p)
 	return 0;
 }
 
-/* If the client has no byte of a response yet, answer with the reason; else reset the connection. */
+/* If the client has no byte of a response yet, answer with the reason; otherwise reset the connection. */
 static void fail(struct proxy *p, int error)
 {
 	bool told = p->answered || p->out[INNER].end > 0 || p->interim > 0;
@@ -197,14 +197,14 @@ static void fail(struct proxy *p, int error)
 		proxy_deny(p, EGRESS_FAILED, -error, "no response that can be passed on");
 }
 
-/* The whole response is with the client. */
+/* The client has the whole response. */
 static void finish(struct proxy *p)
 {
 	struct loop *loop = &p->egress->loop;
 
 	if (p->in[OUTER].end > 0 || !p->bodies[INNER].ended)
 		p->server_keeps =
-			false; /* it says more than it was asked, or has not heard all */
+			false; /* the server has sent more than was asked, or has not read all */
 	if (!p->server_keeps || !p->client_keeps)
 		forward_close(p, 0);
 	else if (loop_watch(loop, &p->sides[OUTER].watch, EPOLLIN) < 0)

@@ -1,10 +1,10 @@
 /*
- * forward.h - a request of HTTP with the whole address (GET http://host/), without a tunnel: to its server, and the response back.
+ * forward.h - passes an HTTP request with the whole address (GET http://host/), without a tunnel, to its server, and the response back.
  *
  * Runs in: carrel-egress.
  *
- * A client may send many over one connection; each was decided about by proxy.c before it comes here. One server is connected
- * at a time, and kept for the next request to the same host and port.
+ * A client may send many over one connection; proxy.c has decided about each before it comes here. There is a connection to one
+ * server at a time, which is kept for the next request to the same host and port.
  */
 #pragma once
 

@@ -11,7 +11,7 @@
 enum {
 	RECORD_HEAD = 5,
 	RECORD_MAX = 16384,
-	RECORDS_MAX = 64, /* that one message may lie in */
+	RECORDS_MAX = 64, /* records that one message may lie in */
 	MESSAGE_HEAD = 4,
 	BEGINNING = 6, /* bytes by which a ClientHello is known, begins_hello() */
 	CHANGE_CIPHER_SPEC = 20,
@@ -24,7 +24,7 @@ enum {
 	ENCRYPTED_NAME = 0xffce, /* the draft before it */
 };
 
-/* Bytes of one structure; what is outside of it makes it bad. */
+/* Bytes of one structure; a read beyond its end makes it bad. */
 struct part {
 	const uint8_t *at;
 	size_t left;
@@ -136,7 +136,7 @@ static enum hello_verdict read_hello(struct hello *h, const char *expected, stru
 	return read_extensions(h, expected, extensions);
 }
 
-/* A record's header. False: it is none. */
+/* Read a record's header. False: it is none. */
 static bool read_record(struct part *p, size_t *ret_type, size_t *ret_size)
 {
 	size_t type = get(p, 1), version = get(p, 2), size = get(p, 2);
@@ -148,9 +148,9 @@ static bool read_record(struct part *p, size_t *ret_type, size_t *ret_size)
 }
 
 /*
- * One handshake message out of the records from @p on, into @ret (@room bytes). @ret_size: of the message, 0 as long
- * as it is not known. Returns its bytes that are there; *@ret_used: of @p that they came out of, whole records;
- * 0 where the last of them is not whole: what is missing of it would belong to the message or to a second one.
+ * Gather one handshake message from the records in @p into @ret (@room bytes). @ret_size: of the message; 0: not known
+ * yet. Returns how many of its bytes are there. *@ret_used: how many bytes of @p these took, in whole records; 0 if the
+ * last record is not whole: its missing bytes would belong to this message or to a second one.
  */
 static size_t gather(struct part p, uint8_t *ret, size_t room, size_t *ret_size,
 	size_t *ret_used, enum hello_verdict *ret_verdict)
@@ -191,7 +191,7 @@ static size_t gather(struct part p, uint8_t *ret, size_t room, size_t *ret_size,
 	return have;
 }
 
-/* Whether a message begins as a ClientHello does: chance makes one such beginning in thousands of millions. */
+/* Whether a message begins as a ClientHello does. Random bytes do so once in thousands of millions. */
 static bool begins_hello(const uint8_t *message)
 {
 	return message[0] == CLIENT_HELLO && message[1] == 0 &&
@@ -199,7 +199,7 @@ static bool begins_hello(const uint8_t *message)
 		message[5] <= 4;
 }
 
-/* The handshake records at the front of @p. @message: HELLO_SIZE_MAX bytes to work in. */
+/* Check the handshake records at the front of @p. @message: HELLO_SIZE_MAX bytes to work in. */
 static enum hello_verdict check_handshake(struct hello *h, const char *expected, struct part p,
 	uint8_t *message, size_t *ret_used)
 {
@@ -220,7 +220,7 @@ static enum hello_verdict check_handshake(struct hello *h, const char *expected,
 		return HELLO_MORE;
 	if (broken != HELLO_MORE)
 		return broken;
-	/* Bytes behind it in the same record would be a second message, which was not checked. */
+	/* Bytes after it in the same record would be a second message, which was not checked. */
 	if (size > 0 && have > size)
 		return HELLO_NO_TLS;
 	if (size == 0 || have < size || used == 0)
@@ -232,7 +232,7 @@ static enum hello_verdict check_handshake(struct hello *h, const char *expected,
 	return read_hello(h, expected, body);
 }
 
-/* What stands at the front of @p. *@ret_used: bytes of it that are cleared, where it is good. */
+/* Check what is at the front of @p. *@ret_used: if it is good, how many bytes of it are cleared. */
 static enum hello_verdict check_front(
 	struct hello *h, const char *expected, struct part p, uint8_t *work, size_t *ret_used)
 {

@@ -3,9 +3,9 @@
  *
  * Runs in: carrel-egress. PURE. May not: allocate, decrypt.
  *
- * Handshake messages may lie in several records, and records arrive in pieces: what is not complete is looked at again
- * when there is more. Until the client's bytes are encrypted its later ClientHellos are looked at in the same way (one
- * is legitimate, the answer to a HelloRetryRequest).
+ * Handshake messages may lie in several records, and records arrive in pieces: an incomplete one is checked again
+ * when there is more. Until the client's bytes are encrypted its later ClientHellos are checked in the same way (one
+ * is legitimate: the answer to a HelloRetryRequest).
  *
  * See: RFC 8446 4.1.2, 5.1 and appendix D.4; RFC 6066 3 (server_name); RFC 9849 (encrypted ClientHello).
  */
@@ -24,9 +24,9 @@ enum {
 };
 
 enum hello_verdict {
-	HELLO_MORE,      /* what is there is no whole message yet */
+	HELLO_MORE,      /* there is no whole message yet */
 	HELLO_GOOD,      /* what is cleared may be sent on; there may be more to look at */
-	HELLO_ENCRYPTED, /* all may be sent on: nothing that follows can be read */
+	HELLO_ENCRYPTED, /* all may be sent on: what follows is encrypted */
 	HELLO_NO_TLS,
 	HELLO_NO_NAME,
 	HELLO_OTHER_NAME,
@@ -44,9 +44,9 @@ struct hello {
 };
 
 /*
- * hello_check - @data: what the client has sent and was not cleared before. @expected: the name, in lower case.
+ * hello_check - check @data, which the client has sent and was not cleared before. @expected: the name, in lower case.
  * @work: HELLO_SIZE_MAX bytes, the caller's.
- * *@ret_cleared: so many bytes of it may be sent on (with any verdict but the refusals, where it is 0).
+ * *@ret_cleared: so many bytes of it may be sent on; 0 with a refusal.
  */
 enum hello_verdict hello_check(struct hello *h, const char *expected, const uint8_t *data,
 	size_t size, void *work, size_t *ret_cleared);

@@ -1,8 +1,8 @@
 /*
  * http_body.c - see http_message.h: where a body ends.
  *
- * Runs in: carrel-egress. PURE. A chunked body is passed on as it is, byte by byte the same: what the next reader finds is what was
- * looked at here.
+ * Runs in: carrel-egress. PURE. A chunked body is passed on byte by byte as it is, so that the next reader finds what was
+ * checked here.
  */
 #include <errno.h>
 
@@ -10,12 +10,12 @@
 
 enum state {
 	SIZE,      /* hexadecimal digits */
-	EXTENSION, /* behind a ';', to the end of the line */
+	EXTENSION, /* after a ';', to the end of the line */
 	SIZE_LF,
 	DATA,
 	DATA_CR,
 	DATA_LF,
-	LINE, /* the start of a line behind the last chunk */
+	LINE, /* the start of a line after the last chunk */
 	FIELD,
 	FIELD_LF,
 	LAST_LF,
@@ -62,7 +62,7 @@ static bool is_text(uint8_t c)
 	return c == '\t' || (c >= 0x20 && c != 0x7f);
 }
 
-/* The state behind the byte @c that is no data, or -EBADMSG. */
+/* The state after the byte @c, which is no data; or -EBADMSG. */
 static int framing_byte(struct http_body *b, uint8_t c)
 {
 	switch ((enum state)b->state) {

@@ -49,7 +49,7 @@ static struct piece trim(struct piece p)
 	return p;
 }
 
-/* The size of the head, with its empty line. Nothing in it is a control character but CR LF at the end of a line. */
+/* The size of the head, with its empty line. Its only control characters may be CR LF at the end of a line. */
 static int find_end(const uint8_t *data, size_t size, size_t *ret_size)
 {
 	size_t line = 0, most = size < HTTP_HEAD_MAX ? size : HTTP_HEAD_MAX;
@@ -73,7 +73,7 @@ static int find_end(const uint8_t *data, size_t size, size_t *ret_size)
 	return most == HTTP_HEAD_MAX ? -E2BIG : -EAGAIN;
 }
 
-/* The next line of the head, moved behind it; a size of 0 is the last. */
+/* The next line of the head; moves @at behind it. A size of 0: it is the last. */
 static struct piece next_line(const uint8_t *data, size_t *at)
 {
 	const uint8_t *start = data + *at, *end = start;
@@ -132,7 +132,7 @@ static bool parse_length(struct piece value, uint64_t *ret)
 	return true;
 }
 
-/* `Connection`: false where it names what says how long the message is, or whose it is. */
+/* `Connection`. False: it names a field that says how long the message is, or for which host. */
 static bool read_connection(struct http_head *h, struct piece list)
 {
 	struct piece word;
@@ -235,7 +235,7 @@ int http_request_parse(struct http_head *ret, const uint8_t *data, size_t size)
 		r = read_fields(&h, data);
 	if (r == 0 && h.connect && h.framing != HTTP_NO_BODY &&
 		(h.framing == HTTP_CHUNKED || h.length > 0))
-		r = -EBADMSG; /* what would follow is the tunnel's */
+		r = -EBADMSG; /* what would follow belongs to the tunnel */
 	if (r == 0)
 		*ret = h;
 	return r;

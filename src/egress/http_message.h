@@ -3,7 +3,7 @@
  *
  * Runs in: carrel-egress. PURE. May not: allocate.
  *
- * What two readers could read in two ways is refused, not mended: a line that does not end with CR LF, a blank before a
+ * It refuses, and does not mend, what two readers could read in two ways: a line that does not end with CR LF, a blank before a
  * colon, a line that goes on in the next, a length beside an encoding, two lengths, an encoding that is not exactly
  * "chunked", a `Connection` that names a field which says where the message ends.
  *
@@ -30,7 +30,7 @@ struct http_head {
 	enum http_framing framing;
 	uint64_t length;
 	/* of a request: */
-	bool connect;                           /* CONNECT; else absolute-form */
+	bool connect;                           /* CONNECT; otherwise absolute-form */
 	bool asks_head;                         /* HEAD: its answer has no body */
 	size_t method_size, path_at, path_size; /* size 0: "/" */
 	struct proxy_target target;
@@ -40,7 +40,7 @@ struct http_head {
 
 /*
  * http_request_parse, http_response_parse - the head at the front of @data. @asked_head: the request was HEAD.
- * 0; -EAGAIN: it is not whole; -EBADMSG; -E2BIG: longer than is read; -EPROTONOSUPPORT: another scheme than http, or no address at
+ * 0; -EAGAIN: it is not whole; -EBADMSG; -E2BIG: it is too long; -EPROTONOSUPPORT: another scheme than http, or no address at
  * all (the target of a request to a server), or a change of the protocol (101).
  */
 MUST_CHECK int http_request_parse(struct http_head *ret, const uint8_t *data, size_t size);
@@ -68,7 +68,7 @@ struct http_body {
 	uint64_t left;
 };
 
-/* http_body_begin - what follows the head @h. @strict: it is a request. */
+/* http_body_begin - begin the body that follows the head @h. @strict: it is a request's. */
 void http_body_begin(struct http_body *b, const struct http_head *h, bool strict);
 
 /* http_body_pass - how many bytes at the front of @data belong to it; b->ended says whether it is over. -EBADMSG. */

@@ -46,7 +46,7 @@ int loop_watch(struct loop *loop, struct watch *watch, uint32_t events)
 	if (watch->events == 0)
 		op = EPOLL_CTL_ADD;
 	else if (events ==
-		0) /* else epoll would report an error again and again that no callback handles */
+		0) /* otherwise epoll would report again and again an error that no callback handles */
 		op = EPOLL_CTL_DEL;
 	if (epoll_ctl(loop->epoll, op, watch->fd, &event) < 0)
 		return -errno;

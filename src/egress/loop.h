@@ -13,7 +13,7 @@
 
 /* All timers of one kind last equally long, so that each kind is a list in order. */
 enum timer_kind {
-	TIMER_SECOND,  /* 300 ms: the other family's answer, where one is there */
+	TIMER_SECOND,  /* 300 ms: wait for the other family's answer after the first */
 	TIMER_EYEBALL, /* 250 ms: the next address, RFC 8305 */
 	TIMER_PAUSE,   /* 100 ms: no descriptor was left to accept with */
 	TIMER_TELL,    /* 1 s: refusals of one kind are put together */
@@ -58,15 +58,15 @@ MUST_CHECK int loop_init(struct loop *loop);
 MUST_CHECK int loop_run(struct loop *loop);
 
 /*
- * loop_watch - from now on @events (EPOLLIN, EPOLLOUT) of watch->fd; 0: none, not even an error. 0 or -errno.
- * loop_close - no longer watch it, and close it.
+ * loop_watch - watch for @events (EPOLLIN, EPOLLOUT) of watch->fd from now on; 0: for none, not even an error. 0 or -errno.
+ * loop_close - watch it no longer, and close it.
  */
 MUST_CHECK int loop_watch(struct loop *loop, struct watch *watch, uint32_t events);
 void loop_close(struct loop *loop, struct watch *watch);
 
-/* timer_set - fire once, so long from now; what was set before no longer counts. timer_clear - not at all. */
+/* timer_set - fire once, when the time of @kind has passed; replaces an earlier setting. timer_clear - do not fire. */
 void timer_set(struct loop *loop, struct timer *timer, enum timer_kind kind);
 void timer_clear(struct timer *timer);
 
-/* loop_free - free(@doomed) when the events that are being gone through can no longer name it. */
+/* loop_free - free(@doomed) later, when the events of this turn can no longer name it. */
 void loop_free(struct loop *loop, struct doomed *doomed);

@@ -25,7 +25,7 @@
 enum {
 	DESCRIPTORS_SPARE = 64 + LOOKUPS_MAX + DNS_CONNECTIONS_MAX + LISTENERS_MAX +
 		2 * PUBLISH_MAX + 4 * PUBLISH_POOL_MAX,
-	DESCRIPTORS_EACH = 3, /* two sockets, and a second address that is tried */
+	DESCRIPTORS_EACH = 3, /* two sockets, and one more for a second address */
 };
 
 static int failed(struct error *e, int errnum, const char *what)
@@ -84,7 +84,7 @@ static int prepare(struct egress *eg, bool log, struct error *e)
 	r = channel_start(eg);
 	if (r < 0)
 		return failed(e, r, "the supervisor does not answer");
-	/* Who asks meanwhile waits for its answer, not the whole session for ten thousand rules. */
+	/* Only a program that asks meanwhile waits for it, and not the whole session for ten thousand rules. */
 	return rules_take(&eg->rules, e);
 }
 

@@ -17,7 +17,7 @@
 
 enum {
 	SLOTS = 8192,
-	TTL_LEAST = 10, /* seconds: a tool cannot make a name be asked for more often */
+	TTL_LEAST = 10, /* seconds: a tool cannot make it ask for a name more often */
 	TTL_MOST = 3600,
 	TTL_FAILED = 2,
 };
@@ -104,7 +104,7 @@ struct name *names_get(struct egress *eg, const char *text)
 	return name;
 }
 
-/* The first address of the block is no name's. */
+/* No name has the first address of the block. */
 static bool assign(struct names *n, struct name *name)
 {
 	if (n->assigned == NAMES_MAX)
@@ -198,7 +198,7 @@ static bool resolve_here(struct egress *eg, struct name *name)
 		&name->four_count, name->six, &name->six_count);
 }
 
-/* Whether the name is reached by the proxy of the host's network, which resolves it. The proxy's own name is not. */
+/* Whether it reaches the name through the proxy of the host's network, which resolves it. Not so for the proxy's own name. */
 static bool is_proxied(const struct egress *eg, const struct name *name)
 {
 	const struct netrule *proxy = eg->rules.proxy;

@@ -25,7 +25,7 @@ enum {
 
 /* --- the end ------------------------------------------------------------------------------------ */
 
-/* All but the client's socket. */
+/* Free everything but the client's socket. */
 static void forget(struct proxy *p)
 {
 	struct egress *eg = p->egress;
@@ -50,13 +50,13 @@ void proxy_drop(struct proxy *p, bool reset)
 	const struct linger linger = { .l_onoff = 1 };
 	struct watch *watch = &p->sides[INNER].watch;
 
-	if (reset) /* where that fails it is closed in the ordinary way */
+	if (reset) /* if that fails, close(2) ends it in the ordinary way */
 		(void)setsockopt(watch->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 	loop_close(&p->egress->loop, watch);
 	forget(p);
 }
 
-/* Closing a socket that has unread bytes resets it, and what was answered is lost. */
+/* To close a socket that has unread bytes would reset it, and the client would lose the answer. */
 void proxy_linger(struct proxy *p)
 {
 	struct watch *watch = &p->sides[INNER].watch;
@@ -82,7 +82,7 @@ static void read_away(struct proxy *p)
 
 /* --- answers ------------------------------------------------------------------------------------ */
 
-/* The socket's buffer is empty, or has room for so little: one that takes less is ended. */
+/* The socket's buffer is empty, or has room for so little: a client that takes less is ended. */
 static int say(int fd, const void *data, size_t size)
 {
 	ssize_t n = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -212,7 +212,7 @@ static void resolve(struct proxy *p, const char *text)
 	names_resolve(p->egress, name, &p->waiter);
 }
 
-/* Whether a rule allows p->wanted: p->rule then. */
+/* Whether a rule allows p->wanted; p->rule is that rule then. */
 static bool is_allowed(struct proxy *p)
 {
 	const struct netrules *set = p->egress->rules.set;
@@ -223,7 +223,7 @@ static bool is_allowed(struct proxy *p)
 		: netrules_address(set, t->family, t->address, t->port, &p->rule);
 }
 
-/* What the rules say of p->wanted: as of a connection without a proxy. */
+/* Ask the rules about p->wanted, as about a connection without a proxy. */
 static void decide(struct proxy *p)
 {
 	struct egress *eg = p->egress;
@@ -232,7 +232,7 @@ static void decide(struct proxy *p)
 	bool plain = p->kind == PROXY_HTTP && !p->request.connect;
 
 	p->reach.server = (struct target){ 0 };
-	/* Whose address of the session's own it is. */
+	/* If it is one of the session's own addresses, the name that has it. */
 	p->name = t->family ? names_at(eg, t->family, t->address) : NULL;
 	bool by_name = t->family == 0 || p->name, allowed = is_allowed(p);
 	int any;
@@ -254,7 +254,7 @@ static void decide(struct proxy *p)
 
 /* --- what the client says ----------------------------------------------------------------------- */
 
-/* Each: 1: it is looked at further; 0: more is needed, or it is somebody else's turn, or @p is gone. */
+/* Each returns 1: go on reading; 0: more bytes are needed, or it is somebody else's turn, or @p is gone. */
 
 static int read_first(struct proxy *p, const uint8_t *data)
 {
@@ -394,7 +394,7 @@ static void read_more(struct proxy *p)
 		proxy_drop(p, n != 0);
 		return;
 	}
-	if (first) /* of a later request: from now on it has as long as the first had */
+	if (first) /* a later request has begun: from now on it has as much time as the first had */
 		timer_set(&p->egress->loop, &p->timer, TIMER_HELLO);
 	look_at(p);
 }
@@ -403,11 +403,11 @@ static void side_ready(struct watch *watch, uint32_t events)
 {
 	struct proxy *p = ((struct proxy_side *)watch)->proxy;
 
-	(void)events; /* reading or writing says which */
+	(void)events; /* reading or writing tells which */
 	if (p->stage == PROXY_EXCHANGE)
 		forward_ready(p);
 	else if (watch == &p->sides[OUTER].watch)
-		forward_close(p, 0); /* a server that ends while nothing is asked of it */
+		forward_close(p, 0); /* the server has ended while there was no request */
 	else if (p->stage == PROXY_LINGER)
 		read_away(p);
 	else
@@ -449,7 +449,7 @@ static struct proxy *make(struct egress *eg, int fd)
 		eg->proxies->prev = p;
 	eg->proxies = p;
 	eg->connection_count++;
-	/* About delay alone; and where the other fails, urgent bytes are missing in what is looked at and in what is sent on. */
+	/* The first is only about delay. If the second fails, urgent bytes are missing both in what is checked and in what is sent on. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &yes, sizeof(yes));
 	return p;

@@ -1,6 +1,6 @@
 /*
  * proxy.h - the session's proxy, for programs that insist on one: HTTP (CONNECT, and requests with the whole address) and
- * SOCKS 5, at 127.0.0.1:3128 inside. What may be reached, and what is told of it, is the same as without a proxy.
+ * SOCKS 5, at 127.0.0.1:3128 inside. The rules and the reports are the same as without a proxy.
  *
  * Runs in: carrel-egress.
  */
@@ -21,7 +21,7 @@ enum proxy_stage {
 	PROXY_RESOLVE,
 	PROXY_REACH,
 	PROXY_EXCHANGE, /* a request and its response: forward.h */
-	PROXY_LINGER, /* it was answered for the last time: what it still sends is read, so that it can read the answer */
+	PROXY_LINGER, /* it has its last answer; what it still sends is read, so that it can read the answer */
 };
 
 /* A client of the proxy, as long as it has no tunnel. */
@@ -33,14 +33,14 @@ struct proxy {
 		struct watch watch; /* the first member */
 		struct proxy *proxy;
 	} sides[SIDES];
-	struct flow in[SIDES];  /* read from that side, and not yet looked at */
+	struct flow in[SIDES];  /* read from that side, and not yet checked */
 	struct flow out[SIDES]; /* for that side */
 	struct timer timer;
 	struct waiter waiter;
 	struct reach reach;
 	enum proxy_kind kind;
 	enum proxy_stage stage;
-	struct proxy_target wanted; /* by the request that is looked at, or answered */
+	struct proxy_target wanted; /* of the request that is being checked or answered */
 	struct name *name;          /* NULL: it is an address */
 	int rule;
 	size_t lingered;
@@ -54,7 +54,7 @@ struct proxy {
 	bool server_keeps; /* its connection can have another request */
 	bool used_before;  /* it had one already */
 	bool client_keeps, client_ended;
-	unsigned interim; /* responses that only said: wait */
+	unsigned interim; /* responses that only say: wait */
 	uint64_t bytes[SIDES];
 	int64_t began_ns;
 };
@@ -62,7 +62,7 @@ struct proxy {
 /* proxy_begin - @fd: accepted, taken. */
 void proxy_begin(struct egress *eg, int fd);
 
-/* proxy_cut - reset the clients whose request rule number @rule allowed and no other one does: it was taken back. */
+/* proxy_cut - rule number @rule was taken back: reset the clients whose request it allowed, unless another rule does. */
 void proxy_cut(struct egress *eg, int rule);
 
 /* proxy_end - report every request that is still open. */
@@ -71,14 +71,14 @@ void proxy_end(struct egress *eg);
 /* proxy_grant - tell a client that its tunnel begins. 0 or -errno. */
 MUST_CHECK int proxy_grant(int fd, enum proxy_kind kind);
 
-/* What became of a request that is not granted. */
+/* Why a request is not granted. */
 struct proxy_refusal {
 	enum proxy_kind kind;
 	enum egress_decision decision;
 	const char *name;
 	uint16_t port;
 	int rule, errnum;
-	const char *bad; /* it is no request: why; NULL: the rest says */
+	const char *bad; /* why it is no request; NULL: the rest says why it is refused */
 };
 
 /* proxy_refuse - answer with that and end the client; does not report to the supervisor. @fd: taken. */

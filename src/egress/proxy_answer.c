@@ -30,7 +30,7 @@ static void denied_line(const struct proxy_refusal *r, char line[LINE_MAX_BYTES]
 			r->name, r->port, six ? "[" : "", r->name, six ? "]" : "", port);
 }
 
-/* A line for a person. */
+/* Write a line for a person. */
 static void put_line(const struct proxy_refusal *r, char line[LINE_MAX_BYTES])
 {
 	switch (r->bad ? 0 : r->decision) {

@@ -26,7 +26,7 @@ static bool is_name_byte(char c)
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
-/* Labels of letters, digits, '-' and '_' with dots between; and nothing that is read as a number. */
+/* Labels of letters, digits, '-' and '_' with dots between, which nobody would read as a number. */
 static bool is_name(const char *text)
 {
 	const char *label = text, *at = text;
@@ -95,7 +95,7 @@ int proxy_host_parse(struct proxy_target *ret, const uint8_t *text, size_t size,
 	return 0;
 }
 
-/* Decimal digits alone, 1 to 65535. 0: it is none. */
+/* Only decimal digits, 1 to 65535. 0: it is no port. */
 static uint16_t parse_port(const uint8_t *text, size_t size)
 {
 	unsigned value = 0;

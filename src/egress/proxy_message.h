@@ -1,5 +1,5 @@
 /*
- * proxy_message.h - what a client of the session's proxy says before bytes are relayed: where it wants to go, and the
+ * proxy_message.h - what a client of the session's proxy sends before bytes are relayed: where it wants to go, and the
  * messages of SOCKS.
  *
  * Runs in: carrel-egress. PURE. May not: allocate, resolve.
@@ -28,7 +28,7 @@ enum {
 	SOCKS_NO_ADDRESS = 8,
 	SOCKS_VERSION = 5,
 	SOCKS_OPEN = 0,     /* the method without a password */
-	SOCKS_PASSWORD = 2, /* a user name and a password, which say nothing here */
+	SOCKS_PASSWORD = 2, /* a user name and a password, which mean nothing here */
 	SOCKS_NO_METHOD = 255,
 };
 
@@ -42,15 +42,15 @@ struct proxy_target {
 };
 
 /*
- * proxy_host_parse - @text: a name, an address of IPv4, or one of IPv6, in brackets where @bracketed. `localhost` and
- * names below it are 127.0.0.1. What a resolver would take for a number (127.1, 0x7f000001) is no name.
+ * proxy_host_parse - @text: a name, an IPv4 address, or an IPv6 address, in brackets if @bracketed. `localhost` and
+ * names below it are 127.0.0.1. A text that a resolver would take for a number (127.1, 0x7f000001) is no name.
  * Fills in all of *ret but the port. 0 or -EBADMSG.
  */
 MUST_CHECK int proxy_host_parse(
 	struct proxy_target *ret, const uint8_t *text, size_t size, bool bracketed);
 
 /*
- * proxy_authority_parse - HOST:PORT; @port: where none is said; 0: one has to be. 0 or -EBADMSG.
+ * proxy_authority_parse - HOST:PORT. @port: the port if the text has none; 0: it must have one. 0 or -EBADMSG.
  */
 MUST_CHECK int proxy_authority_parse(
 	struct proxy_target *ret, const uint8_t *text, size_t size, uint16_t port);
@@ -59,10 +59,10 @@ MUST_CHECK int proxy_authority_parse(
 size_t proxy_authority_format(const struct proxy_target *target, uint16_t usual, char ret[300]);
 
 /*
- * socks_methods_parse - the first message. Its size, 0 where it is not whole, or -EBADMSG. *@ret_method: SOCKS_OPEN,
+ * socks_methods_parse - the first message. Returns its size; 0: it is not whole; or -EBADMSG. *@ret_method: SOCKS_OPEN,
  * SOCKS_PASSWORD, or SOCKS_NO_METHOD.
  * socks_password_parse - the message that follows SOCKS_PASSWORD, in the same way.
- * socks_request_parse - what is wanted. *@ret_reply: SOCKS_GRANTED, or why it cannot be. Its size, 0, or -EBADMSG.
+ * socks_request_parse - where the client wants to go, in the same way. *@ret_reply: SOCKS_GRANTED, or why it cannot go there.
  */
 MUST_CHECK ssize_t socks_methods_parse(const uint8_t *data, size_t size, uint8_t *ret_method);
 MUST_CHECK ssize_t socks_password_parse(const uint8_t *data, size_t size);

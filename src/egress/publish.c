@@ -57,7 +57,7 @@ static void watch_port(struct published *p, uint32_t events)
 	p->paused = events == 0;
 }
 
-/* Whoever tries IPv4 may need a socket of IPv6 next. */
+/* A connection that tries IPv4 may need a socket of IPv6 next. */
 static bool has_room(const struct published *p)
 {
 	return p->free_count[FOUR] > 0 && (p->free_count[SIX] > p->trying || !p->has_six);
@@ -105,7 +105,7 @@ int publish_pool(struct egress *eg, int fd)
 	return 0;
 }
 
-/* connect(2): with AF_UNSPEC it is as it was before, and who was at the other end sees a reset where that had not ended. */
+/* connect(2) with AF_UNSPEC: the socket is as it was before. If the connection had not ended, the other end sees a reset. */
 static void disconnect(struct published *p, int fd)
 {
 	const struct sockaddr none = { .sa_family = AF_UNSPEC };
@@ -182,7 +182,7 @@ static int connect_inside(int fd, unsigned family, uint16_t port)
 	return r < 0 ? -errno : 0;
 }
 
-/* It needs no socket of IPv6 any more, or takes it. */
+/* It needs no socket of IPv6 any more, or has one now. */
 static void settle(struct incoming *in)
 {
 	in->of->trying -= in->trying;
@@ -216,7 +216,7 @@ static void joined(struct incoming *in)
 
 static void try_family(struct incoming *in);
 
-/* Nobody listens by this family: by the other one, and then not at all. */
+/* Nobody listens with this family: try the other one, and then give up. */
 static void failed(struct incoming *in)
 {
 	if (in->watch.fd >= 0)

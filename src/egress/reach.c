@@ -3,8 +3,8 @@
  *
  * Runs in: carrel-egress.
  *
- * Where the policy names a proxy of the host's network, a name that the host's hosts(5) does not have is not resolved here: behind
- * such a proxy it often cannot be. The proxy is asked for it by its name, and what that leads to is the proxy's to say.
+ * If the policy names a proxy of the host's network, this does not resolve a name that the host's hosts(5) does not have: behind
+ * such a proxy it often cannot. It asks the proxy for the name, and the proxy decides where that leads.
  */
 #include "egress/reach.h"
 
@@ -58,7 +58,7 @@ static void dialled(void *context, int fd, const struct target *target, int erro
 		r->done(r, &what);
 }
 
-/* Whether a name may be reached at this address: by an address rule, or because it is everybody's. */
+/* Whether a name may be reached at this address: an address rule allows it, or it is a public address. */
 static bool may_reach(struct egress *eg, uint16_t port, const struct target *target)
 {
 	int rule;
@@ -83,7 +83,7 @@ static size_t add_target(struct egress *eg, uint16_t port, struct target *ret, u
 	return may_reach(eg, port, ret);
 }
 
-/* The addresses that may be reached, the families in turns, IPv6 first. */
+/* The addresses that may be reached; the families take turns, IPv6 first. */
 static size_t list_targets(struct egress *eg, const struct name *name, uint16_t port,
 	struct target ret[TARGETS_MAX + 1])
 {
@@ -103,7 +103,7 @@ static struct target first_of(const struct name *name)
 	return name->four_count ? target_of(4, name->four[0]) : target_of(6, name->six[0]);
 }
 
-/* The host's network is asked for it by its name: nothing else is known of it here. */
+/* The proxy is asked for it by its name, and nothing else is known of it here. */
 static bool needs_proxy(const struct egress *eg, const struct name *name)
 {
 	return eg->rules.proxy && name->four_count + name->six_count == 0;

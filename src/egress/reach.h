@@ -1,5 +1,5 @@
 /*
- * reach.h - a connection out: to a name, at one of its addresses that may be reached or by the proxy of the host's network, or
+ * reach.h - connects out: to a name, at one of its addresses that may be reached or through the proxy of the host's network, or
  * to an address.
  *
  * Runs in: carrel-egress.
@@ -35,14 +35,14 @@ struct reach {
 };
 
 /*
- * reach_start - done() is called once, perhaps before this returns. @r: the caller's, zeroed but for egress, name or server, port
+ * reach_start - begin, and call done() once, perhaps before this returns. @r: the caller's, zeroed but for egress, name or server, port
  * and done.
  */
 void reach_start(struct reach *r);
 
-/* reach_cancel - done() is not called. Where nothing is on its way it does nothing. */
+/* reach_cancel - stop, and do not call done(). If nothing is under way it does nothing. */
 void reach_cancel(struct reach *r);
 
-/* reach_may - whether @name, which is resolved, has an address that may be reached at @port; if not *@ret_first is one that may not. */
+/* reach_may - whether @name, which is resolved, has an address that may be reached at @port; if not, *@ret_first is one that may not. */
 bool reach_may(
 	struct egress *eg, const struct name *name, uint16_t port, struct target *ret_first);

@@ -16,9 +16,9 @@
 #include "egress/proxy.h"
 #include "egress/server.h"
 
-enum { ACCEPTS_MAX = 64 }; /* before others have their turn */
+enum { ACCEPTS_MAX = 64 }; /* connections to accept before others have their turn */
 
-/* What the program has connected to; an address of IPv4 in IPv6 is the inner one. 0 or -errno. */
+/* What the program has connected to; of an IPv4 address in IPv6 the inner one. 0 or -errno. */
 static int local_of(int fd, struct target *ret, uint16_t *ret_port)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -67,7 +67,7 @@ static bool is_used_up(const struct egress *eg)
 		(eg->rules.bytes && eg->bytes >= eg->rules.bytes);
 }
 
-/* The session's proxy, but where an address rule gives this address and port to the host's. */
+/* The session's proxy, unless an address rule gives this address and port to the host's. */
 static bool is_proxy(const struct target *local, uint16_t port)
 {
 	static const uint8_t four[4] = { 127, 0, 0, 1 }, six[16] = { [15] = 1 };

@@ -1,5 +1,5 @@
 /*
- * relay.h - the session's connections: which name each is for, whether it may be, and its bytes.
+ * relay.h - takes the session's connections, and finds out which name each is for and whether it is allowed.
  *
  * Runs in: carrel-egress.
  */
@@ -11,8 +11,8 @@
 
 struct egress;
 
-/* relay_listen - take connections from the listening socket @fd, which is taken. @dns: they are to the resolver. */
+/* relay_listen - accept connections from the listening socket @fd, which is taken. @dns: they are for the resolver. */
 MUST_CHECK int relay_listen(struct egress *eg, int fd, bool dns);
 
-/* relay_end - report every connection that is still open; none is served after that. */
+/* relay_end - report every connection that is still open, and serve none any more. */
 void relay_end(struct egress *eg);

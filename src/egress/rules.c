@@ -131,7 +131,7 @@ static bool take_block(struct cursor *c, struct netrule *rule)
 	return true;
 }
 
-/* @name: of the rule, or of the origin of those that follow. */
+/* @name: the rule's, or the origin of the rules that follow. */
 static bool take_rule(struct cursor *c, struct egress_rule_head *ret_head, struct netrule *rule,
 	const char **ret_name)
 {
@@ -252,7 +252,7 @@ static int read_settings(struct rules *r, char *text, struct error *e)
 
 /* --- rules that are added later ------------------------------------------------------------------- */
 
-/* "allow RULE<TAB>SOURCE" into @rule; @line, which stays, is cut at the tab. */
+/* Read "allow RULE<TAB>SOURCE" into @rule, and cut @line, which stays in memory, at the tab. */
 static int read_rule(
 	struct rules *r, char *line, struct netrule *rule, const char **source, struct error *e)
 {
@@ -292,7 +292,7 @@ int rules_remove(struct rules *rules, int32_t number)
 
 /* --- the host's files --------------------------------------------------------------------------- */
 
-/* The whole of @fd, in the arena, with a NUL behind it, or an empty text where it is none; NULL: it is larger than @most. */
+/* The whole of @fd in the arena, with a NUL after it; an empty text if it cannot be read; NULL: it is larger than @most. */
 static char *read_all(struct rules *r, int fd, size_t most, size_t *ret_size)
 {
 	size_t room;
@@ -305,7 +305,7 @@ static char *read_all(struct rules *r, int fd, size_t most, size_t *ret_size)
 	return arena_keep(&r->arena, (size_t)size + 1, (size_t)size + 1);
 }
 
-/* NULL: it is no text, too. */
+/* As read_all(); NULL also if it is no text. */
 static char *read_text(struct rules *r, int fd)
 {
 	size_t size;
@@ -327,7 +327,7 @@ static int read_given(struct rules *r, int fd, struct error *e)
 	return read_settings(r, text, e);
 }
 
-/* resolv.conf(5): "nameserver ADDRESS", nothing else of it. */
+/* resolv.conf(5): only the lines "nameserver ADDRESS". */
 static void read_resolvers(struct rules *r, const char *text)
 {
 	for (; text && *text && r->resolver_count < RESOLVERS_MAX;

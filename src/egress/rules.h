@@ -50,24 +50,24 @@ struct rules {
 };
 
 /*
- * rules_read - the settings of wire.h out of @fd, and the rules unread, then /etc/resolv.conf where no line names a resolver, and /etc/hosts.
- * A file that is not there is an empty one. 0, or -errno with @e.
+ * rules_read - read the settings of wire.h from @fd, but not yet the rules; then /etc/resolv.conf if no line names a resolver, and /etc/hosts.
+ * A file that does not exist counts as empty. 0, or -errno with @e.
  */
 MUST_CHECK int rules_read(struct rules *ret, int fd, struct error *e);
 
 /*
- * rules_take - the rules themselves, out of what rules_read() has read: by the confined program, while the session is still
- * made. 0, or -errno with @e.
+ * rules_take - read the rules themselves from what rules_read() has kept. The program does this when it is confined, while the session
+ * is still being made. 0, or -errno with @e.
  */
 MUST_CHECK int rules_take(struct rules *rules, struct error *e);
 
-/* rules_add - a line "allow RULE<TAB>SOURCE" or "deny ...", behind all others. 0, or -errno with @e. */
+/* rules_add - add a line "allow RULE<TAB>SOURCE" or "deny ...", after all others. 0, or -errno with @e. */
 MUST_CHECK int rules_add(struct rules *rules, const char *line, struct error *e);
 
 /* rules_source - where the rule of that number was written, cut to @size bytes. False: there is no such rule. */
 bool rules_source(const struct rules *rules, int32_t number, char *ret, size_t size);
 
-/* rules_remove - take back a rule that rules_add() has added. 0, or -ENOENT: no such one. */
+/* rules_remove - take back a rule that rules_add() has added. 0, or -ENOENT: there is none of that number. */
 MUST_CHECK int rules_remove(struct rules *rules, int32_t number);
 
 /*

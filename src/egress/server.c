@@ -16,20 +16,20 @@
 #include "egress/names.h"
 
 enum {
-	DATAGRAMS_MAX = 32, /* that are answered before others have their turn */
+	DATAGRAMS_MAX = 32, /* datagrams to answer before others have their turn */
 	MESSAGE_MAX = 1024, /* bytes of a query */
-	KEPT_MAX = 12 + NETRULE_NAME_MAX + 2 + 4, /* of it that an answer repeats */
-	TTL_ADDRESS = 60, /* the address stays; a name that comes to an end is noticed */
-	TTL_REFUSED = 1,  /* a rule may be added */
+	KEPT_MAX = 12 + NETRULE_NAME_MAX + 2 + 4, /* bytes of it that an answer repeats */
+	TTL_ADDRESS = 60, /* short: the address stays, but the name may cease to exist */
+	TTL_REFUSED = 1,  /* short: a rule may be added */
 };
 
-/* A connection to the resolver. One query at a time is answered. */
+/* A connection to the resolver. It answers one query at a time. */
 struct stream {
 	struct doomed doomed;
 	struct egress *egress;
 	struct watch watch;
 	struct timer timer;
-	bool busy; /* an answer is awaited: it stays until then */
+	bool busy; /* it waits for an answer, and stays until then */
 	bool closed;
 	bool serving; /* stream_next() is at it */
 	size_t have;
@@ -67,7 +67,7 @@ static void stream_close(struct stream *s)
 		loop_free(&s->egress->loop, &s->doomed);
 }
 
-/* What does not fit at once is not waited for: a client that does not read asks again. */
+/* It does not wait if an answer does not fit at once: a client that does not read has to ask again. */
 static void reply(struct egress *eg, const struct client *client, const struct dns_query *query,
 	const uint8_t *message, enum dns_rcode rcode, const uint8_t *address)
 {
@@ -89,7 +89,7 @@ static void reply(struct egress *eg, const struct client *client, const struct d
 		(void)shutdown(client->stream->watch.fd, SHUT_RDWR);
 }
 
-/* Of which family the session has addresses for a query of @type; 0: none. */
+/* The family of the addresses that the session has for a query of @type; 0: none. */
 static unsigned family_of(const struct egress *eg, uint16_t type)
 {
 	return type == DNS_A ? 4 : type == DNS_AAAA && eg->six ? 6 : 0;
@@ -183,7 +183,7 @@ static void answer(
 					      : NULL);
 	} else if (query.odd || !query.name[0] ||
 		!netrules_name(eg->rules.set, query.name, 0, &rule)) {
-		/* Programs ask for the name of an address (PTR) by themselves: that is no attempt to reach it. */
+		/* Programs ask for the name of an address (PTR) of their own accord: that is no attempt to reach it. */
 		if (query.name[0] && !ends_with(query.name, "arpa"))
 			tell_refusal(eg, query.name, EGRESS_DENIED_NAME, rule);
 		reply(eg, client, &query, message, DNS_NXDOMAIN, NULL);
@@ -208,7 +208,7 @@ static void udp_ready(struct watch *watch, uint32_t events)
 			(struct sockaddr *)&client.address, &client.size);
 
 		if (n < 0)
-			return; /* EAGAIN, or what one client's port had to say */
+			return; /* EAGAIN, or an error of one client's port */
 		answer(eg, &client, message, (size_t)n);
 	}
 }
@@ -221,7 +221,7 @@ int server_start(struct egress *eg, int fd)
 
 /* --- TCP ------------------------------------------------------------------------------------------ */
 
-/* The messages that are there, one after the other; while one waits for its answer nothing is read. */
+/* Handle the messages that are there, one after the other; while one waits for its answer nothing is read. */
 static void stream_next(struct stream *s)
 {
 	const struct client client = { .stream = s };

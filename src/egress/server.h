@@ -3,8 +3,8 @@
  *
  * Runs in: carrel-egress.
  *
- * A name that no rule allows is NXDOMAIN at once and goes no further. An allowed one has its address of the block as A;
- * for every other type the answer is empty. `localhost` is the session's own loopback (RFC 6761).
+ * The answer for a name that no rule allows is NXDOMAIN at once, and the name goes no further. For an allowed name it is its
+ * addresses of the two blocks (A and AAAA); for every other type the answer is empty. `localhost` is the session's own loopback (RFC 6761).
  */
 #pragma once
 

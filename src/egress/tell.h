@@ -1,8 +1,8 @@
 /*
  * tell.h - sends each decision to the supervisor and writes it to the log.
  *
- * Runs in: carrel-egress. A tool decides how often: refusals of one kind within a second are one event with a number, and
- * what the supervisor or the log does not take at once is counted, not kept.
+ * Runs in: carrel-egress. Tools decide how often that happens: so refusals of one kind within a second are one event with a
+ * number, and what the supervisor or the log does not take at once is only counted.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ enum { TOLD_MAX = 64, TOLD_TEXT_MAX = 256 };
 
 struct event {
 	enum egress_decision decision;
-	const char *name;        /* or the address that was connected to */
+	const char *name;        /* or the address that the program has connected to */
 	const char *address;     /* of the server; NULL: none */
 	const char *server_name; /* that a ClientHello asked for; NULL: none */
 	const char *why;         /* for the log; NULL: nothing to add */
@@ -49,12 +49,12 @@ struct tell {
 /* tell_init - @channel, @log: descriptors, the caller's. */
 void tell_init(struct tell *t, struct loop *loop, int channel, int log);
 
-/* tell_event - one decision. Its texts are copied. */
+/* tell_event - report one decision. Its texts are copied. */
 void tell_event(struct tell *t, const struct event *event);
 
 /*
- * tell_rule - to the log: rule number @number was added, or taken back; @line: as it came ("allow RULE<TAB>SOURCE"). To the
- * supervisor it is no news.
+ * tell_rule - write to the log that rule number @number was added, or taken back; @line: as it came ("allow RULE<TAB>SOURCE"). The
+ * supervisor knows it already.
  */
 void tell_rule(struct tell *t, size_t number, bool added, const char *line);
 

@@ -3,8 +3,8 @@
  *
  * Runs in: carrel-egress.
  *
- * The proxy's answer is read without a byte of what follows it, which is the server's: it is looked at in the socket
- * (MSG_PEEK), and taken when it is whole.
+ * The program reads the proxy's answer and no byte of what follows, which is the server's: it looks at the answer in the socket
+ * (MSG_PEEK), and takes it when it is whole.
  */
 #include "egress/tunnel.h"
 
@@ -36,7 +36,7 @@ static void refused(struct tunnel *t, unsigned status)
 		end(t, EPROTO, "the proxy answered something else");
 }
 
-/* poll(2) is to wake us when there is more than @size bytes: what was looked at stays. */
+/* Let poll(2) wake us only when there are more than @size bytes: those that were looked at stay in the socket. */
 static int want_more_than(int fd, size_t size)
 {
 	const int low = (int)size + 1;
@@ -84,13 +84,13 @@ static void answered(struct watch *watch, uint32_t events)
 		granted(t, head.size);
 }
 
-/* A name of the rules has nothing else; this is the last place that looks before it is sent in a request. */
+/* A name of the rules has no other characters; this is the last check before it is sent in a request. */
 static bool is_plain(const char *host)
 {
 	return host[0] && host[strspn(host, "abcdefghijklmnopqrstuvwxyz0123456789.-_")] == '\0';
 }
 
-/* The length; 0: no room. */
+/* Build the request. Its length; 0: no room. */
 static size_t build(
 	const struct tunnel *t, const char *host, unsigned port, char ret[REQUEST_MAX])
 {

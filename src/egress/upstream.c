@@ -97,7 +97,7 @@ static void keep(struct upstream *u, int family, const struct dns_reply *reply)
 		else
 			memcpy(name->six[i], reply->addresses[i], 16);
 	*(family == FOUR ? &name->four_count : &name->six_count) = reply->count;
-	/* Of an answer with addresses its time counts, of two such the smaller one. */
+	/* The time of an answer with addresses counts; of two such answers the smaller time. */
 	if (reply->count > 0 && (!u->ttl_known || reply->ttl < u->ttl)) {
 		u->ttl = reply->ttl;
 		u->ttl_known = true;
@@ -110,7 +110,7 @@ static void keep(struct upstream *u, int family, const struct dns_reply *reply)
 
 static void ask_longer(struct upstream *u, int family);
 
-/* What a server said of one family. True: this attempt is over, and @u perhaps gone. */
+/* Handle a server's answer about one family. True: this attempt is over, and @u perhaps gone. */
 static bool take_reply(struct upstream *u, int family, const struct dns_reply *reply)
 {
 	if (reply->truncated && !u->longer[family]) {
@@ -188,7 +188,7 @@ static void longer_ready(struct watch *watch, uint32_t events)
 	}
 	l->have += (size_t)n;
 	size_t whole = l->have < 2 ? 2 : 2 + ((size_t)l->data[0] << 8 | l->data[1]);
-	/* Of a longer one the beginning is enough: it has as many addresses as are kept. */
+	/* If it is longer, the beginning is enough: it has as many addresses as are kept. */
 	if (l->have < whole && l->have < sizeof(l->data))
 		return;
 	size_t size = (l->have < whole ? l->have : whole) - 2;
@@ -265,7 +265,7 @@ static int send_queries(struct upstream *u)
 	return 0;
 }
 
-/* 0: answers may come. */
+/* Make one attempt. 0: answers may come. */
 static int attempt(struct upstream *u)
 {
 	struct loop *loop = &u->egress->loop;

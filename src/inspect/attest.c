@@ -2,8 +2,8 @@
  * attest.c - `carrel attest`: a session as the kernel shows it, against its plan.
  *
  * Runs in: carrel-inspect, outside. It works out the plan with the launcher's own code, starts a
- * session with the launcher itself, and looks at that from outside; nothing that the session
- * says about itself is believed but its name, which the mounts must then bear out.
+ * session with the launcher itself, and looks at that from outside. It believes nothing that the session
+ * says about itself but its name, and the mounts must then confirm that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #include "inspect/attest_session.h"
 #include "inspect/inspect.h"
 
-/* A line of 65,536 groups is in it: setgroups(2). Of memory only what is touched is taken. */
+/* Room for a line of 65,536 groups: setgroups(2). Only the pages that are touched use memory. */
 enum { STATUS_MAX = 1 << 20 };
 enum { ATTEST_ARENA = 512 << 20 }; /* address space; pages are taken as they are touched */
 #define SECRET_NAME "CARREL_ATTEST_SECRET"
@@ -53,7 +53,7 @@ static int usage(void)
 	return fd_write_all(STDOUT_FILENO, text, sizeof(text) - 1) < 0 ? INSPECT_BROKEN : 0;
 }
 
-/* The caller's environment and one variable that nobody would let in by its name. */
+/* The caller's environment and one variable whose name no policy lets in. */
 static int make_environment(struct attest *a, const char *const *environment, struct error *e)
 {
 	unsigned char random[16];
@@ -77,7 +77,7 @@ static int make_environment(struct attest *a, const char *const *environment, st
 	return 0;
 }
 
-/* The same settings for the launcher, without what is ours. */
+/* The same settings for the launcher, without the options of attest itself. */
 static int make_arguments(struct attest *a, int argc, const char *const *argv, struct error *e)
 {
 	const char **copy = arena_array(&a->arena, (size_t)argc + 4, sizeof(*copy));
@@ -101,7 +101,7 @@ static int make_arguments(struct attest *a, int argc, const char *const *argv, s
 	return 0;
 }
 
-/* The one thing that is taken from inside; that it is true is for the mounts to show. */
+/* The only thing that attest takes from inside; the mounts must show that it is true. */
 static int find_name(struct attest *a, struct error *e)
 {
 	enum { SIZE = 4 << 20 };
@@ -135,7 +135,7 @@ static int look_at_mounts(struct attest *a, struct mount_table *host, struct err
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)a->session.payload);
 	int r = mount_table_read(&seen, path, e);
-	/* Once more: what was mounted on the host since, and before the session's start. */
+	/* Read the host's mounts once more: something may have been mounted since, before the session's start. */
 	if (r < 0)
 		return r;
 	r = mount_table_read(host, "/proc/self/mountinfo", e);
@@ -235,7 +235,7 @@ static int inspect_session(struct attest *a, struct error *e)
 	bool over = !a->probe && is_over(a);
 	int status = attest_session_end(&a->session);
 	if (over) {
-		/* The process ended while it was read: what was found is not to be believed. */
+		/* The process ended while it was read: do not believe what was found. */
 		*e = (struct error){ 0 };
 		return attest_session_ended(NULL, status, e);
 	}

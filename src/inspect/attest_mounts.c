@@ -3,9 +3,9 @@
  *
  * Runs in: carrel-inspect. PURE.
  *
- * A mount of the session is one of four: planned (it is what is seen at the path of an attach
- * operation), below a planned one that is recursive, the host's own (only where "/" is the host's,
- * and then sealed), or one that nobody asked for.
+ * A mount of the session is one of four kinds: planned (it is seen at the path of an attach
+ * operation); below a planned one that is recursive; the host's own (only if "/" is the host's,
+ * and then sealed); or one that nobody asked for.
  */
 #include "inspect/attest_mounts.h"
 
@@ -112,7 +112,7 @@ static const char *flags_wrong(struct judge *j, const struct mount *m, unsigned 
 		return "it is idmapped, which was not planned";
 	if (!lacks)
 		return NULL;
-	/* "rw" comes first where read-only is no part of what is missing. */
+	/* "rw" comes first if read-only is not among the missing flags. */
 	mount_flags_text(lacks, missing, sizeof(missing));
 	(void)snprintf(
 		text, sizeof(text), "it lacks %s", missing + (lacks & MOUNT_RDONLY ? 0 : 3));
@@ -122,7 +122,7 @@ static const char *flags_wrong(struct judge *j, const struct mount *m, unsigned 
 	return copy ? copy : "it lacks flags";
 }
 
-/* The directory of the file system that is shown at @path, through the mount @m. */
+/* The directory of its file system that the mount @m shows at @path. */
 static const char *root_below(struct judge *j, const struct mount *m, const char *path)
 {
 	const char *rest = path_below(m->target, path);
@@ -243,7 +243,7 @@ static void judge_planned(struct judge *j, const struct op *attach, const char *
 		maker->why ? maker->why : plan_op_name(maker->kind));
 }
 
-/* The planned mount that @m stands on, some steps up; NULL where it stands on the host's. */
+/* The planned mount that @m stands on, some steps up; NULL: it stands on the host's. */
 static const struct mount *find_planned(const struct judge *j, const struct mount *m)
 {
 	for (size_t left = j->seen->count; m && left; left--) {

@@ -11,7 +11,7 @@
 
 /*
  * attest_mounts - judge every mount of @seen.
- * @plan:    worked out anew, so that the session's name in it is another one.
+ * @plan:    worked out anew, so that it has another name for the session.
  * @session: the name of the session that was looked at (carrel-<id>).
  * @host:    the caller's own mounts at the time.
  * @is_gone: whether nothing is at a path of the host any more: a socket of the host that is gone needs no cover.
@@ -22,6 +22,6 @@ void attest_mounts(struct findings *f, const struct plan *plan, const char *sess
 
 /*
  * attest_rename - @text with every session name @from replaced by @to, of the same length.
- * The text itself where there is none; NULL where the arena is full.
+ * @text itself if it has none; NULL: the arena is full.
  */
 const char *attest_rename(struct arena *a, const char *text, const char *from, const char *to);

@@ -60,8 +60,8 @@ static void check_one(struct findings *f, pid_t payload, const char *name, bool 
 }
 
 /*
- * The owner of a namespace has all rights over it: that is the session's user namespace, or as root the one outside, in which
- * no process of the session has a right.
+ * The user namespace that owns a namespace has all rights over it. The owner must be the session's user namespace, or as root the
+ * one outside, in which no process of the session has a right.
  */
 static void check_owner(
 	struct findings *f, const struct plan *plan, pid_t payload, const char *name)
@@ -91,7 +91,7 @@ static void check_level(struct findings *f, pid_t payload)
 			same < 0 ? strerror(-same) : "");
 }
 
-/* @file maps exactly one id: @inside to the one that Uid or Gid of the status says. */
+/* @file must map exactly one id: @inside to the id that Uid or Gid of the status has. */
 static void check_map(
 	struct findings *f, const char *file, const char *field, unsigned inside, pid_t payload)
 {

@@ -27,7 +27,7 @@ enum { ENVIRON_MAX = 4 << 20 };
 
 /* --- descriptors ------------------------------------------------------------------------------ */
 
-/* Whether a descriptor's mount is in the session's table, or is none (a pipe, a socket). */
+/* Whether a descriptor's mount is in the session's table, or the descriptor has none (a pipe, a socket). */
 static bool is_inside(pid_t pid, const char *number, const char *target)
 {
 	char name[64], text[1024], wanted[32], line[32];

@@ -19,33 +19,33 @@ struct status_expected {
 };
 
 /*
- * attest_status - ids, groups, capabilities, no_new_privs, filters and pid namespaces as the text
- * of a /proc/PID/status tells them.
+ * attest_status - judge ids, groups, capabilities, no_new_privs, filters and pid namespaces by the text
+ * of a /proc/PID/status.
  */
 void attest_status(struct findings *f, const char *status, const struct status_expected *x);
 
-/* attest_namespaces - each one against ours, their owner, the one user namespace and its maps. */
+/* attest_namespaces - compare each with ours; judge their owner, the one user namespace and its maps. */
 void attest_namespaces(struct findings *f, const struct plan *plan, pid_t payload);
 
 /*
- * attest_descriptors - 0, 1 and 2 only. @exact: the process has opened nothing itself; otherwise
- * further ones count only where they lie on a mount that is not the session's.
+ * attest_descriptors - there must be 0, 1 and 2 only. @exact: the process has opened nothing itself; otherwise
+ * further ones count only if they lie on a mount that is not the session's.
  */
 void attest_descriptors(struct findings *f, pid_t payload, bool exact);
 
 /*
- * attest_environment - the payload's against the plan's.
- * @session: its name. @secret: a variable's text that must be in no process but ours.
+ * attest_environment - compare the payload's with the plan's.
+ * @session: its name. @secret: the text of a variable that must be in no process but ours.
  */
 void attest_environment(struct findings *f, const struct plan *plan, const char *session,
 	pid_t init, pid_t payload, const char *secret);
 
-/* attest_limits - the resource limits that the plan sets. */
+/* attest_limits - compare the resource limits with those that the plan sets. */
 void attest_limits(struct findings *f, const struct plan *plan, pid_t payload);
 
 /*
- * attest_filter - the program that the kernel runs, against the plan's, instruction by instruction;
- * a note where the kernel does not show it (it does to root only). See: ptrace(2).
+ * attest_filter - compare the program that the kernel runs with the plan's, instruction by instruction;
+ * a note if the kernel does not show it (it shows it only to root). See: ptrace(2).
  */
 void attest_filter(
 	struct findings *f, const struct plan *plan, pid_t payload, unsigned own_filters);

@@ -28,7 +28,7 @@
 enum {
 	LOOK_AGAIN_MS = 5,
 	START_MS = 60000,  /* for a command that never becomes one */
-	ANSWER_MS = 10000, /* it runs, or its terminal answered for it: soon it is found */
+	ANSWER_MS = 10000, /* it runs, or its terminal answered for it: it must be found soon */
 	END_MS = 20000,    /* more than the grace that a command has by default */
 	STATUS_TEXT = 3072,
 	FORKED_NOT_EXECUTED = 0x40,
@@ -71,7 +71,7 @@ bool attest_field(const char *status, const char *name, char *ret_value, size_t 
 static _Noreturn void become_launcher(pid_t parent, const char *launcher,
 	const char *const *argv, const char *const *environment, int in, int out)
 {
-	/* Dies with us, and with it the session: the launcher passes a TERM on. */
+	/* The launcher dies with us, and the session with it: the launcher passes a TERM on. */
 	if (parent_die_with(parent, SIGTERM) < 0 || dup2(in, STDIN_FILENO) < 0 ||
 		dup2(out, STDOUT_FILENO) < 0)
 		_exit(INT8_MAX);
@@ -156,8 +156,8 @@ static pid_t find_child(pid_t parent)
 }
 
 /*
- * proc(5), /proc/PID/stat: PF_FORKNOEXEC stays set until execve has begun; the environment, which is
- * never empty in a session, is there when it has ended.
+ * proc(5), /proc/PID/stat: PF_FORKNOEXEC stays set until execve begins. When execve has ended, there is an environment, which
+ * is never empty in a session.
  */
 static bool is_executed(pid_t pid)
 {
@@ -189,7 +189,7 @@ static int64_t now_ms(void)
 		: (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Until the probe answers and is found, the command runs, or the launcher has ended. */
+/* Wait until the probe answers and is found, until the command runs, or until the launcher has ended. */
 static int await(struct attest_session *s)
 {
 	struct pollfd events[] = {
@@ -210,7 +210,7 @@ static int await(struct attest_session *s)
 			deadline = now_ms() + ANSWER_MS;
 		}
 		if (n > 0 && events[1].revents)
-			events[1].fd = -1; /* where it closed without a word, an end is next */
+			events[1].fd = -1; /* it closed without an answer: its end comes next */
 		if (may_run && find_processes(s))
 			return 0;
 		if (n > 0 && events[0].revents)
@@ -225,7 +225,7 @@ int attest_session_ended(const char *command, int status, struct error *e)
 	int r = error_set(e, ERROR_PROTOCOL, "launch", 0, command,
 		"the session ended (status %d) before it could be examined", code);
 
-	/* From 125 to 127 the launcher has said why itself. */
+	/* With 125 to 127 the launcher has said why itself. */
 	if (code < 125 || code > 127)
 		error_hint(e, "name a command that runs until it is ended");
 	return r;
@@ -276,7 +276,7 @@ int attest_session_end(struct attest_session *s)
 
 	fd_close(&s->in);
 	if (s->launcher > 0) {
-		/* Not reaped yet, so the pid is still ours. A probe ends by itself. */
+		/* It is not reaped yet, so the pid is still its own. A probe ends by itself. */
 		if (s->out < 0)
 			(void)kill(s->launcher, SIGTERM);
 		if (poll(&ended, 1, END_MS) == 0)

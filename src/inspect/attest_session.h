@@ -22,8 +22,8 @@ struct attest_session {
 /*
  * attest_session_start - start `carrel run` and wait until the payload is the command.
  * @argv: the launcher's, NULL-terminated. @probe: the command is cat(1): it gets pipes, and has
- * started when it answers. Another one gets /dev/null, and has started when the kernel says so.
- * Returns 0, or -errno with @e; then nothing runs any more.
+ * started when it answers. Another command gets /dev/null, and has started when the kernel says so.
+ * Returns 0, or -errno with @e: then nothing runs any more.
  */
 MUST_CHECK int attest_session_start(struct attest_session *ret, const char *launcher,
 	const char *const *argv, const char *const *environment, bool probe, struct error *e);
@@ -35,8 +35,8 @@ MUST_CHECK int attest_session_start(struct attest_session *ret, const char *laun
 int attest_session_end(struct attest_session *s);
 
 /*
- * attest_session_ended - the error of a session that was over too early. @status: its wait status;
- * @command: what to name. Returns -errno.
+ * attest_session_ended - the error for a session that ended too early. @status: its wait status;
+ * @command: the name for the message. Returns -errno.
  */
 int attest_session_ended(const char *command, int status, struct error *e);
 
@@ -47,7 +47,7 @@ int attest_session_ended(const char *command, int status, struct error *e);
 MUST_CHECK ssize_t attest_read(pid_t pid, const char *name, char *ret_text, size_t size);
 
 /*
- * attest_field - the value behind "Name:" in the text of a /proc/PID/status, without the line's
- * end, tabs in it as spaces. False where there is none or it does not fit.
+ * attest_field - the value after "Name:" in the text of a /proc/PID/status, without the line's
+ * end, with tabs as spaces. False: there is none, or it does not fit.
  */
 bool attest_field(const char *status, const char *name, char *ret_value, size_t size);

@@ -71,7 +71,7 @@ static void check_equal(
 			*value ? value : "empty", *wanted ? wanted : "empty");
 }
 
-/* Root's sessions get a uid that is nobody's: not root's, not a user's, and all four the same. */
+/* Root's sessions get a uid that nobody has: not root's, not a user's, and all four the same. */
 static void check_kernel_uid(const struct status *s)
 {
 	char value[128], same[128];
@@ -107,7 +107,7 @@ static void check_kernel_gid(const struct status *s)
 		right ? strrchr(value, ' ') + 1 : value);
 }
 
-/* The line of the groups, of whatever length; NULL where there is none. */
+/* The line of the groups, of any length; NULL: there is none. */
 static const char *find_groups(const char *text, size_t *ret_length)
 {
 	static const char key[] = "\nGroups:";
@@ -162,7 +162,7 @@ static void check_filters(const struct status *s)
 	char own[32] = "0", wanted[32];
 
 	check_equal(s, "Seccomp", "2", "syscalls");
-	/* Linux 5.9; without it one filter more than ours cannot be told from none. */
+	/* Since Linux 5.9. Without it nobody can tell one filter more than ours from none. */
 	if (!attest_field(s->x->own_status, "Seccomp_filters", own, sizeof(own)))
 		return;
 	(void)snprintf(wanted, sizeof(wanted), "%lu", strtoul(own, NULL, 10) + 1);

@@ -1,8 +1,8 @@
 /*
  * doctor.c - `carrel doctor`: what this machine allows, found by trying.
  *
- * Runs in: carrel-inspect, outside. Leaves nothing: the one directory that it makes is named and locked
- * like a session's that is being made, so that even after a SIGKILL the next sweep removes it.
+ * Runs in: carrel-inspect, outside. Leaves nothing: it names and locks the one directory that it makes like that
+ * of a session that is being made, so that even after a SIGKILL the next sweep removes it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,12 +26,12 @@
 
 enum {
 	DOCTOR_ARENA = 16 << 20,
-	MAKE_ROUNDS = 100 /* each of them met by a sweep within some µs */
+	MAKE_ROUNDS = 100 /* a sweep can take the directory in each round, within some µs */
 };
 
 /* --- what there is to judge ------------------------------------------------------------------- */
 
-/* Locked from its beginning: -EAGAIN where a sweep came between, which takes no other for it. */
+/* Lock it as soon as it exists. -EAGAIN: a sweep, which sees an unlocked directory, was faster. */
 static int hold_directory(const char *path)
 {
 	struct stat st;
@@ -46,7 +46,7 @@ static int hold_directory(const char *path)
 	return st.st_nlink == 0 ? -EAGAIN : take_fd(&dir);
 }
 
-/* A directory as session.c names those that are being made. */
+/* Make a directory with a name as session.c gives to those that it is making. */
 static int try_to_make(struct doctor *d)
 {
 	char id[SESSION_ID_LENGTH + 1];
@@ -62,10 +62,10 @@ static int try_to_make(struct doctor *d)
 		return -errno;
 	d->held = hold_directory(path);
 	if (d->held == -EAGAIN) {
-		(void)rmdir(path); /* the sweep is about to, if it has not yet */
+		(void)rmdir(path); /* the sweep removes it, too */
 		return -EAGAIN;
 	}
-	d->directory = path; /* held or not: doctor_scratch says which */
+	d->directory = path; /* whether it is held: doctor_scratch says that */
 	return 0;
 }
 
@@ -88,7 +88,7 @@ static int plan_with(struct doctor *d, const char *workspace, struct error *e)
 			 : prepare(&d->p, PREPARE_PLAN, 4, plain, 2, d->environ, NULL, 0, e);
 }
 
-/* Where the facts are missing, the base that they would have been about. */
+/* If there are no facts, the scratch base that they would have been about. */
 static const char *guess_base(const struct doctor *d)
 {
 	const char *tmp = facts_env(d->environ, "TMPDIR");
@@ -98,14 +98,14 @@ static const char *guess_base(const struct doctor *d)
 	return tmp && tmp[0] == '/' ? tmp : "/tmp";
 }
 
-/* The home directory is where people call this from: that it is no workspace is no fault. */
+/* People call this from the home directory: that it cannot be a workspace is no fault. */
 static void find_workspace(struct doctor *d)
 {
 	struct error *e = &d->error;
 	int r = plan_with(d, NULL, e);
 
 	if (r < 0 && e->code == ERROR_WORKSPACE) {
-		/* Copied: the policy it may come from is freed. */
+		/* Copied, because the policy that it may come from is freed. */
 		const char *base = guess_base(d);
 		d->base = arena_copy(&d->arena, base, strlen(base));
 		if (d->base && make_directory(d) >= 0) {
@@ -138,7 +138,7 @@ static void gather(struct doctor *d)
 	struct identity who = { .uid = geteuid(), .gid = getegid() };
 
 	find_workspace(d);
-	/* The facts may be missing; who we are is found out in any case. */
+	/* The facts may be missing: find out who the caller is in any case. */
 	if (identity_choose(&who, &d->error) < 0)
 		who.privileged = false;
 	if (!d->planned && d->error.code == ERROR_UNAVAILABLE && who.uid == 0 &&
@@ -174,7 +174,7 @@ static _Noreturn void become(
 	_exit(INSPECT_BROKEN);
 }
 
-/* Returns the launcher's exit status or -errno; what it said is in d->said. */
+/* Returns the launcher's exit status or -errno; d->said is what it printed. */
 static int run_session(struct doctor *d, const char *option, const char *value)
 {
 	const char *argv[9] = { "carrel", "run" };
@@ -291,7 +291,7 @@ static int examine(struct doctor *d)
 
 enum { OPTION_JSON, OPTION_STRICT, OPTION_COUNT };
 
-/* 0, 1 where help is asked for, or -errno with @e. */
+/* 0; 1: help was asked for; or -errno with @e. */
 static int read_options(
 	int argc, const char *const *argv, bool ret_options[OPTION_COUNT], struct error *e)
 {

@@ -11,7 +11,7 @@
 #include "inspect/probe.h"
 
 struct doctor {
-	struct prepared p; /* facts and plan as far as they could be worked out */
+	struct prepared p; /* facts and plan, as far as they could be worked out */
 	bool planned;      /* all of it */
 	struct arena arena;
 	struct findings findings;
@@ -32,8 +32,8 @@ struct doctor {
 };
 
 /*
- * doctor_follows - whether @check fails because d->cause did: then it is noted, and no failure of its own. @r: what it
- * came to; nothing is said where it succeeded.
+ * doctor_follows - whether @check fails only because d->cause did: then it adds a note, since that is no failure of its own.
+ * @r: the result of the check; if that is a success, it adds nothing.
  */
 bool doctor_follows(struct doctor *d, const char *check, int r);
 

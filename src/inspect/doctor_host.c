@@ -1,7 +1,7 @@
 /*
  * doctor_host.c - the caller, sysctls, security modules, cgroups and the scratch base; see doctor.h.
  *
- * Runs in: carrel-inspect. Looks, but for one directory of ours in the scratch base.
+ * Runs in: carrel-inspect. It only looks, except for one directory of its own in the scratch base.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "host/cgroup/cgroup_place.h"
 #include "inspect/doctor.h"
 
-/* A small file without its last newline; -errno where it cannot be read. */
+/* Read a small file, without its last newline; -errno: it cannot be read. */
 static int read_line(const char *path, char *ret_text, size_t size)
 {
 	autofd int fd = fd_open_at(AT_FDCWD, path, O_RDONLY, 0);
@@ -78,7 +78,7 @@ static void check_identity(struct doctor *d)
 	findings_add(&d->findings, VERDICT_FAIL, "unprivileged-uid", NULL, "%s%s",
 		n ? "this root lacks" : "only one uid is mapped in this user namespace",
 		missing);
-	/* In a container the plan knows which of its options they are. */
+	/* In a container the hint of the plan's error names the options that give them. */
 	if (!d->planned && d->error.code == ERROR_UNAVAILABLE && d->error.hint[0])
 		findings_remedy(&d->findings, "%s", d->error.hint);
 	else
@@ -118,7 +118,7 @@ static void check_sysctl(struct doctor *d, const char *name, const char *path, c
 	if (read_line(path, value, sizeof(value)) < 0)
 		return; /* this kernel has no such switch */
 	bool refuses = !strcmp(value, bad);
-	/* Root in the first user namespace is not bound by those about unprivileged callers. */
+	/* The switches about unprivileged callers do not bind root in the first user namespace. */
 	bool matters = refuses && !(d->probe.privileged && strncmp(name, "user.", 5) != 0);
 
 	/* If this is why a namespace is refused, the refusal has named it already. */
@@ -145,7 +145,7 @@ static void check_modules(struct doctor *d)
 		findings_add(&d->findings, VERDICT_OK, "security-modules", NULL, "%s", modules);
 }
 
-/* Which limits a session started from here can be given, as far as looking tells. */
+/* Which limits a session that is started from here can have, as far as a look can tell. */
 static void check_cgroup(struct doctor *d)
 {
 	struct cgroup_place place;

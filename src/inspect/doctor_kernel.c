@@ -80,7 +80,7 @@ static int try_cgroup(const struct probe *p)
 	return try_unshare(CLONE_NEWCGROUP);
 }
 
-/* clone3(2) with everything at once: what container run-times' filters refuse first. */
+/* clone3(2) with everything at once: the filters of container run-times refuse this first. */
 static int try_clone3(const struct probe *p)
 {
 	int pidfd = -1;
@@ -143,8 +143,8 @@ static int try_devpts(const struct probe *p)
 }
 
 /*
- * In the first process of a new pid namespace. @seal: then no more user
- * namespaces in @user, or where that is -1 in the one it is in.
+ * Runs in the first process of a new pid namespace. @seal: forbid further user
+ * namespaces in @user, or if that is -1 in its own.
  */
 static int use_procfs(bool seal, int user)
 {
@@ -160,13 +160,13 @@ static int use_procfs(bool seal, int user)
 	if (r < 0)
 		return r;
 	if (unshare(CLONE_NEWUSER) == 0)
-		r = -ECANCELED; /* it said so and did not do it */
+		r = -ECANCELED; /* the kernel accepted it, and did not do it */
 	return r;
 }
 
 static int with_procfs(const struct probe *p, bool seal)
 {
-	/* Before the pid namespace: its maps are found by a pid of the /proc that is there now. */
+	/* Make it before the pid namespace: its maps are found by a pid in the /proc that is there now. */
 	autofd int user = seal && p->privileged ? probe_make_user_ns(p, p->uid, p->gid) : -1;
 
 	if (seal && p->privileged && user < 0)
@@ -262,7 +262,7 @@ static void report_mount(
 	findings_remedy(&d->findings, "%s", remedy);
 }
 
-/* @shown: what the user knows @path by. */
+/* @shown: the user's name for @path. */
 static void check_idmap(struct doctor *d, const char *path, const char *shown, const char *what)
 {
 	struct probe probe = d->probe;

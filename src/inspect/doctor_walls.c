@@ -1,5 +1,5 @@
 /*
- * doctor_walls.c - what is laid upon the process itself, tried with the box's own code; see
+ * doctor_walls.c - the walls that a process puts on itself, tried with the box's own code; see
  * doctor.h.
  *
  * Runs in: carrel-inspect; the tries in forked children.
@@ -22,7 +22,7 @@
 #include "plan/embedded.h"
 #include "plan/uapi.h"
 
-/* Loaded as init loads it; then a call that it allows, and one that it refuses. */
+/* Load it as init does; then make a call that it allows, and one that it refuses. */
 static int try_filter(const struct probe *p)
 {
 	const struct embedded_filter *filter = embedded_find_filter("default");
@@ -69,7 +69,7 @@ static void check_filter(struct doctor *d)
 		"around carrel refuses seccomp(2), allow it");
 }
 
-/* A rule set that allows nothing: then a directory cannot be read any more. */
+/* Apply a rule set that allows nothing: then no directory can be read any more. */
 static int try_landlock(const struct probe *p)
 {
 	const struct op make = { .kind = OP_LANDLOCK_NEW,
@@ -87,7 +87,7 @@ static int try_landlock(const struct probe *p)
 	return r < 0 ? r : fd == -EACCES ? 0 : -ECANCELED;
 }
 
-/* What each version of Landlock added, in the words of what is lost without it. */
+/* What is lost without the newer versions of Landlock. */
 static void list_missing(int abi, char *ret_text, size_t size)
 {
 	static const struct {
@@ -122,7 +122,7 @@ static void check_landlock(struct doctor *d)
 
 	if (r < 0) {
 		d->lacks = r ==
-			-EOPNOTSUPP; /* it is in the kernel, and was not chosen at its start */
+			-EOPNOTSUPP; /* it is in the kernel, but was not enabled at its start */
 		findings_add(&d->findings, VERDICT_WARN, "landlock", NULL,
 			"not available (%s): the mounts alone hold the file rules, and unix "
 			"sockets outside the hidden places can be reached by path",

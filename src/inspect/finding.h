@@ -41,7 +41,7 @@ void findings_add(struct findings *f, enum verdict verdict, const char *check, c
 void findings_remedy(struct findings *f, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* findings_worst - the gravest verdict of all; VERDICT_OK of none. */
+/* findings_worst - the gravest verdict of all; VERDICT_OK if there are none. */
 enum verdict findings_worst(const struct findings *f);
 
 /* findings_print - one line for each (and one for its remedy) to @fd. 0 or -errno. */

@@ -23,7 +23,7 @@ enum inspect_status {
 int doctor_main(int argc, const char *const *argv, const char *const *environment);
 int attest_main(int argc, const char *const *argv, const char *const *environment);
 
-/* inspect_print - the findings to stdout; 0 or INSPECT_BROKEN, where some are missing too. */
+/* inspect_print - print the findings to stdout; 0, or INSPECT_BROKEN, also if some are missing. */
 int inspect_print(const struct findings *f, bool json);
 
 /* inspect_launcher - the absolute path of `carrel`, never searched in PATH. 0 or -errno. */

@@ -74,7 +74,7 @@ static int add_mount(struct mount_table *t, struct libmnt_fs *fs)
 	return 0;
 }
 
-/* libmount would pass over a line that it cannot read, and a mount would be missed. */
+/* libmount would pass over a line that it cannot read, and we would miss a mount. */
 static int refuse_line(struct libmnt_table *table, const char *file, int line)
 {
 	(void)table;
@@ -121,7 +121,7 @@ static const struct mount *find_root(const struct mount_table *t)
 	return NULL;
 }
 
-/* Where a walk along @path leaves @from: at the shallowest mount point on the way. */
+/* The mount on which a walk along @path leaves @from: the one at the shallowest mount point on the way. */
 static const struct mount *next_step(
 	const struct mount_table *t, const struct mount *from, const char *path)
 {
@@ -142,7 +142,7 @@ const struct mount *mount_table_at(const struct mount_table *t, const char *path
 {
 	const struct mount *at = find_root(t), *next = at;
 
-	/* No more steps than mounts: a table that is not a tree must not hold us. */
+	/* Take no more steps than there are mounts: a table that is not a tree must not hold us. */
 	for (size_t left = t->count; next && left; left--) {
 		at = next;
 		next = next_step(t, at, path);

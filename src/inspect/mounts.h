@@ -1,7 +1,7 @@
 /*
  * mounts.h - reads the kernel's mount table, and finds the mount that is seen at a path.
  *
- * Runs in: carrel-inspect, outside. Read with libmount, not with the code that makes mounts.
+ * Runs in: carrel-inspect, outside. It reads with libmount, not with the code that makes mounts.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct mount {
 	int id;
 	int parent;
 	dev_t dev;
-	const char *root;   /* what of the file system is shown */
+	const char *root;   /* which part of the file system it shows */
 	const char *target; /* where, as its namespace's root sees it */
 	const char *type;
 	unsigned flags; /* MOUNT_* */
@@ -45,12 +45,12 @@ MUST_CHECK int mount_table_read(struct mount_table *t, const char *path, struct 
 
 /*
  * mount_table_at - the mount that is seen at @path (absolute, canonical): the last one that a walk
- * from the root steps onto. NULL where the table has no root.
+ * from the root steps onto. NULL: the table has no root.
  */
 const struct mount *mount_table_at(const struct mount_table *t, const char *path);
 
 /* mount_table_parent - the mount that @m stands on, or NULL. */
 const struct mount *mount_table_parent(const struct mount_table *t, const struct mount *m);
 
-/* mount_flags_text - "ro nosuid nodev noexec idmapped shared", as far as @flags say. */
+/* mount_flags_text - those of the words "ro nosuid nodev noexec idmapped shared" that @flags have. */
 void mount_flags_text(unsigned flags, char *ret_text, size_t size);

@@ -27,7 +27,7 @@ static int write_file(const char *path, const char *text)
 	return fd < 0 ? fd : fd_write_all(fd, text, strlen(text));
 }
 
-/* One id onto itself: what a process without privilege may write for itself. */
+/* Map one id onto itself: a process without privilege may write that for itself. */
 static int become_user(const struct probe *p)
 {
 	char text[64];
@@ -119,7 +119,7 @@ int probe_run(const struct probe *p, enum probe_place place, int (*try)(const st
 	if (child == 0)
 		run_child(parent, p, place, try, to);
 	fd_close(&to);
-	/* A child that died at it (a filter's kill) says nothing, and that is a refusal. */
+	/* A child that was killed by the try (by a filter) sends nothing: that is a refusal. */
 	ssize_t n = read(from, &result, sizeof(result));
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;

@@ -1,5 +1,5 @@
 /*
- * probe.h - trying what a session needs, each try in a process of its own that leaves nothing.
+ * probe.h - tries what a session needs, each time in a process of its own that leaves nothing.
  *
  * Runs in: carrel-inspect; what is tried runs in forked children.
  */
@@ -12,8 +12,8 @@
 
 /* What a try is made with. */
 struct probe {
-	bool privileged; /* as the launcher would: namespaces as root, and a user namespace apart */
-	uid_t uid, kernel_uid; /* inside, and as this namespace knows it */
+	bool privileged; /* as the launcher does as root: namespaces without a user namespace, which is made apart */
+	uid_t uid, kernel_uid; /* inside; and as the namespace of this process knows it */
 	gid_t gid, kernel_gid;
 	const char *path; /* what the try is about, or NULL */
 	const char *other;
@@ -23,12 +23,12 @@ struct probe {
 enum probe_place {
 	PROBE_HERE, /* nothing */
 	PROBE_USER, /* a user namespace of its own with one id */
-	PROBE_MOUNTS, /* where mounts are made: as PROBE_USER where not privileged; a mount namespace */
+	PROBE_MOUNTS, /* a mount namespace; if not privileged, in a user namespace as with PROBE_USER */
 };
 
 /*
- * probe_run - do @try in a child. @try returns 0 or positive, or -errno; it may change itself as it
- * likes: the child is gone afterwards. Returns what it returned (at most 2^30), or -errno.
+ * probe_run - do @try in a child. @try returns 0 or positive, or -errno; it may change its process as it
+ * likes: the child is gone afterwards. Returns what @try returned (at most 2^30), or -errno.
  */
 MUST_CHECK int probe_run(
 	const struct probe *p, enum probe_place place, int (*try)(const struct probe *p));

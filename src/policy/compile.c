@@ -94,7 +94,7 @@ int compile_filter(struct arena *arena, const char *base, const struct compile_l
 		return r;
 	struct sock_filter *code = (struct sock_filter *)(h + 1);
 	r = filter_compile(&f, NATIVE_ARCH, code, &size, e);
-	/* A fault of the generator would be a hole: nothing is used that was not tried out. */
+	/* A fault of the generator would be a hole: use no program that was not tried out. */
 	if (r == 0)
 		r = filter_check(&f, NATIVE_ARCH, code, size, NULL, e);
 	if (r < 0)

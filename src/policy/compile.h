@@ -17,7 +17,7 @@ struct compile_line {
 };
 
 /*
- * compile_filter - the program for the machine this runs on, as a file of the cache has it.
+ * compile_filter - the program for the machine that this runs on, in the form of a file of the cache.
  * @arena: FILTER_ARENA_SIZE at least; owns the result. @base: a shipped filter, e.g. "default".
  * @ret_data: struct filter_file_header and the instructions.
  * Returns 0 or -errno with @e: ERROR_POLICY (no such filter, a wrong line; on = file:line),

@@ -1,5 +1,5 @@
 /*
- * denial.c - see denial.h: which refusals were a wall's, and what stands behind each.
+ * denial.c - see denial.h: which refusals came from a wall, and what explains each.
  *
  * Runs in: carrel-policy, outside.
  */
@@ -38,8 +38,8 @@ static bool is_kept_away(const struct why_answer *a)
 }
 
 /*
- * Whether that is what the session's plan would do, and a line of the policy or a wall is the reason: something that the
- * file's own mode refuses no setting allows.
+ * Whether the session's plan would refuse this, and a line of the policy or a wall is the reason. If the file's own mode
+ * refuses it, no setting allows it.
  */
 static bool is_refused(struct denial *d, enum why_try try, const char *aim)
 {
@@ -75,8 +75,8 @@ static bool is_only_readable(const struct denial *d)
 }
 
 /*
- * Seen without a plan: the caller has no right to write that file, or to make one there, and the command has the caller's.
- * A machine has thousands of those, and each would cost some plans.
+ * Found out without a plan: the caller has no right to write that file, or to make one there, and the command has only the
+ * caller's rights. A machine has thousands of those, and each would cost some plans.
  */
 static bool is_closed_by_mode(struct why *w, const struct denial *d)
 {
@@ -92,7 +92,7 @@ static bool is_closed_by_mode(struct why *w, const struct denial *d)
 	return faccessat(AT_FDCWD, *at ? at : "/", W_OK, AT_EACCESS) < 0 && errno == EACCES;
 }
 
-/* The wall has said no, and had it not, the mode of the file would have: no setting allows it. */
+/* The wall has refused it, and without the wall the mode of the file would have: no setting allows it. */
 static bool is_refused_twice(struct why *w, struct denial *d)
 {
 	struct why_answer *a = &d->answer;
@@ -103,7 +103,7 @@ static bool is_refused_twice(struct why *w, struct denial *d)
 	return true;
 }
 
-/* A name is removed from its directory, unless what has the name is protected itself. */
+/* To remove a name is to write its directory, unless the thing with that name is itself protected. */
 static int ask_parent(struct why *w, struct denial *d, struct error *e)
 {
 	size_t length = path_parent_length(d->what);
@@ -120,7 +120,7 @@ static int ask_parent(struct why *w, struct denial *d, struct error *e)
 	return 0;
 }
 
-/* Something was to be made in a directory that the session does not see. */
+/* A tool wanted to make something in a directory that the session does not see. */
 static int judge_directory(struct why *w, struct denial *d, bool *ret, struct error *e)
 {
 	int r = ask_parent(w, d, e);
@@ -161,7 +161,7 @@ static bool is_known_change(const struct denials *all, struct denial *d, const c
 			a->changes[a->change_count++] = *c;
 			return true;
 		}
-		/* Nothing can be made in that directory, whatever its name. */
+		/* Nothing can be made in that directory, under no name. */
 		if (!c && !a->exists && !o->answer.exists && is_beside(o->answer.path, a->path))
 			return true;
 	}
@@ -222,7 +222,7 @@ static int judge_path(struct denials *all, struct denial *d, bool *ret, struct e
 		r = judge_attempt(w, d, ret, e);
 	if (r == -ENOMEM)
 		return r;
-	/* Nobody can say what that was: a path that leads nowhere, a file that is gone. */
+	/* Nobody can say what refused that: a path that leads nowhere, a file that is gone. */
 	*e = (struct error){ 0 };
 	*ret = *ret && r >= 0;
 	return 0;
@@ -248,7 +248,7 @@ static bool is_filters(const struct denials *all, const struct denial *d)
 		       NULL) == d->entry->errnum;
 }
 
-/* "socket(0x10, 0x3, 0x0)"; what is an address says nothing. */
+/* "socket(0x10, 0x3, 0x0)"; an argument that is an address is left out. */
 static const char *show_call(struct why *w, const struct denial *d)
 {
 	enum { SHOWN = 3 };
@@ -321,8 +321,8 @@ static int judge(struct denials *all, struct denial *d, bool *ret, struct error 
 }
 
 /*
- * An option of `carrel exec` has refused it, which made the view of that execution tighter: no setting of the session allows it,
- * and the option cannot be given with another value.
+ * An option of `carrel exec` has refused it, by a tighter view for that execution. No setting of the session allows it,
+ * and the option has no other value.
  */
 static void tell_view(struct denial *d)
 {
@@ -383,8 +383,8 @@ static bool is_sound(const struct explain_entry *entry)
 }
 
 /*
- * @w is about the session with the options that make @view of it. What the answers say lies in the plans: they stay until the
- * program ends. Where there can be no such plan today, the session's own is looked at.
+ * Let @w be about the session with the options that make @view. The texts of the answers lie in the plans, which stay until the
+ * program ends. If no such plan can be made now, the session's own is used.
  */
 static int take_view(struct why *w, unsigned view, struct error *e)
 {
@@ -430,7 +430,7 @@ static bool has_view(const struct explain_board *board, uint32_t count, unsigned
 	return false;
 }
 
-/* What was refused in one view, the session's own (0) or a tighter one. */
+/* Find what was refused in one view, the session's own (0) or a tighter one. */
 static int find_in_view(struct denials *all, const struct explain_board *board, uint32_t count,
 	unsigned view, int64_t until_ns, struct error *e)
 {

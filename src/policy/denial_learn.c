@@ -1,8 +1,8 @@
 /*
- * denial_learn.c - a policy that would have allowed what was refused, to be read by a person before anybody uses it.
+ * denial_learn.c - writes a policy that would have allowed what was refused. A person has to read it before anybody uses it.
  *
- * Runs in: carrel-policy, outside. Tools choose what is in it. A line is written so that it holds only where a plan made with
- * it still hides what was hidden and protects what was protected; all others are remarks. Least first: what is read, what is written, calls, the network.
+ * Runs in: carrel-policy, outside. Tools choose what is in it. A line takes effect only if a plan that was made with it still hides
+ * what was hidden and protects what was protected; all others are remarks. The least comes first: what is read, what is written, calls, the network.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-/* A directory instead of its files, where there are so many of them; and never one that is this near to the root. */
+/* From so many files of a directory on, the line names the directory; but never one that is less deep than this. */
 enum { FILES_MOST = 3, DEPTH_LEAST = 2 };
 
 enum rank { RANK_READ, RANK_WRITE, RANK_OTHER, RANK_CALL, RANK_NET, RANK_COUNT };
@@ -27,9 +27,9 @@ struct lesson {
 	enum rank rank;
 	const char *doubt;  /* why it is a remark; NULL: it holds */
 	const char *parent; /* of its path; NULL: it has none */
-	bool merged;        /* into the line of its directory */
+	bool merged;        /* it has become part of the line of its directory */
 	const struct denial *first;
-	size_t count; /* refusals that it is for */
+	size_t count; /* how many refusals it is for */
 };
 
 struct lessons {
@@ -40,7 +40,7 @@ struct lessons {
 
 /* --- what may not be learned --------------------------------------------------------------------- */
 
-/* Calls by which the walls themselves can be reached, or the kernel's least tried parts. */
+/* Calls that reach the walls themselves, or the least tested parts of the kernel. */
 static bool is_reaching(const char *call)
 {
 	static const char *const names[] = { "add_key", "bpf", "chroot", "clone", "clone3",
@@ -58,7 +58,7 @@ static bool is_reaching(const char *call)
 	return false;
 }
 
-/* The filter judges this call by its arguments, which a line that names it would open altogether. */
+/* The filter judges this call by its arguments; a line that names the call would allow all of them. */
 static bool depends(struct why *w, const char *call)
 {
 	struct why_answer a = { .kind = WHY_CALL, .subject = call };
@@ -83,7 +83,7 @@ static bool is_rule_of(const struct path_fact *f, enum path_kind kind)
 	return f->rule->kind == kind;
 }
 
-/* Whether @path is kept in the plan @after at least as well as in @before. */
+/* Whether the plan @after hides or protects @path at least as well as @before does. */
 static bool is_still_kept(
 	const struct prepared *before, const struct prepared *after, const char *path)
 {
@@ -95,7 +95,7 @@ static bool is_still_kept(
 		(!was.quarantined || is.quarantined || !is.write);
 }
 
-/* Whether everything that the session's plan kept away still is: each path of its lines, and each that was made of them. */
+/* Whether the plan @after still hides or protects everything that @before does: each path of its lines, and each derived from them. */
 static bool still_kept(const struct prepared *before, const struct prepared *after)
 {
 	const struct plan *plan = &before->plan;
@@ -113,7 +113,7 @@ static bool still_kept(const struct prepared *before, const struct prepared *aft
 	return kept;
 }
 
-/* A plan with that line. */
+/* Make a plan with that line. NULL, or why the line is doubtful. */
 static const char *doubt_plan(struct why *w, const struct lesson *l)
 {
 	const char **words =
@@ -139,7 +139,7 @@ static const char *doubt_plan(struct why *w, const struct lesson *l)
 	return doubt;
 }
 
-/* It is kept away, or lies in something that is. */
+/* Whether it is hidden or protected, or lies in something that is. */
 static bool is_kept_place(
 	struct why *w, const struct why_answer *a, enum node_kind kind, const char *surface)
 {
@@ -242,7 +242,7 @@ static bool is_beside(const struct lesson *a, const struct lesson *b)
 		!strcmp(a->parent, b->parent);
 }
 
-/* Many files of one directory: the directory, where nothing falls to that. */
+/* Replace many files of one directory by the directory, if that opens nothing hidden or protected. */
 static int generalise(struct lessons *all, size_t at)
 {
 	struct why *w = all->d->w;
@@ -332,7 +332,7 @@ static void put_lesson(struct writer *out, const struct lesson *l)
 	writer_text(out, "\n");
 }
 
-/* What no line allows. */
+/* Write a remark about what no line allows. */
 static void put_fixed(struct writer *out, const struct denial *d)
 {
 	const struct lesson l = { .first = d, .count = 1 };

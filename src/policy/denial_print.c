@@ -1,7 +1,7 @@
 /*
  * denial_print.c - what was refused, for people and as JSON: in the words of `carrel why`.
  *
- * Runs in: carrel-policy, outside. What tools have chosen is shown so that no terminal obeys it.
+ * Runs in: carrel-policy, outside. It shows what tools have chosen so that no terminal obeys it.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@
 
 /* --- instructions ----------------------------------------------------------------------------- */
 
-/* Writes one instruction before all others and returns its place. */
+/* Write one instruction before all others and return its place. */
 static size_t put_instruction(struct code *c, uint16_t code, uint32_t k)
 {
 	if (c->start == 1) {
@@ -30,7 +30,7 @@ static bool is_near(const struct code *c, size_t label)
 	return label - c->start < JUMP_NEAR;
 }
 
-/* A place with the same effect as @label that a conditional jump put next can reach. */
+/* A place with the same effect as @label that a conditional jump can reach, if it is written next. */
 static size_t near(struct code *c, size_t label)
 {
 	if (is_near(c, label))
@@ -71,13 +71,13 @@ size_t code_return(struct code *c, uint32_t action)
 
 size_t code_load(struct code *c, uint32_t offset, size_t next)
 {
-	/* What follows must be next in line. */
+	/* A load has no target: @next must come right after it. */
 	if (next != c->start)
 		(void)put_instruction(c, BPF_JMP | BPF_JA, (uint32_t)(next - c->start));
 	return put_instruction(c, BPF_LD | BPF_W | BPF_ABS, offset);
 }
 
-/* @label without its load, where the accumulator holds the word at @offset already. */
+/* @label without its load, if the accumulator holds the word at @offset already. */
 static size_t skip_load(const struct code *c, uint32_t offset, size_t label)
 {
 	const struct sock_filter *at = &c->code[label];
@@ -114,7 +114,7 @@ static size_t put_word_in(struct code *c, struct word w, const uint64_t *values,
 	if (yes == no)
 		return yes;
 	if (w.mask == UINT32_MAX || (count == 1 && only == 0)) {
-		/* The word itself stays in the accumulator: who looks at it next need not load. */
+		/* The word itself stays in the accumulator: the next test of it need not load it. */
 		yes = skip_load(c, w.offset, yes);
 		next = skip_load(c, w.offset, no);
 	}

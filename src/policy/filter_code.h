@@ -1,6 +1,6 @@
 /*
  * filter_code.h - a BPF program while it is written: from its end to its start, so that every jump
- * goes to what exists already. A label is the place of an instruction in `code`.
+ * goes to an instruction that exists already. A label is the place of an instruction in `code`.
  *
  * Runs in: mkpolicy, carrel-policy, tests. For the filter_*.c files only.
  */
@@ -14,7 +14,7 @@ struct code {
 	bool overflow;            /* there was no room for all of it */
 };
 
-/* code_return - a return of @action: one there is, or a new one. Returns its label. */
+/* code_return - a return of @action, an existing one or a new one. Returns its label. */
 size_t code_return(struct code *c, uint32_t action);
 
 /* code_load - load the word at @offset of struct seccomp_data, then go to @next. */
@@ -23,7 +23,7 @@ size_t code_load(struct code *c, uint32_t offset, size_t next);
 /* code_jump - compare the loaded word with @k by @op (BPF_JEQ, ...). */
 size_t code_jump(struct code *c, uint16_t op, uint32_t k, size_t yes, size_t no);
 
-/* code_test - one test of a line, whatever is loaded before. */
+/* code_test - one test of a line, whatever was loaded before. */
 size_t code_test(struct code *c, const struct filter_test *t, size_t yes, size_t no);
 
 /*

@@ -1,8 +1,8 @@
 /*
  * filter_eval.c - what the text of a filter says about one call, without a compiler in between.
  *
- * Runs in: carrel-policy (explanations) and the tests, where it is what the compiled program is
- * held against. PURE. Kept as plain as the rule it states: the last line that matches decides.
+ * Runs in: carrel-policy (explanations) and the tests, which compare the compiled program with it.
+ * PURE. It is as plain as its rule: the last line that matches decides.
  */
 #include "policy/filter.h"
 

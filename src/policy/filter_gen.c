@@ -33,11 +33,11 @@
 #define LD_ARCH ((uint32_t)offsetof(struct seccomp_data, arch))
 #define LD_NR ((uint32_t)offsetof(struct seccomp_data, nr))
 
-/* What happens to a call: some tests in turn, then an action. */
+/* What happens to a call: some tests, one after the other, then an action. */
 struct fate {
 	const struct filter_rule **rules; /* with tests; the first to match decides */
 	size_t rule_count;
-	uint32_t action; /* where none does */
+	uint32_t action; /* if none matches */
 	size_t label;    /* where its code begins, 0: not written yet */
 };
 
@@ -83,7 +83,7 @@ static bool same_fate(const struct fate *a, const struct fate *b)
 	return true;
 }
 
-/* The index of that fate, which is added where it is new; FATE_MAX where there are too many. */
+/* The index of that fate, which is added if it is new; FATE_MAX: there are too many. */
 static size_t intern_fate(struct gen *g, const struct fate *fate)
 {
 	for (size_t i = 0; i < g->fate_count; i++)

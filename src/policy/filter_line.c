@@ -17,7 +17,7 @@ int line_wrong(const struct line *l, const char *what, const char *word)
 {
 	char on[512];
 
-	/* There are no lines there, but one setting that this can be. */
+	/* A command line has no line numbers, and only one setting that this can be about. */
 	if (!strcmp(l->file, POLICY_COMMAND_LINE))
 		(void)snprintf(on, sizeof(on), "--syscall");
 	else

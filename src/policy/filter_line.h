@@ -1,5 +1,5 @@
 /*
- * filter_line.h - one line of a filter while it is read, and the conditions it ends with.
+ * filter_line.h - one line of a filter while it is read, and the conditions at its end.
  *
  * Runs in: mkpolicy, carrel-policy, tests. PURE. For the filter_*.c files only: what others use is
  * in filter.h.

@@ -164,7 +164,7 @@ static int parse_group(struct line *l)
 static const char *const statements[] = { "default", "include", "group", "allow", "errno",
 	"enosys", "kill" };
 
-/* errno's name is in capitals, a call's never is: so it may be left out. */
+/* An error's name is in capitals, a call's never is: so the error's name may be left out. */
 static bool is_errno_name(const char *word)
 {
 	return word && word[0] == 'E' && word[1] >= 'A' && word[1] <= 'Z';

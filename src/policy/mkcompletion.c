@@ -1,11 +1,11 @@
 /*
- * mkcompletion.c - a completion script: the settings table, and the verbs of a file, in a template of its shell.
+ * mkcompletion.c - makes a completion script from the settings table, a file of verbs, and a template for its shell.
  *
- * Runs in: the build only; never installed. May not: know any shell but by how it quotes.
+ * Runs in: the build only; never installed. May not: know more of any shell than how it quotes.
  *
  * A line of the template that begins with "@each LIST@" is written once for each row of LIST, with what stands between
  * two '@' replaced. Lists of verbs: verb, first (each first word once), second (of those that have one). Lists of
- * settings: option (all), flag, dirs, files, words, plain (by what completes their value); with `execution` behind
+ * settings: option (all), flag, dirs, files, words, plain (by what completes their value); with `execution` after
  * it those that one execution can have. Every other line is written as it is.
  */
 #include <errno.h>
@@ -25,7 +25,7 @@ struct verb {
 	const char *verb, *settings, *options;
 };
 
-/* What a line is filled in from: a verb or a setting. */
+/* What fills a line in: a verb or a setting. */
 struct row {
 	const struct verb *verb;
 	const struct setting *setting;
@@ -128,7 +128,7 @@ static const char *shipped_words(const struct setting *s)
 	}
 }
 
-/* One space apart. */
+/* Separated by one space. */
 static void put_words(struct maker *m, const struct row *r)
 {
 	const struct setting *s = r->setting;

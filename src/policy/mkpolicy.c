@@ -229,7 +229,7 @@ static int write_tables(struct tables *t, FILE *out, struct error *e)
 	return r;
 }
 
-/* Whole or not at all: a half-written table must not look newer than its sources. */
+/* Write it whole or not at all: a half-written table must not look newer than its sources. */
 static int write_file(struct tables *t, const char *path, struct error *e)
 {
 	const char *part = arena_format(&t->arena, "%s.part", path);

@@ -1,10 +1,10 @@
 /*
- * verb_check.c - what is wrong with a policy file: all of it, each fault with its line.
+ * verb_check.c - finds everything that is wrong with a policy file, each fault with its line.
  *
  * Runs in: carrel-policy, outside, as the caller. May not: change anything.
  *
- * A file is read as the launcher reads it, and that ends at the first fault. So a line that is wrong
- * is blanked out in the copy in memory, and the rest is read again.
+ * It reads a file as the launcher does, and that ends at the first fault. So it blanks a wrong line
+ * out in the copy in memory, and reads the rest again.
  */
 #include <errno.h>
 #include <limits.h>
@@ -36,7 +36,7 @@ struct check {
 	char cwd[PATH_MAX / 2], path[PATH_MAX / 2];
 };
 
-/* The names that no machine needs to have for a file to be right. */
+/* Make up the names that a file may use, since it can be right on a machine that lacks them. */
 static int make_names(struct check *c, struct error *e)
 {
 	const struct facts facts = {
@@ -71,7 +71,7 @@ static int check_filter(struct check *c, const struct policy *p, struct error *e
 	return compile_filter(&c->arena, base, lines, p->syscall_rule_count, &data, &size, e);
 }
 
-/* All that can be said of a policy without looking at the machine. */
+/* Check everything about a policy that does not depend on the machine. */
 static int read_once(struct check *c, struct error *e)
 {
 	struct policy p;
@@ -92,7 +92,7 @@ static int read_once(struct check *c, struct error *e)
 	return r;
 }
 
-/* Takes the text out of the line of this file that @e is about. False where it is about anything else. */
+/* Blank out the line of this file that @e is about. False: it is about something else. */
 static bool empty_line(struct check *c, const struct error *e)
 {
 	size_t length = strlen(c->file.path);
@@ -111,10 +111,10 @@ static bool empty_line(struct check *c, const struct error *e)
 	size_t size = (size_t)((newline ? newline : end) - text);
 	memmove(text, text + size, (size_t)(end - text) - size);
 	c->file.size -= size;
-	return size > 0; /* a line that was empty already is not what is wrong */
+	return size > 0; /* if the line was empty already, the fault is elsewhere */
 }
 
-/* Returns the number of faults, each of them said; -errno with @e where it could not be checked. */
+/* Returns the number of faults, which it has printed; -errno with @e: the file could not be checked. */
 static int check_file(struct check *c, const char *path, struct error *e)
 {
 	bool absolute = path[0] == '/';

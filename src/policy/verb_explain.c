@@ -1,8 +1,8 @@
 /*
  * verb_explain.c - `carrel-policy explain SETTING...`: what a session that has ended was refused.
  *
- * Runs in: carrel-policy, outside, as the caller; started by the narrator of the session (host/explain/narrator.h). Standard
- * input is the board of the observer, standard output is read by the session's supervisor. May not: change anything.
+ * Runs in: carrel-policy, outside, as the caller; the session's narrator has become it (host/explain/narrator.h). Standard
+ * input is the observer's board; the session's supervisor reads standard output. May not: change anything.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static int write_text(const struct denials *d, struct part *p,
 	return print(d, &out);
 }
 
-/* @learned: empty where nobody asked for it. */
+/* @learned: empty if nobody asked for it. */
 static int write_parts(
 	const struct denials *d, struct part *json, struct part *text, struct part *learned)
 {
@@ -137,7 +137,7 @@ static int read_board(struct explain_board *ret, struct error *e)
 		} \
 	}
 
-/* How many words of the command line this flag takes; 0: it is no such flag, but a setting's. */
+/* How many words of the command line this flag takes; 0: it is no such flag, but a setting. */
 static int flag_words(const char *word)
 {
 	if (!strcmp(word, "-c") || !strcmp(word, "--command") || !strcmp(word, "--die-with"))
@@ -147,7 +147,7 @@ static int flag_words(const char *word)
 		!strncmp(word, "--die-with=", 11);
 }
 
-/* The settings alone, as other plans are to be made with them and more; the command is none of them. */
+/* Keep only the settings, without the command: other plans will be made with them and more. */
 static int keep_settings(struct why *w, char **argv, int first, int end, struct error *e)
 {
 	const char **settings =
@@ -178,7 +178,7 @@ static int know_settings(struct why *w, int argc, char **argv, int first, struct
 	return r < 0 ? r : keep_settings(w, argv, first, argc, e);
 }
 
-/* A live session: its policy, as it tells it, is planned anew. */
+/* A live session: ask for its policy, and plan that anew. */
 static int know_session(struct why *w, const char *id, struct error *e)
 {
 	int r = why_live_begin(w, id, (const char *const *)environ, e);

@@ -14,7 +14,7 @@
 #include "plan/surface.h"
 #include "policy/verbs.h"
 
-/* Shown for the session's id, which is another one in each session. */
+/* Shown in place of the session's id, which is different in each session. */
 #define ANY_SESSION "SESSION"
 
 /* If the command would start in a directory of the host's own, check that it is there. */
@@ -33,7 +33,7 @@ static int check_cwd(struct prepared *p, struct error *e)
 	return explain_cwd(found.exists ? ENOTDIR : ENOENT, cwd, e);
 }
 
-/* The plan stands; the launch would end at one of these, and says it in the same words. */
+/* The plan is made, but the launch would fail at one of these, with the same message. */
 static int check_launch(struct prepared *p, struct error *e)
 {
 	const char *report = p->policy.report.value;

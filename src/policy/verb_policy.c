@@ -1,5 +1,5 @@
 /*
- * verb_policy.c - the effective policy, as it is written: `policy show`; and which of the two.
+ * verb_policy.c - `carrel policy`: chooses its verb, and prints the effective policy (`show`), the sets and the presets.
  *
  * Runs in: carrel-policy, outside, as the caller. May not: change anything.
  */
@@ -22,7 +22,7 @@ enum { SET_COLUMN = 16 };
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Holds the text until it is known that the locks hold; only then is it printed. */
+/* Keeps the text back: it is printed only when it is known that the locks hold. */
 struct answer {
 	struct arena *arena;
 	char *text;
@@ -50,8 +50,8 @@ static int keep_text(void *context, const void *data, size_t size)
 }
 
 /*
- * Paths are shown as they were written; then they are filled in, because locks are judged on what
- * they stand for. Workspace and scratch need not be there for that.
+ * Paths are printed as they were written, but locks are judged on what the paths stand for: so this fills them in
+ * afterwards. Workspace and scratch need not exist for that.
  */
 static int judge_locks(struct prepared *p, struct error *e)
 {
@@ -100,7 +100,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Those in the directory of the user's sets; it need not be there. */
+/* Add those in the directory of the user's sets, which need not exist. */
 static int add_own_sets(struct prepared *p, struct answer *a)
 {
 	struct policy_names names;
@@ -181,7 +181,7 @@ static void find_line(const char *text, const char *key, const char **ret, size_
 	*ret_length = strcspn(*ret, "\n");
 }
 
-/* NAME, what it is, and for a preset what it gives away. */
+/* Print NAME, what it is, and for a preset what it gives away. */
 static int put_preset(const struct embedded_text *text, bool gives)
 {
 	char line[512];
@@ -210,7 +210,7 @@ static int put_presets(const char *title, const char *suffix)
 	return r;
 }
 
-/* The user's own are files: their names are all that is said of them. */
+/* The user's own presets are files: print only their names. */
 static int put_own(void)
 {
 	const char *const *environment = (const char *const *)environ;

@@ -40,7 +40,7 @@ static int say_note(const char *note)
 	return r < 0 ? r : fd_write_all(STDERR_FILENO, "\n", 1);
 }
 
-/* @ret: the subject as it is looked up: a path absolute. */
+/* @ret: the subject in the form in which it is looked up: a path is absolute. */
 static int read_subject(struct why *w, const char *word, struct why_answer *a, const char **ret,
 	struct error *e)
 {
@@ -85,7 +85,7 @@ static int answer(struct why *w, const char *subject, struct why_answer *a, stru
 	return r < 0 ? r : why_changes(w, subject, a, e);
 }
 
-/* All are answered before one is printed: half a document is none. */
+/* Answer all before printing one: half a document is of no use. */
 static int answer_all(
 	struct why *w, int count, const char *const *words, bool json, struct error *e)
 {
@@ -158,7 +158,7 @@ static int ask_session(struct why *w, int argc, char **argv, int first, struct e
 		: answer_all(w, argc - next, words + next, options[OPTION_JSON].count > 0, e);
 }
 
-/* The settings alone, as another plan is to be made with them and more. */
+/* Keep only the settings: other plans will be made with them and more. */
 static int keep_settings(struct why *w, char **argv, int first, int end, struct error *e)
 {
 	const char **settings =

@@ -1,5 +1,5 @@
 /*
- * verbs.h - what carrel-policy does, a file for each verb.
+ * verbs.h - the verbs of carrel-policy, a file for each.
  *
  * Runs in: carrel-policy, outside, as the caller. May not: change anything, the session's directory
  * and the report included: nothing here has an effect.
@@ -46,9 +46,9 @@ int verb_output_failed(int r);
 int verb_usage(const char *usage);
 
 /*
- * verb_prepared - a verb with settings and --json: reads its arguments from @first, prepares @until there,
- * and shows that, or @usage where it is asked for. @show: @rest is the first word behind the settings, or
- * NULL; returns the exit status, as this does.
+ * verb_prepared - a verb with settings and --json: reads its arguments from @first, prepares as far as @until,
+ * and calls @show; prints @usage if that is asked for. @show: its @rest is the first word after the settings, or
+ * NULL; it returns the exit status, as this function does.
  */
 int verb_prepared(enum prepare_until until, int argc, char **argv, int first, const char *usage,
 	int (*show)(struct prepared *p, bool json, const char *rest));

@@ -3,8 +3,8 @@
  * For verb_why.c and why_*.c alone.
  *
  * Runs in: carrel-policy, outside, as the caller; with -s a client of the session. May not: change anything, nor
- * guess: what is said comes from the plan that a launch would follow, from the text that its filter was compiled
- * from, or from the session itself; and a remedy is named only after a plan was made with it.
+ * guess. Answers come from the plan that a launch would follow, from the text that its filter was compiled
+ * from, or from the session itself; it names a remedy only after it has made a plan with it.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 
 #define WHY_LINES_MAX 32       /* lines of a filter about one call */
 #define WHY_CHANGES_MAX 4      /* remedies of one answer */
-#define WHY_UNKNOWN (-1)       /* an outcome that cannot be said */
+#define WHY_UNKNOWN (-1)       /* nobody can say the outcome */
 #define WHY_ARENA (512u << 20) /* address space */
 
 enum why_kind { WHY_PATH, WHY_HOST, WHY_CALL };
@@ -32,7 +32,7 @@ enum why_try { TRY_READ, TRY_WRITE, TRY_MAKE, TRY_CONNECT, TRY_CALL, TRY_COUNT }
 /* A line that decides, or one of those that do. */
 struct why_line {
 	const char *
-		text; /* as a policy file, or a filter's text, has it; NULL where nobody wrote one */
+		text; /* as a policy file, or a filter's text, has it; NULL: nobody wrote one */
 	const char *place; /* file:line, "command line: --hide" */
 };
 
@@ -62,7 +62,7 @@ struct why_answer {
 	size_t change_count;
 };
 
-/* What is asked, and of what: a plan that was made for it, or a live session. */
+/* What is asked: a plan that was made for it, or a live session. */
 struct why {
 	struct arena arena; /* owns the answers */
 	struct prepared *p; /* NULL with a live session where a new one like it is refused */
@@ -76,21 +76,21 @@ struct why {
 
 /*
  * why_tell - what @word is: a path (it has a slash, or is there), a host, or a system call.
- * @ret_note: what else it could be, to be said; NULL: nothing. 0, or -EINVAL with @e (ERROR_USAGE).
+ * @ret_note: what else it could be, for a note; NULL: nothing. 0, or -EINVAL with @e (ERROR_USAGE).
  */
 MUST_CHECK int why_tell(struct arena *arena, const char *word, enum why_kind *ret,
 	const char **ret_note, struct error *e);
 
 /* --- why_walk.c --- */
 
-/* What a path of the session leads to; how far it could be followed. */
+/* What a path of the session leads to, and how far it could be followed. */
 struct why_walked {
 	const char *path; /* as the session sees it */
 	size_t existing;  /* bytes of it that exist: all of them where `exists` */
 	bool exists;
 	bool known; /* false: only the kernel knows, inside */
 	int refused; /* EACCES: a directory on the way, `path` up to `existing`, cannot be entered; else 0 */
-	struct stat st; /* where it exists; of what is carrel's own the type alone */
+	struct stat st; /* if it exists; for a thing of carrel's own only the type */
 };
 
 /*
@@ -102,39 +102,39 @@ MUST_CHECK int why_walk(const struct plan *plan, struct arena *arena, const char
 
 /* --- why_try.c --- */
 
-/* Whose ids the payload has where a thing is seen. */
+/* The ids that the payload has for a thing. */
 struct why_ids {
-	bool change; /* the payload is somebody else than the caller */
-	bool mapped; /* it is looked at outside of an idmapped mount: all other owners are nobody there */
-	bool overlay; /* and it is the lower layer of an overlay: whoever mounted that must be allowed as well */
+	bool change; /* the payload is another user than the caller */
+	bool mapped; /* this looks at it outside of an idmapped mount, in which all other owners are nobody */
+	bool overlay; /* and it is the lower layer of an overlay: the user who mounted that must have the right, too */
 	uid_t uid;
 	gid_t gid;
 };
 
-/* A file, and what stands before it. */
+/* A file, and the walls before it. */
 struct why_thing {
-	int fd; /* O_PATH; or -1, and `refused` is what every attempt gets */
+	int fd; /* O_PATH; or -1: every attempt gets `refused` */
 	int refused;
 	struct why_ids ids;
 	struct stat st;
 	bool read, write; /* what the policy lets a command do there */
 	bool device;      /* a node of the session's own /dev */
 	bool mounts, landlock,
-		sockets; /* walls that stand; `sockets`: those of the host are refused by path */
+		sockets; /* walls that stand; `sockets`: the host's sockets are refused by path */
 };
 
 /*
- * why_access - may the payload do @mode (R_OK, W_OK, X_OK) with it, as far as owner, mode and access control list go, and the
- * mount that `fd` was opened on? The kernel is asked with the payload's ids.
- * Returns the errno that the payload would see, 0, or -errno where that cannot be found out.
+ * why_access - may the payload do @mode (R_OK, W_OK, X_OK) with it, by owner, mode, access control list, and the
+ * mount that `fd` was opened on? It asks the kernel with the payload's ids.
+ * Returns the errno that the payload would see; 0; or -errno: that cannot be found out.
  * See: faccessat2(2), setfsuid(2), mount_setattr(2) MOUNT_ATTR_IDMAP.
  */
 MUST_CHECK int why_access(const struct why_thing *t, int mode);
 
-/* why_try - the outcomes for what is there. 0 or -errno: they cannot be found out. */
+/* why_try - the outcomes for a thing that exists. 0; -errno: they cannot be found out. */
 MUST_CHECK int why_try(const struct why_thing *t, struct why_answer *a);
 
-/* why_try_make - the outcome of making something in a directory that is there. As why_access(). */
+/* why_try_make - the outcome of making something in a directory that exists. Returns as why_access(). */
 MUST_CHECK int why_try_make(const struct why_thing *dir);
 
 /* why_judge - the word for what a path is, from what was found out about it. */
@@ -143,7 +143,7 @@ void why_judge(struct why_answer *a, enum surface_kind surface, bool quarantined
 struct seen; /* plan/seen.h */
 
 /*
- * why_open - look at what is seen at @path in a session of @plan, where that is the host's.
+ * why_open - look at what a session of @plan sees at @path, if that is the host's.
  * @ret->fd is the caller's. 0 or -errno.
  */
 MUST_CHECK int why_open(const struct plan *plan, const struct seen *seen, const char *path,
@@ -151,24 +151,24 @@ MUST_CHECK int why_open(const struct plan *plan, const struct seen *seen, const 
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* why_path - of a path, absolute, in the plan of @p. 0; -errno with @e (ERROR_PATH: it leads nowhere). */
+/* why_path - about an absolute path, in the plan of @p. 0; -errno with @e (ERROR_PATH: it leads nowhere). */
 MUST_CHECK int why_path(struct why *w, const struct prepared *p, const char *asked,
 	struct why_answer *a, struct error *e);
 
-/* why_live_path - of a path, absolute, in the live session. As above; or ERROR_SESSION. */
+/* why_live_path - about an absolute path, in the live session. As above; or ERROR_SESSION. */
 MUST_CHECK int why_live_path(
 	struct why *w, const char *asked, struct why_answer *a, struct error *e);
 
-/* why_host - of "HOST[:PORT]". @p: NULL: in the live session. 0 or -errno with @e. */
+/* why_host - about "HOST[:PORT]". @p: NULL: in the live session. 0 or -errno with @e. */
 MUST_CHECK int why_host(struct why *w, const struct prepared *p, const char *asked,
 	struct why_answer *a, struct error *e);
 
-/* why_call - of a system call, by its name. As above. */
+/* why_call - about a system call, by its name. As above. */
 MUST_CHECK int why_call(struct why *w, const struct prepared *p, const char *asked,
 	struct why_answer *a, struct error *e);
 
 /*
- * why_call_made - of a system call as it was made: @number with @args. Sets the outcome, the word for it and the one line
+ * why_call_made - about a system call as it was made: @number with @args. Sets the outcome, the word for it and the one line
  * that decides. 0 or -errno with @e.
  */
 MUST_CHECK int why_call_made(struct why *w, const struct prepared *p, long number,
@@ -190,13 +190,13 @@ MUST_CHECK int why_filter(struct why *w, const struct prepared *p, struct filter
 const char *why_rule(
 	struct arena *arena, const struct policy *policy, const struct source *source);
 
-/* why_add_line - that line as one of the answer; nothing where nobody wrote one. 0 or -ENOMEM. */
+/* why_add_line - add that line to the answer; nothing if nobody wrote one. 0 or -ENOMEM. */
 MUST_CHECK int why_add_line(struct why *w, const struct policy *policy,
 	const struct source *source, struct why_answer *a);
 
 /* --- why_change.c --- */
 
-/* why_changes - find out what would change @a, by planning it. @asked: a path absolute. 0 or -errno with @e. */
+/* why_changes - find out what would change @a, by making plans. @asked: a path is absolute. 0 or -errno with @e. */
 MUST_CHECK int why_changes(
 	struct why *w, const char *asked, struct why_answer *a, struct error *e);
 
@@ -207,14 +207,14 @@ MUST_CHECK int why_live_begin(
 	struct why *w, const char *id, const char *const *environment, struct error *e);
 
 /*
- * why_net - the answer for a host where the session has `net allow`: `seen` stays NULL for a loopback that no line is about.
- * @has_port: @asked says one. 0 or -errno.
+ * why_net - the answer for a host in a session with `net allow`. `seen` stays NULL for a loopback address that no line names.
+ * @has_port: @asked has a port. 0 or -errno.
  */
 MUST_CHECK int why_net(struct why *w, const struct prepared *p, const char *asked,
 	bool has_port, bool loopback, struct why_answer *a);
 
 /*
- * why_live_line - line @n (from 0) of the session's policy that sets @setting. @ret_argument: what is behind the
+ * why_live_line - line @n (from 0) of the session's policy that sets @setting. @ret_argument: what follows the
  * setting's name. @ret: the line and its place. False: there is no such line.
  */
 bool why_live_line(struct why *w, const char *setting, unsigned n, const char **ret_argument,
@@ -223,7 +223,7 @@ bool why_live_line(struct why *w, const char *setting, unsigned n, const char **
 /* why_live_at - the line of the session's policy that stands at @place, or NULL. */
 const char *why_live_at(struct why *w, const char *place);
 
-/* why_line_place - where the line at @line says that it was written, in the arena; empty: nowhere. NULL: no memory. */
+/* why_line_place - where the line at @line was written, as it says itself, in the arena; empty: it does not say. NULL: no memory. */
 const char *why_line_place(struct arena *arena, const char *line);
 
 /* why_live_stands - whether the session has that wall. 0 or -errno with @e. */

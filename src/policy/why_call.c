@@ -3,8 +3,8 @@
  *
  * Runs in: carrel-policy, outside, as the caller.
  *
- * The filter is read from the text that it was compiled from; mkpolicy and `carrel-policy compile` have shown the two
- * to be equal (filter_check()).
+ * It reads the filter's text; mkpolicy and `carrel-policy compile` have shown that the compiled program is equal to it
+ * (filter_check()).
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -21,7 +21,7 @@ static int no_memory(struct error *e)
 
 /* --- the filter ------------------------------------------------------------------------------- */
 
-/* Lines of the policy are told from those of shipped texts by their number: this and more, in their order. */
+/* Lines of the policy get numbers from this one on, in their order: that tells them from lines of shipped texts. */
 enum { OWN_LINE = 1 << 20 };
 
 static int add_policy_rules(
@@ -153,8 +153,8 @@ static int add_line(struct why *w, const struct prepared *p, const char *file, u
 }
 
 /*
- * The lines that name the call, the last first, down to the one that asks for nothing: that is what happens
- * otherwise. Sets the outcome, where it is the same whatever the arguments are.
+ * Add the lines that name the call, the last first, down to the first without tests, which decides if no other line
+ * does. Sets the outcome if it is the same for all arguments.
  */
 static int judge(struct why *w, const struct prepared *p, const struct filter *f, uint32_t arch,
 	int nr, struct why_answer *a)

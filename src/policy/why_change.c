@@ -1,8 +1,8 @@
 /*
- * why_change.c - what would change an answer: an option, tried out in a plan, or the lock that forbids it.
+ * why_change.c - finds what would change an answer: an option, tried out in a plan, or the lock that forbids it.
  *
- * Runs in: carrel-policy, outside, as the caller. Nothing is named that was not tried: the same question is asked of
- * a plan that was made with one option more.
+ * Runs in: carrel-policy, outside, as the caller. It names nothing that it has not tried: it asks the same question again, of
+ * a plan with one option more.
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,7 +20,7 @@ extern char **environ;
 struct machine_probe {
 	const char *name;  /* of a setting */
 	const char *value; /* NULL: a flag */
-	bool optional;     /* of a path: with '-' in front, since it need not be there */
+	bool optional;     /* a path with '-' before it, since it need not exist */
 };
 
 struct asking {
@@ -104,7 +104,7 @@ static const char *show_option(struct arena *arena, const char *option, const ch
 
 /* --- one attempt ------------------------------------------------------------------------------ */
 
-/* The line that says the same as the option that was tried last. */
+/* The line of a policy that says the same as the option that was tried last. */
 static const char *line_of(struct arena *arena, const struct policy *policy, const char *name)
 {
 	const struct source *source = NULL;
@@ -146,7 +146,7 @@ static bool is_solved(const char *aim, const struct why_answer *a)
 	return a->outcome[TRY_CALL] == 0;
 }
 
-/* The question once more, of the plan with the option in it. */
+/* Ask the question once more, of the plan with the option in it. */
 static bool ask_again(struct asking *q, const struct prepared *p)
 {
 	struct why_answer *again = arena_alloc(&q->w->arena, sizeof(*again));
@@ -265,7 +265,7 @@ static const char *host_path(struct asking *q, struct stat *ret_st)
 	return path;
 }
 
-/* The nearest directory above that is there, on the host. */
+/* The nearest directory above that exists on the host. */
 static const char *parent_of(struct asking *q, const char *path)
 {
 	char *dir = arena_copy(&q->w->arena, path, strlen(path));
@@ -280,8 +280,8 @@ static const char *parent_of(struct asking *q, const char *path)
 }
 
 /*
- * No line lets a session make what is protected: a `write` line is about what is there. Whether a lock forbids that
- * line is found out; else it is said what comes before it.
+ * No line lets a session make what is protected, since a `write` line is about what exists. Find out whether a lock forbids that
+ * line; if not, say what has to be done before it.
  */
 static int change_quarantined(struct asking *q, const char *path)
 {

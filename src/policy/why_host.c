@@ -25,7 +25,7 @@ static const char *host_of(struct arena *arena, const char *asked)
 	return arena_copy(arena, asked, strcspn(asked, ":"));
 }
 
-/* The machine itself: inside a network namespace of its own that is the session. */
+/* Whether it is the machine itself, which in a network namespace of its own is the session. */
 static bool is_loopback(const char *host)
 {
 	struct in6_addr six;
@@ -40,7 +40,7 @@ static bool is_loopback(const char *host)
 	return false;
 }
 
-/* Whether the filter lets a command have a socket for this at all. */
+/* Whether the filter lets a command have a socket of this family at all. */
 static int try_socket(struct why *w, const struct prepared *p, const char *host,
 	struct why_answer *a, struct error *e)
 {

@@ -14,7 +14,7 @@ extern char **environ;
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Where the comment of a line begins that says where it came from; its end where there is none. */
+/* Where the comment begins that says where the line came from; the line's end if there is none. */
 static const char *find_place(const char *line, size_t length)
 {
 	for (size_t i = length; i > 2; i--)
@@ -30,7 +30,7 @@ static const char *copy_trimmed(struct arena *arena, const char *from, const cha
 	return arena_copy(arena, from, (size_t)(to - from));
 }
 
-/* Splits the line at @at. @ret_argument: behind its first word. False: no memory. */
+/* Split the line at @at. @ret_argument: what follows its first word. False: no memory. */
 static bool read_line(
 	struct why *w, const char *at, const char **ret_argument, struct why_line *ret)
 {
@@ -116,7 +116,7 @@ static int ask_policy(struct why *w, struct error *e)
 	return r;
 }
 
-/* These lines belong to that session alone: a new session must not be asked with them. */
+/* Lines that belong to that session alone: a plan of a new session must not have them. */
 static bool is_only_its_own(const char *line)
 {
 	return !strncmp(line, "promote", 7) || !strncmp(line, "report ", 7);
@@ -152,7 +152,7 @@ static const char *profile_of(struct why *w)
 	return arena_copy(&w->arena, at, strcspn(at, " \n"));
 }
 
-/* A session like it, of today: where that would be refused, no remedy can be tried. */
+/* Plan a new session like it. If that would be refused, no remedy can be tried. */
 static int plan_another(struct why *w, const char *const *environment, struct error *e)
 {
 	const char **settings = arena_array(&w->arena, 3, sizeof(*settings));

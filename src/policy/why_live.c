@@ -1,8 +1,8 @@
 /*
- * why_live.c - what a path is to a live session: asked of the session itself.
+ * why_live.c - asks a live session what a path is to it.
  *
- * Runs in: carrel-policy, outside; a client of the session. A monitor inside opens the path for a look (O_PATH), on
- * the session's own mounts; what may be done with it is asked of the kernel on that descriptor.
+ * Runs in: carrel-policy, outside; a client of the session. A monitor inside opens the path only to look (O_PATH), on
+ * the session's own mounts; then this asks the kernel, by that descriptor, what may be done with the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +93,7 @@ static int ask(struct why *w, const char *path, struct told *ret, struct error *
 
 /* --- what is there ---------------------------------------------------------------------------- */
 
-/* Files of the kernel's say to each reader and writer something else. */
+/* The kernel's own files answer differently to each reader and writer. */
 static bool is_kernels(int fd)
 {
 	struct statfs fs;
@@ -126,7 +126,7 @@ int why_live_stands(struct why *w, enum wall wall, bool *ret, struct error *e)
 	return r;
 }
 
-/* On the session's own mounts: their owners are those that the payload sees. */
+/* It was opened on the session's own mounts, so that its owners are those that the payload sees. */
 static int thing_of(const struct told *told, int fd, struct why_thing *ret)
 {
 	struct why_thing t = { .fd = fd,
@@ -189,7 +189,7 @@ static int try_make(struct why *w, const char *path, const struct told *told,
 
 enum { LINKS_MAX = 40 }; /* path_resolution(7) */
 
-/* Where a link at @link, open as @fd, leads, with what stood behind it. NULL: too long, or no memory. */
+/* Where a link at @link, open as @fd, leads, with the rest of the path. NULL: too long, or no memory. */
 static const char *follow(struct why *w, const char *link, int fd, const char *rest)
 {
 	char *target = arena_alloc(&w->arena, PATH_MAX);
@@ -205,8 +205,8 @@ static const char *follow(struct why *w, const char *link, int fd, const char *r
 }
 
 /*
- * What @path, which does not exist, is behind the last link on the way to it: what is made there is made where that
- * leads. 1 and @ret: to be looked at in its place; 0: there is none.
+ * @path does not exist. If there is a link on the way to it, what is made at @path is made where the last link leads.
+ * 1: look at @ret in its place; 0: there is no link.
  */
 static int past_link(struct why *w, const char *path, const char **ret, struct error *e)
 {

@@ -1,5 +1,5 @@
 /*
- * why_net.c - whether a session with `net allow` would reach a host: the rules are asked that carrel-egress asks.
+ * why_net.c - whether a session with `net allow` would reach a host: it asks the same rules as carrel-egress.
  *
  * Runs in: carrel-policy, outside, as the caller. May not: ask the network.
  */
@@ -48,7 +48,7 @@ static int add_live(struct why *w, const char *setting, struct rules *ret)
 	return 0;
 }
 
-/* Asks for each port that was asked about; without any, a name is asked for at all. */
+/* Ask the rules for each port in question; without a port, whether the name is allowed at any. */
 static bool ask(
 	const struct netrules *set, const struct netrule *asked, bool any_port, int *ret_rule)
 {
@@ -107,7 +107,7 @@ int why_net(struct why *w, const struct prepared *p, const char *asked, bool has
 		r = netrules_make(&set, &w->arena, all.rules, all.count);
 	if (r < 0)
 		return r;
-	/* A host that no line can name is none that a session could reach. */
+	/* A session cannot reach a host that no line can name. */
 	if (netrule_parse(&host, &w->arena, false, asked, "allow", &ignored) < 0) {
 		judge(a, &all, false, -1);
 		return 0;

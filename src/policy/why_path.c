@@ -31,7 +31,7 @@ static const struct node *mounted(const struct plan *plan, const struct node *n)
 	return n;
 }
 
-/* An idmapped mount shows the files of one owner as the payload's: outside, that owner is who may. */
+/* An idmapped mount shows the files of one owner as the payload's: outside, that owner has the payload's rights. */
 static struct why_ids ids_at(const struct plan *plan, const struct seen *seen)
 {
 	const struct node *n = mounted(plan, seen->node);
@@ -121,7 +121,7 @@ static void try_made(const struct place *at, struct why_answer *a)
 		a->outcome[TRY_WRITE] = EACCES; /* mode 0444 */
 }
 
-/* Whether something could be made in the directory that is there: an outcome, or less than WHY_UNKNOWN. */
+/* Whether something could be made in the directory, which exists: an outcome, or less than WHY_UNKNOWN. */
 static int try_make(struct place *at, struct arena *arena, const char *dir)
 {
 	struct why_thing t;
@@ -172,7 +172,7 @@ int why_add_line(struct why *w, const struct policy *policy, const struct source
 	return line->place ? 0 : -ENOMEM;
 }
 
-/* Modes and owners decide, and no line: whose it is is what there is to say. */
+/* Mode and owner decide, and no line: say whose it is. */
 static int blame_mode(
 	struct why *w, const struct plan *plan, const char *path, struct why_answer *a)
 {

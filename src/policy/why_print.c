@@ -28,7 +28,7 @@ static const char *const try_names[TRY_COUNT] = {
 
 /* --- for people ------------------------------------------------------------------------------- */
 
-/* "  label    text\n", with nothing in it that a terminal obeys. */
+/* Print "  label    text\n", without anything that a terminal obeys. */
 static int put(const char *label, const char *const *parts)
 {
 	char start[16];

@@ -1,10 +1,10 @@
 /*
- * why_subject.c - what a word is that `carrel why` was asked about: a path, a host or a system call.
+ * why_subject.c - decides what a word of `carrel why` is: a path, a host or a system call.
  *
  * Runs in: carrel-policy, outside, as the caller. May look whether a file is there.
  *
- * In this order: what has a slash, or begins with a dot, is a path; the name of a system call is that call, and a file of that name
- * is said to be there too; what is there is a path; what looks like a name or an address of a host is one.
+ * In this order: a word with a slash, or one that begins with a dot, is a path; the name of a system call is that call, and a note says
+ * if there is a file of that name, too; the name of an existing file is a path; what looks like a name or an address of a host is one.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ static int wrong(struct error *e, const char *word, const char *what, const char
 	return r;
 }
 
-/* A colon and a port behind a host, or behind "[ADDRESS]"; its length with the colon, or 0. -EINVAL: no port. */
+/* The length of a colon and a port after a host, or after "[ADDRESS]"; 0: there is none. -EINVAL: it is no port. */
 static int port_length(const char *text)
 {
 	uint64_t port;
@@ -73,7 +73,7 @@ static bool is_name(const char *text, size_t length)
 	return true;
 }
 
-/* 1: a host; 0: no host; -EINVAL: a host with what is no port. */
+/* 1: a host; 0: no host; -EINVAL: a host with an invalid port. */
 static int is_host(const char *word)
 {
 	if (word[0] == '[') {

@@ -2,8 +2,8 @@
  * why_try.c - what the payload may do with a file: its owner, mode and access control list, the mount that it is
  * seen on, and Landlock.
  *
- * Runs in: carrel-policy, outside, as the caller. For the length of one question it takes the payload's ids for files, and gives up
- * its capabilities. It opens nothing for more than a look.
+ * Runs in: carrel-policy, outside, as the caller. For one question at a time it takes the payload's ids for files, and gives up
+ * its capabilities. It opens files only to look at them (O_PATH).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ static int become_payload(const struct caller *c, const struct why_ids *ids)
 			return -errno;
 		(void)setfsgid(ids->gid);
 		(void)setfsuid(ids->uid);
-		/* They do not report a failure. */
+		/* setfsuid(2) and setfsgid(2) report no failure. */
 		if ((gid_t)setfsgid((gid_t)-1) != ids->gid ||
 			(uid_t)setfsuid((uid_t)-1) != ids->uid)
 			return -EPERM;
@@ -96,8 +96,8 @@ static int ask(const struct why_ids *ids, int fd, int mode)
 }
 
 /*
- * An owner that the mount does not map: nothing of it is written, see inode_permission(); and in an overlay whoever
- * mounted it, root, has no more right there than others have: capable_wrt_inode_uidgid(), ovl_permission().
+ * The mount does not map the owner: then the file cannot be written, see inode_permission(). And in an overlay root, who
+ * mounted it, has no more right there than others have: capable_wrt_inode_uidgid(), ovl_permission().
  */
 static bool is_strangers(const struct why_thing *t, int mode)
 {
@@ -122,7 +122,7 @@ int why_access(const struct why_thing *t, int mode)
 
 /* --- what is there ---------------------------------------------------------------------------- */
 
-/* Opening it for writing; in a directory, making something. */
+/* Try to open it for writing; in a directory, to make something. */
 static int try_write(const struct why_thing *t)
 {
 	mode_t mode = t->st.st_mode;
@@ -132,7 +132,7 @@ static int try_write(const struct why_thing *t)
 		return r;
 	if (S_ISFIFO(mode)) /* no mount keeps them read-only, only Landlock does */
 		return t->write || !t->landlock ? 0 : EACCES;
-	if (!t->write) /* a mode that refuses it was looked at first: open(2) */
+	if (!t->write) /* the kernel looks at the mode first: open(2) */
 		return t->mounts ? EROFS : EACCES;
 	return S_ISDIR(mode) ? why_access(t, W_OK) : 0;
 }
@@ -146,7 +146,7 @@ static int try_connect(const struct why_thing *t)
 
 static int try_read(const struct why_thing *t)
 {
-	/* Without mounts what is not allowed is refused by Landlock. */
+	/* Without mounts Landlock refuses what is not allowed. */
 	if (!t->mounts && !t->read)
 		return EACCES;
 	return why_access(t, R_OK);

@@ -1,10 +1,10 @@
 /*
- * why_walk.c - follow a path as a session would that was not started.
+ * why_walk.c - follows a path as a session would that was not started.
  *
- * Runs in: carrel-policy, outside, as the caller. May not: open anything for more than a look (O_PATH, lstat).
+ * Runs in: carrel-policy, outside, as the caller. May not: open anything except to look at it (O_PATH, lstat).
  *
- * Component by component: what is seen at each is asked of the plan (plan/seen.h), and of the host only where the
- * session would see the host's.
+ * It goes component by component: for each it asks the plan what is seen there (plan/seen.h), and looks at the host only where
+ * the session would see the host's.
  */
 #include <errno.h>
 #include <limits.h>
@@ -31,7 +31,7 @@ struct walk {
 	struct arena *arena;
 	struct why_walked *out;
 	unsigned links;
-	bool missing;            /* what follows lies in what does not exist */
+	bool missing;            /* the rest lies in something that does not exist */
 	char path[PATH_MAX];     /* so far; canonical */
 	char todo[2 * PATH_MAX]; /* what is left, with a NUL */
 	char target[PATH_MAX];   /* of a link */
@@ -44,7 +44,7 @@ static void be_dir(struct thing *t)
 	t->st = (struct stat){ .st_mode = S_IFDIR };
 }
 
-/* carrel's own: what stands there, or what is on the way to something that does. */
+/* A thing of carrel's own: what it has made there, or a directory on the way to that. */
 static void look_made(struct thing *t)
 {
 	if (t->seen.exact && !t->seen.node->is_dir) {
@@ -103,7 +103,7 @@ static int look(struct walk *w, const char *path, struct thing *ret)
 	return r;
 }
 
-/* Put what the link says in front of what is left. */
+/* Put the link's target before what is left. */
 static int follow(struct walk *w)
 {
 	size_t target = strlen(w->target), left = strlen(w->todo);
@@ -142,7 +142,7 @@ static void go_up(struct walk *w)
 		w->path[length] = '\0';
 }
 
-/* The path so far is a directory that the payload may search; else -ENOTDIR, or `refused` is set. */
+/* Check that the path so far is a directory that the payload may search; otherwise -ENOTDIR, or `refused` is set. */
 static int enter(struct walk *w, struct thing *here)
 {
 	struct why_thing thing;
@@ -164,7 +164,7 @@ static int enter(struct walk *w, struct thing *here)
 	return r < 0 ? r : 0;
 }
 
-/* One component, at the beginning of what is left. 1: the end is known to be unknown. */
+/* Take one component from what is left. 1: only the kernel knows where the rest leads. */
 static int step(struct walk *w)
 {
 	char name[NAME_MAX + 1], *next = w->next;
@@ -181,7 +181,7 @@ static int step(struct walk *w)
 	if (!length || !strcmp(name, "."))
 		return 0;
 	if (w->missing && !strcmp(name, ".."))
-		return -ENOENT; /* of what does not exist: nobody can say where that is */
+		return -ENOENT; /* ".." of something that does not exist: nobody can say where that is */
 	int r = 0;
 	if (!w->missing) {
 		r = enter(w, &thing);
@@ -239,7 +239,7 @@ static int walk_all(struct walk *w)
 	return r == 1 ? keep_rest(w) : r;
 }
 
-/* "dir/" of what is no directory is nothing. */
+/* "name/" leads nowhere if name is no directory. */
 static int check_end(const struct walk *w, const char *asked)
 {
 	size_t length = strlen(asked);

@@ -38,7 +38,7 @@ bool egress_is_refusal(uint32_t decision)
 
 /* --- starting it ------------------------------------------------------------------------------ */
 
-/* What is at or above FD_ABOVE is moved to where the program expects it, and nothing else stays open. */
+/* Move the descriptors, all at or above FD_ABOVE, to where the program expects them, and close everything else. */
 static int place_descriptors(int channel, int rules, int log, int null)
 {
 	for (int fd = 0; fd < 3; fd++)
@@ -50,7 +50,7 @@ static int place_descriptors(int channel, int rules, int log, int null)
 	return sys_close_range(log >= 0 ? EGRESS_FD_LOG + 1 : EGRESS_FD_LOG, ~0u);
 }
 
-/* Signals as the kernel has them, a session of its own: a terminal's ^C is not for it. */
+/* Signals as the kernel has them; a session of its own, so that a terminal's ^C does not reach it. */
 static int set_apart(pid_t parent)
 {
 	const struct sigaction dfl = { .sa_handler = SIG_DFL };
@@ -187,7 +187,7 @@ int egress_sockets(struct egress *g, const int *fds, unsigned count, int what)
 	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
 }
 
-/* It is dead, or says what it may not: then it is ended. */
+/* carrel-egress is dead, or has said what it may not: kill it. */
 static void lose(struct egress *g)
 {
 	g->lost = true;
@@ -229,7 +229,7 @@ static void take_event(struct egress *g, struct egress_record *record)
 	struct egress_name *n = find_name(g, record);
 
 	egress_add(&g->untold, record->lost);
-	/* What is refused again within a second comes as one event. */
+	/* carrel-egress sends the same refusals within a second as one event. */
 	uint64_t times = record->count ? record->count : 1;
 	egress_add(&g->refusals, egress_is_refusal(record->decision) ? times : 0);
 	if (!n) {
@@ -245,7 +245,7 @@ static void take_event(struct egress *g, struct egress_record *record)
 	n->errnum = record->decision == EGRESS_FAILED ? record->number : 0;
 }
 
-/* 1: go on, 0: nothing more now, -1: it is lost or done. */
+/* 1: go on; 0: there is nothing more now; -1: carrel-egress is lost or done. */
 static int read_one(struct egress *g)
 {
 	struct egress_record record;
@@ -305,7 +305,7 @@ static void take_rest(struct egress *g)
 			break;
 		egress_read(g);
 	}
-	/* That it ends without DONE, when it is told to, takes nothing from the session. */
+	/* If it ends without DONE when it is told to end, the session has lost nothing by that. */
 	g->lost = lost;
 }
 

@@ -2,8 +2,8 @@
  * egress.h - carrel-egress, as the supervisor sees it: starting it, handing it the session's sockets, adding up what it
  * says.
  *
- * Runs in: S. What carrel-egress says is believed as text and numbers for the report and for people, and as nothing
- * else: it reads bytes from the network, and may be somebody else's by now. docs/network.md has the whole.
+ * Runs in: S, which takes what carrel-egress says only as text and numbers for the report and for people: it reads bytes
+ * from the network, and an attacker may have taken it over. docs/network.md has the whole.
  */
 #pragma once
 
@@ -18,9 +18,9 @@
 
 enum {
 	EGRESS_NAMES_MAX = 256,  /* different names, ports and decisions that are told apart */
-	EGRESS_START_MS = 10000, /* for carrel-egress to be ready, when init is */
-	EGRESS_END_MS = 1000,    /* for it to send what it has not yet sent, when all is over */
-	EGRESS_AT_ONCE = 64,     /* records that are read in one turn of the loop */
+	EGRESS_START_MS = 10000, /* once init is ready: for carrel-egress to be ready, too */
+	EGRESS_END_MS = 1000,    /* when all is over: for it to send what it has not sent yet */
+	EGRESS_AT_ONCE = 64,     /* S reads so many records in one turn of the loop */
 	EGRESS_TEXT_MAX = 280,   /* bytes of a name or an address, with the zero byte */
 };
 
@@ -29,8 +29,8 @@ struct egress_name {
 	char text[EGRESS_TEXT_MAX];
 	uint32_t port;     /* 0: a query */
 	uint32_t decision; /* enum egress_decision */
-	int32_t rule;      /* the number of the line that decided, -1: none; of the last time */
-	int32_t errnum;    /* FAILED: of the last time */
+	int32_t rule;      /* the last time: the number of the line that decided; -1: none */
+	int32_t errnum;    /* FAILED: the last time */
 	uint64_t times, bytes_in, bytes_out, duration_us;
 	uint64_t last; /* a refusal: `refusals` of struct egress, with the last of this name */
 };
@@ -57,7 +57,7 @@ struct egress {
 	size_t name_count;
 	struct egress_published published[PUBLISH_MAX];
 	size_t published_count;
-	/* live.h: rules that were added since; what carrel-egress was asked last, and its answer. */
+	/* live.h: rules that were added since; what S asked carrel-egress last, and the answer. */
 	struct egress_live *live; /* EGRESS_LIVE_MAX of them, mapped; NULL: none */
 	size_t live_count;
 	bool asked, answered;
@@ -68,15 +68,15 @@ struct egress {
 
 /*
  * egress_begin - start carrel-egress with the rules of @policy, whose `net` is NET_ALLOW, or which publishes ports. @log: where its lines of JSON
- * go (netlog_open()), borrowed; -1: nowhere. @login: for the policy's proxy (login_read()), NULL: none. It ends when the calling process does. Nothing waits for it here.
- * 0 or -errno with @e (ERROR_UNAVAILABLE, ERROR_LIMIT); @ret is to be given to egress_end() in any case.
+ * go (netlog_open()), borrowed; -1: nowhere. @login: for the policy's proxy (login_read()), NULL: none. It ends when the calling process does.
+ * The call does not wait until it is ready. 0 or -errno with @e (ERROR_UNAVAILABLE, ERROR_LIMIT); call egress_end() with @ret in any case.
  */
 MUST_CHECK int egress_begin(struct egress *ret, const struct policy *policy, int log,
 	const char *login, struct error *e);
 
 /*
  * egress_sockets - give it sockets of init's. @what: the `number` of CHANNEL_SOCKETS (box/channel.h). They are borrowed.
- * 0, also where it has just ended (that is read from the channel); or -errno.
+ * 0, also if it has just ended (S reads that from the channel); or -errno.
  */
 MUST_CHECK int egress_sockets(struct egress *g, const int *fds, unsigned count, int what);
 
@@ -90,11 +90,11 @@ MUST_CHECK int egress_send_fds(
 /* egress_add - a sum that does not wrap. */
 void egress_add(uint64_t *sum, uint64_t more);
 
-/* egress_read - read what it has said, EGRESS_AT_ONCE records at most; where it is dead g->lost is set. */
+/* egress_read - read what it has said, EGRESS_AT_ONCE records at most; sets g->lost if it is dead. */
 void egress_read(struct egress *g);
 
 /*
- * egress_explain - the error for a session that cannot start, as carrel-egress ended or is not ready in time.
+ * egress_explain - the error for a session that cannot start because carrel-egress ended or is not ready in time.
  * Returns a negative errno.
  */
 int egress_explain(const struct egress *g, struct error *e);
@@ -102,5 +102,5 @@ int egress_explain(const struct egress *g, struct error *e);
 /* egress_end - have it say the rest, for EGRESS_END_MS at most, and end. Idempotent; `names` stay. */
 void egress_end(struct egress *g);
 
-/* egress_is_refusal - whether the policy refused it: not what was allowed, or failed by itself. */
+/* egress_is_refusal - whether the policy refused it: false for what was allowed, or failed by itself. */
 bool egress_is_refusal(uint32_t decision);

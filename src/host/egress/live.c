@@ -13,7 +13,7 @@
 
 enum { ARENA_SIZE = 1 << 24 };
 
-/* --- what the policy says to it --------------------------------------------------------------- */
+/* --- what the policy says about a rule -------------------------------------------------------- */
 
 static bool is_locked(const struct policy *p, const char *setting)
 {

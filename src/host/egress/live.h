@@ -1,7 +1,7 @@
 /*
- * live.h - the rules that were added to a session while it lives, and taken back: `carrel session allow`.
+ * live.h - the rules that the owner adds to a live session, and takes back: `carrel session allow`.
  *
- * Runs in: S. A rule is judged here, by the policy that the session was started with; carrel-egress only obeys.
+ * Runs in: S, which judges a rule by the policy that the session was started with; carrel-egress only obeys.
  */
 #pragma once
 
@@ -9,12 +9,12 @@
 #include "plan/plan.h"
 
 enum {
-	EGRESS_LIVE_MAX = 256, /* rules of one session, those that were taken back included */
+	EGRESS_LIVE_MAX = 256, /* rules of one session, counting those that were taken back */
 	EGRESS_LIVE_SOURCE_MAX = 64,
 	EGRESS_LIVE_TIME_MAX = 32,
 };
 
-/* A rule that carrel-egress has taken. Its number is that of the policy's lines, and its place in the list. */
+/* A rule that carrel-egress has taken. Its number is the number of the policy's lines plus its place in the list. */
 struct egress_live {
 	char text[NETRULE_TEXT_MAX]; /* as netrule_format() has it */
 	char source
@@ -37,12 +37,12 @@ MUST_CHECK int egress_live_judge(
 int egress_live_find(const struct egress *g, const char *text);
 
 /*
- * egress_live_ask - ask carrel-egress to take the rule that @rule describes (`text`, `uid`, `pid` are filled in), or, where @number is not negative,
- * to give up that one of the list. One question at a time: g->answered says when the answer is there, and g->answer
- * which: 0 or an errno. 0, -EPIPE: it has ended, -ENOSPC: the list is full, or another -errno: nothing was asked.
+ * egress_live_ask - ask carrel-egress to take the rule that @rule describes (`text`, `uid`, `pid` are filled in), or, if @number is not negative,
+ * to give up the rule of that number in the list. One question at a time: g->answered says when the answer has come, and g->answer
+ * what it is: 0 or an errno. 0; -EPIPE: it has ended; -ENOSPC: the list is full; or another -errno: nothing was asked.
  */
 MUST_CHECK int egress_live_ask(struct egress *g, const struct policy *policy,
 	const struct egress_live *rule, int number);
 
-/* egress_live_answered - by egress_read(): the answer to what was asked came. @errnum: 0, or why not. */
+/* egress_live_answered - egress_read() calls it when the answer has come. @errnum: 0, or why carrel-egress refused. */
 void egress_live_answered(struct egress *g, int errnum);

@@ -17,7 +17,7 @@ static int refuse(struct error *e, const char *file, int errnum, const char *wha
 	return error_set(e, ERROR_PATH, "options", errnum, file, "%s", what);
 }
 
-/* The length of the first line, which is to be sent in a header field; 0: it is no login. */
+/* The length of the first line, which carrel-egress will send in a header field; 0: it is no login. */
 static size_t line_length(const char *text, size_t size)
 {
 	size_t length = 0;

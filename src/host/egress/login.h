@@ -1,5 +1,5 @@
 /*
- * login.h - who carrel-egress is to the proxy of the host's network.
+ * login.h - the user and password of carrel-egress for the proxy of the host's network.
  *
  * Runs in: the launcher, outside, with the caller's rights.
  */
@@ -16,8 +16,8 @@ enum {
 
 /*
  * login_read - the first line of @file, USER:PASSWORD, as RFC 7617 encodes it: base64, NUL-terminated. Other users may not
- * read the file. @place: where tools can write; what lies there is opened as toolplace_open() does. @a: for the time of the
- * call. 0, or -errno with @e, which never has a byte of the file.
+ * read the file. @place: where tools can write; toolplace_open() opens the file. @a: for the time of the call.
+ * 0, or -errno with @e, which never has a byte of the file.
  */
 MUST_CHECK int login_read(const char *file, const struct toolplace *place, struct arena *a,
 	char ret[LOGIN_TEXT_MAX], struct error *e);

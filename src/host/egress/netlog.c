@@ -21,7 +21,7 @@ static int refuse(struct error *e, int errnum, const char *target, const char *w
 	return error_set(e, ERROR_REPORT, "options", errnum, target, "%s", what);
 }
 
-/* Whatever the caller passed on has survived an execve: close-on-exec means that it is ours. */
+/* A descriptor of the caller's has survived an execve: one with close-on-exec is carrel's own. */
 static int take_descriptor(const char *target, struct error *e)
 {
 	uint64_t number = 0;

@@ -9,8 +9,8 @@
 #include "host/report/toolplace.h"
 
 /*
- * netlog_open - open @target, a path or "fd:N", for appending. A regular file is made where there is none (0600); a
- * FIFO or a character device is written as it is, and never waited for. A place where tools can write is refused:
- * @place says which these are. The descriptor, or -errno with @e (ERROR_REPORT).
+ * netlog_open - open @target, a path or "fd:N", for appending. Makes a regular file where there is none (0600). Writes
+ * to a FIFO or a character device directly, and never waits for it. Refuses a place where tools can write, which
+ * @place lists. The descriptor, or -errno with @e (ERROR_REPORT).
  */
 MUST_CHECK int netlog_open(const char *target, const struct toolplace *place, struct error *e);

@@ -16,7 +16,7 @@
 
 enum { BACKLOG = 128, TRIES = 32 };
 
-/* @port: 0: the kernel chooses. The descriptor, or -errno. */
+/* @port 0: the kernel chooses. The descriptor, or -errno. */
 static int listen_on(int family, uint16_t port)
 {
 	const struct sockaddr_in four = { .sin_family = AF_INET,
@@ -32,7 +32,7 @@ static int listen_on(int family, uint16_t port)
 
 	if (fd < 0)
 		return -errno;
-	/* So that the port of a session that has just ended can be had: tcp(7), TIME_WAIT. One that listens keeps it. */
+	/* This frees the port of a session that has just ended (tcp(7), TIME_WAIT), but not one where somebody listens. */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
 		(family == AF_INET6 &&
 			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes)) < 0) ||
@@ -144,7 +144,7 @@ void publish_tell(const struct egress *g, const struct policy *policy)
 			"carrel: port %u is published at 127.0.0.1:%u\n", p->port,
 			p->host_port);
 
-		/* Where stderr cannot be written the report says the same. */
+		/* If stderr cannot be written, the report still says it. */
 		if (p->chosen && n > 0)
 			(void)!fd_write_all(STDERR_FILENO, line, (size_t)n);
 	}

@@ -87,13 +87,13 @@ static void put_rule(struct output *o, const struct egress_rule_head *head,
 		memcpy(at, &rule->ports[i], sizeof(rule->ports[i]));
 	if (head->kind == NETRULE_BLOCK)
 		at = mempcpy(at, rule->address, sizeof(rule->address));
-	/* A call of memcpy() costs more for a name. */
+	/* For a name a call of memcpy() costs more than this loop. */
 	for (unsigned i = 0; i < head->name_size; i++)
 		*at++ = name[i];
 	o->used = (size_t)(at - o->bytes);
 }
 
-/* The source of the rules that follow: what does not change from one to the next is written once. */
+/* The source of the rules that follow: the part that they share is written once. */
 struct origin {
 	const char *file;
 	enum layer layer;

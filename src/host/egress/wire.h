@@ -1,8 +1,8 @@
 /*
  * wire.h - the records between the supervisor and carrel-egress.
  *
- * Runs in: both ends of a SOCK_SEQPACKET pair. Every record has the same size; another size, another magic or an unknown kind is a
- * failure: E ends, and to S E is dead. Descriptors travel beside a record (unix(7), SCM_RIGHTS).
+ * Runs in: both ends of a SOCK_SEQPACKET pair. Every record has the same size. Another size, another magic or an unknown kind is a
+ * failure: E then ends itself, and S takes E for dead. Descriptors travel beside a record (unix(7), SCM_RIGHTS).
  */
 #pragma once
 
@@ -23,7 +23,7 @@ enum {
  *   tls-name no     no look at the ClientHello   resolver ADDRESS[:PORT]   instead of those of /etc/resolv.conf
  *   proxy HOST:PORT   what names are reached by    proxy-login BASE64        USER:PASSWORD for it, as RFC 7617 encodes it
  * A rule is this head and, behind it, its ports, then the 16 bytes of its address (BLOCK), or its name with a NUL. They were
- * read once, with the policy: ten thousand are not made text and read again while a command waits.
+ * read once, with the policy, and are not made text and read again while a command waits: there may be ten thousand.
  */
 struct egress_rule_head {
 	uint32_t line;      /* of its source; 0: it has none */
@@ -36,7 +36,7 @@ struct egress_rule_head {
 	uint16_t name_size; /* with its NUL; 0: it has no name */
 };
 
-/* No rule: its name is what the sources of the rules behind it begin with, before the number of a line. */
+/* This is no rule: its name is the text that the sources of the rules after it begin with, before the number of a line. */
 enum { EGRESS_RULE_ORIGIN = 255 };
 
 /* SOCKETS: bits of `number`. */
@@ -46,7 +46,7 @@ enum {
 		2, /* the session's block of IPv6 stands: names have addresses of it as well */
 };
 
-/* The session's own blocks of addresses, RFC 2544 and RFC 4193: the first of each is no name's. */
+/* The session's own blocks of addresses, RFC 2544 and RFC 4193; no name has the first address of either. */
 #define EGRESS_BLOCK "198.18.0.0"
 #define EGRESS_BLOCK_SIX \
 	"fd63:6172:7265:6c00::" /* "carrel"; a /64, of which the last 32 bits are used */
@@ -63,8 +63,8 @@ enum egress_kind {
 	EGRESS_EVENT, /* something was decided, or ended */
 	EGRESS_REFUSED, /* the answer to RULE and UNRULE: `text` says why, number is an errno; number 0: it was done */
 	EGRESS_DONE, /* the answer to END: the last record */
-	/* S -> E; behind the others, whose numbers stay */
-	EGRESS_UNRULE, /* `rule`: the number of one that came by RULE is taken back; what only it allowed is reset */
+	/* S -> E; after the others, so that their numbers stay */
+	EGRESS_UNRULE, /* `rule`: take back the one of this number, which came by RULE; reset what only it allowed */
 	EGRESS_POOL, /* descriptors: sockets of the session's network that are not connected */
 	EGRESS_PUBLISH, /* descriptors: listening sockets of the host's loopback, for `port` of the session */
 };
@@ -107,7 +107,7 @@ struct egress_record {
 	uint32_t port; /* EVENT: 0 for a query */
 	uint32_t lost; /* EVENT: so many events before it could not be sent */
 	uint32_t
-		count; /* EVENT: so many of the same within a second are put together; 1 at least */
+		count; /* EVENT: so many of the same within a second are put together; at least 1 */
 	uint64_t bytes_in, bytes_out; /* EVENT: to the session, from the session */
 	uint64_t duration_us;
 	char text[512]; /* EVENT: the name or address; always with its zero byte */

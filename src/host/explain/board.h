@@ -1,8 +1,8 @@
 /*
- * board.h - what the observer of a session has noted: system calls that were refused something.
+ * board.h - what the observer of a session has noted: the system calls that were refused.
  *
- * Runs in: the observer, which writes it, S, and carrel-policy, which says what each entry means. Tools choose what is in
- * it: paths, names and arguments are bytes, and who reads them checks numbers and lengths.
+ * Runs in: the observer, which writes it, S, and carrel-policy, which says what each entry means. Tools choose what is on
+ * it: paths, names and arguments are bytes, and a reader checks numbers and lengths.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 enum {
 	EXPLAIN_ENTRIES_MAX = 1024,
 	EXPLAIN_TEXT_MAX =
-		1000, /* bytes of a path or an address; what is longer is not listed */
+		1000, /* bytes of a path or an address; the observer does not list a longer one */
 	EXPLAIN_ARGUMENTS = 6,
 };
 
@@ -32,7 +32,7 @@ struct explain_entry {
 	uint32_t times;
 	int32_t number; /* of the system call */
 	int32_t errnum; /* that it got */
-	int32_t pid; /* of the first process that got it, as the session sees it; 0: not known */
+	int32_t pid; /* the first process that got it, as the session sees it; 0: not known */
 	int32_t monitor; /* carrel's process that started the execution it belongs to, as the host sees it; 0: not known */
 	uint64_t args[EXPLAIN_ARGUMENTS];
 	uint8_t kind, attempt; /* enum explain_kind, enum explain_try */
@@ -46,8 +46,8 @@ struct explain_board {
 	uint32_t magic;
 	uint32_t count;
 	uint64_t unlisted;  /* refusals for which there was no room, or no name */
-	uint32_t unwatched; /* threads that were let go, since there were too many */
+	uint32_t unwatched; /* there was no room for so many threads: they ran unseen */
 	uint32_t
-		finished; /* the observer saw the end of init; of one execution's: it ended before */
+		finished; /* the observer saw the end of init; on an execution's board: it ended before that */
 	struct explain_entry entries[EXPLAIN_ENTRIES_MAX];
 };

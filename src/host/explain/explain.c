@@ -27,7 +27,7 @@
 /* How long the observer may take to trace init, and the narrator to say what there is. */
 enum { OBSERVE_MS = 5000, TELL_MS = 10000 };
 
-/* A child of S without an exit signal: that would look as if init had ended. See remove_pool.c. */
+/* A child of S without an exit signal: S would take SIGCHLD for the end of init. See remove_pool.c. */
 static long start_child(void)
 {
 	return syscall(SYS_clone, 0UL, NULL, NULL, NULL, NULL);
@@ -112,7 +112,7 @@ int explain_begin(struct explain *x, const struct plan *plan, const char *const 
 	*x = EXPLAIN_NONE;
 	if (!plan->policy->explain.on && !plan->policy->learn.value)
 		return 0;
-	/* They are read once more when the session is over. */
+	/* The narrator reads the policies once more when the session is over. */
 	if (plan->policy->from_stdin)
 		return error_set(e, ERROR_USAGE, "options", 0, "--policy -",
 			"a policy on standard input cannot be explained: it has to be a file");
@@ -134,7 +134,7 @@ int explain_observe(struct explain *x, pid_t init, struct error *e)
 
 	if (!x->plan)
 		return 0;
-	/* It is dead where nothing is taken, or nothing comes. */
+	/* If it takes nothing, or nothing comes, it is dead. */
 	if (send(x->socket, &pid, sizeof(pid), MSG_NOSIGNAL) == (ssize_t)sizeof(pid) &&
 		poll(&answered, 1, OBSERVE_MS) > 0 &&
 		recv(x->socket, &answer, sizeof(answer), 0) != (ssize_t)sizeof(answer))
@@ -249,7 +249,7 @@ void explain_tell(struct explain *x, struct arena *arena)
 	x->learned_size = head.learned;
 }
 
-/* Entries whose executions share a monitor come one after the other: each is told what has come since. */
+/* Executions that share a monitor come one after the other: each gets the refusals since the one before. */
 static uint32_t copy_entries(struct explain *x, pid_t monitor, struct explain_board *ret)
 {
 	const uint32_t count = x->board->count;

@@ -117,7 +117,7 @@ int learn_file_write(const struct learn_file *f, const struct explain *x, struct
 		r = -errno;
 	if (r >= 0)
 		return 0;
-	/* Half a policy is none. */
+	/* Leave no half of a policy. */
 	(void)unlinkat(f->dir, f->name, 0);
 	return refuse(e, -r, f->target, "cannot write what was learned");
 }

@@ -2,7 +2,7 @@
  * learn_file.h - the policy that `learn` writes: a new file, where no tool can write.
  *
  * Runs in: the launcher, outside, with the caller's rights. May not: follow a link at the end of the path, or replace
- * anything: what a person has reviewed stays as it is.
+ * anything: a file that a person has reviewed stays as it is.
  */
 #pragma once
 
@@ -17,15 +17,15 @@ struct learn_file {
 };
 
 /*
- * learn_file_open - that there can be such a file; nothing is made. @facts: where tools can write.
- * 0, or -errno with @e (ERROR_REPORT): it exists, or tools could write beside it, or nobody can.
+ * learn_file_open - check that the file can be made, and make nothing. @facts: where tools can write.
+ * 0, or -errno with @e (ERROR_REPORT): it exists, or tools can write beside it, or the caller cannot.
  */
 MUST_CHECK int learn_file_open(
 	const char *target, const struct facts *facts, struct learn_file *ret, struct error *e);
 
-/* learn_file_write - what was learned. 0, or -errno with @e; then there is no file. */
+/* learn_file_write - make the file, with what was learned. 0, or -errno with @e: then there is no file. */
 MUST_CHECK int learn_file_write(
 	const struct learn_file *f, const struct explain *x, struct error *e);
 
-/* learn_file_close - it is not needed any more. */
+/* learn_file_close - close its directory; the file stays. */
 void learn_file_close(struct learn_file *f);

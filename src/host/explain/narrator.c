@@ -17,7 +17,7 @@
 
 enum { WORDS_MAX = 8192, FD_WORD = 3, FD_FIRST = 4 };
 
-/* The board at 0, the answer at 1, and the word. The caller's stderr would be held open as long as a session lives. */
+/* Keep the board at 0, the answer at 1, and @word. The caller's stderr must not stay open as long as a session lives. */
 static int keep_descriptors(int word, int memory, int answer)
 {
 	const int null = fd_open_at(AT_FDCWD, "/dev/null", O_WRONLY, 0);

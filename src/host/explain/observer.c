@@ -1,9 +1,8 @@
 /*
  * observer.c - see observer.h.
  *
- * Runs in: the observer. It answers one stop after the other; what stops waits for it, and nobody else does. Carrel's own
- * processes inside are followed, since what they start is to be seen from its first instruction, but their calls are not
- * looked at.
+ * Runs in: the observer. It answers one stop after the other; only the thread that stops waits for it. It follows carrel's own
+ * processes inside, so that it sees what they start from its first instruction, but does not look at their calls.
  */
 #include "host/explain/observer.h"
 
@@ -48,7 +47,7 @@ struct observer {
 
 static int trace(int request, pid_t thread, void *address, uintptr_t data)
 {
-	/* The enum of requests is one of glibc's; musl has an int. */
+	/* In glibc the request is an enum, in musl an int. */
 	return syscall(SYS_ptrace, request, thread, address, data) < 0 ? -errno : 0;
 }
 
@@ -67,7 +66,7 @@ static void begin_child(struct tracee *t, bool own)
 	go_on(t, 0);
 }
 
-/* Its parent was killed before its event said whose child this is: it is a tool's, since carrel's own processes are not killed. */
+/* A parent was killed before its event said whose child this is. Then it is a tool's: carrel's own processes are not killed. */
 static void begin_all_unknown(struct observer *o)
 {
 	for (size_t i = 0; i < o->tracees->used; i++) {
@@ -78,7 +77,7 @@ static void begin_all_unknown(struct observer *o)
 	}
 }
 
-/* @t has a new child, which stops by itself: before or after this. `inside` of an unknown one: it has stopped. */
+/* @t has a new child, which stops by itself, before this event or after it. `inside` of an unknown thread: it has stopped. */
 static void handle_child(struct observer *o, const struct tracee *t)
 {
 	unsigned long number = 0;
@@ -91,7 +90,7 @@ static void handle_child(struct observer *o, const struct tracee *t)
 	if (!child)
 		child = tracee_add(o->tracees, (pid_t)number);
 	if (!child)
-		return; /* it is let go when it stops */
+		return; /* when it stops, it is released */
 	if (stopped && child->known)
 		return;
 	child->own = t->own;
@@ -151,7 +150,7 @@ static void handle_stop(struct observer *o, struct tracee *t, int status)
 		if (signal == CALL_STOP)
 			handle_call(o, t);
 		else
-			go_on(t, signal); /* it is delivered */
+			go_on(t, signal); /* deliver the signal */
 		return;
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
@@ -163,7 +162,7 @@ static void handle_stop(struct observer *o, struct tracee *t, int status)
 		handle_exec(o, t);
 		return;
 	case EVENT_STOP:
-		/* Stopped by a signal it stays stopped, until SIGCONT. */
+		/* A thread that a signal stopped stays stopped until SIGCONT. */
 		if (stops_group(signal))
 			(void)trace(PTRACE_LISTEN, t->thread, NULL, 0);
 		else
@@ -220,15 +219,15 @@ static _Noreturn void observe(struct observer *o)
 /* --- the beginning ------------------------------------------------------------------------------ */
 
 /*
- * Where the session has a user namespace of its own, that is its maker's, who may trace in it. Else what is traced has
- * another uid, or capabilities until it gives them up: see ptrace(2), access mode checking.
+ * If the session has a user namespace of its own, the user who made that may trace in it. Otherwise the traced processes have
+ * another uid, or capabilities until they give them up: see ptrace(2), access mode checking.
  */
 static int keep_capabilities(const struct plan *plan)
 {
 	const bool own = (plan->clone_flags & CLONE_NEWUSER) && !plan->facts->privileged;
 
-	/* /proc/PID/fd, where the directory of an *at() call is named, is open to its owner alone. Where that fails
-	 * its name is missing in what is said, and nothing else. See: proc(5), setfsuid(2). */
+	/* /proc/PID/fd, which names the directory of an *at() call, is open only to the process's owner. If this fails, only
+	 * that name is missing from the list. See: proc(5), setfsuid(2). */
 	if (plan->facts->privileged)
 		(void)syscall(SYS_setfsuid, plan->facts->kernel_uid);
 	return confine_self_capabilities(own ? 0 : 1u << CAP_SYS_PTRACE);
@@ -240,7 +239,7 @@ static int keep_descriptors(int socket)
 
 	if (proc < 0)
 		return proc;
-	/* Out of the way first: one may lie where the other goes. */
+	/* Move both out of the way first: one may lie where the other goes. */
 	int up = fcntl(socket, F_DUPFD_CLOEXEC, FD_END);
 	int proc_up = fcntl(proc, F_DUPFD_CLOEXEC, FD_END);
 	if (up < 0 || proc_up < 0 || dup3(up, FD_SOCKET, O_CLOEXEC) < 0 ||
@@ -258,7 +257,7 @@ static int confine(const struct plan *plan)
 	return r < 0 ? r : confine_self_filter(EMBEDDED_OBSERVER_FILTER);
 }
 
-/* S says which process init is; the answer is 0 or an errno. */
+/* S sends the pid of init; the answer is 0 or an errno. */
 static int begin(struct observer *o)
 {
 	int32_t init = 0;

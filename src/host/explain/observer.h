@@ -12,7 +12,7 @@
 
 /*
  * observer_main - confine itself; read init's pid from @socket, trace it, and send a byte: 0, or the errno. It ends with
- * @parent, with init, or when it is killed; nothing that it traces ends with it.
+ * @parent, with init, or when it is killed; what it traces goes on then.
  */
 _Noreturn void observer_main(
 	const struct plan *plan, struct explain_board *board, pid_t parent, int socket);

@@ -24,7 +24,7 @@
 #include "plan/surface.h"
 #include "plan/tree_node.h"
 
-/* So many refusals of one call and errno are listed with their arguments; the others are counted with the first. */
+/* List so many refusals of one call and errno with their arguments; count the others with the first. */
 enum { ARGUMENTS_MAX = 16, NONE = -1, PAGE = 4096 };
 
 /* A larger argument is an address, which is different each time. */
@@ -85,7 +85,7 @@ static const struct path_call path_calls[] = {
 	{ SYS_execveat, 0, 1, NONE, EXPLAIN_READ },
 };
 
-/* --- what the thread has given the call ----------------------------------------------------------- */
+/* --- the arguments of the call -------------------------------------------------------------------- */
 
 static ssize_t read_memory(const struct tracee *t, uint64_t address, void *ret, size_t size)
 {
@@ -96,7 +96,7 @@ static ssize_t read_memory(const struct tracee *t, uint64_t address, void *ret, 
 	return n < 0 ? -errno : n;
 }
 
-/* A text of the thread's memory, page by page: what is behind it need not be there. Its length, or -errno. */
+/* A text in the thread's memory, read page by page, since the next page may not exist. Its length, or -errno. */
 static ssize_t read_text(const struct tracee *t, uint64_t address, char *ret, size_t size)
 {
 	size_t used = 0;
@@ -323,9 +323,9 @@ static void add(const struct refusals *r, const struct tracee *t, struct explain
 	b->count = count + 1;
 }
 
-/* --- what can have been a wall ------------------------------------------------------------------- */
+/* --- can a wall have refused it? ------------------------------------------------------------------ */
 
-/* "/a/./b//../c" as "/a/c": no link is followed. Only for a look at what the plan shows there. */
+/* "/a/./b//../c" becomes "/a/c", without following a link. Used only to look up what the plan shows there. */
 static void clean(const char *path, char *ret)
 {
 	size_t used = 0;
@@ -359,7 +359,7 @@ static bool is_hidden(const struct refusals *r, const struct explain_entry *e)
 	clean(text, path);
 	if (plan_shows_host(r->plan, path))
 		return false;
-	/* The host's /tmp is not there at all. */
+	/* The session does not see the host's /tmp at all. */
 	const struct node *node = plan_node_at(r->plan, path);
 	if (node && node->kind == NODE_TMP)
 		return true;
@@ -435,7 +435,7 @@ void refusal_note(const struct refusals *r, const struct tracee *t, int errnum)
 		(t->number == SYS_connect || t->number == SYS_sendto ||
 			t->number == SYS_sendmsg))
 		note_peer(r, t, errnum);
-	/* A path that may not be entered is no call that may not be made. */
+	/* EACCES for a path is about the path, not about the call. */
 	if (is_of_filter(t, errnum) && !(has_path && errnum == EACCES))
 		note_call(r, t, errnum);
 }

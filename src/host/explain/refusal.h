@@ -1,8 +1,8 @@
 /*
  * refusal.h - a system call that failed, as an entry of the board.
  *
- * Runs in: the observer, while the thread stands still behind the call. What it reads tools have made: memory, links in
- * /proc, names. A thread beside it can change that memory meanwhile, and only spoils its own entry.
+ * Runs in: the observer, while the thread stands still after the call. Tools have made what it reads: memory, links in
+ * /proc, names. Another of their threads can change that memory meanwhile, and only spoils its own entry.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct refusals {
 };
 
 /*
- * refusal_note - @t's call has failed with @errnum. It is noted where a wall can have been the reason: whether one was
- * carrel-policy finds out later.
+ * refusal_note - @t's call has failed with @errnum. Note it if a wall can have been the reason; carrel-policy
+ * finds out later whether one was.
  */
 void refusal_note(const struct refusals *r, const struct tracee *t, int errnum);

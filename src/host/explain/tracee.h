@@ -1,7 +1,7 @@
 /*
  * tracee.h - the threads that the observer traces, by their number.
  *
- * Runs in: the observer. Bounded: a session that starts more threads than there is room for has the others untraced.
+ * Runs in: the observer. Bounded: if a session has more threads than there is room for, the others run untraced.
  */
 #pragma once
 
@@ -16,10 +16,10 @@ enum { TRACEES_MAX = 8192, TRACEES_HEADS = 4096 };
 
 struct tracee {
 	pid_t thread; /* 0: free */
-	bool known;   /* whose child it is is known; until then it stands still */
+	bool known;   /* the observer knows whose child it is; until then it stands still */
 	bool own; /* carrel's own: it has executed nothing, and its calls are not looked at */
-	bool inside;   /* a call was begun, and `number` is that */
-	pid_t monitor; /* which started the execution that it belongs to */
+	bool inside;   /* it is in the call `number` */
+	pid_t monitor; /* the one that started its execution */
 	int32_t number;
 	uint64_t args[EXPLAIN_ARGUMENTS];
 	uint16_t next; /* 1 + index: in the same chain, or free */
@@ -28,7 +28,7 @@ struct tracee {
 struct tracees {
 	uint16_t heads[TRACEES_HEADS];
 	uint16_t free; /* 1 + index */
-	uint16_t used; /* of all: those behind it were never taken */
+	uint16_t used; /* the entries from this one on were never taken */
 	struct tracee all[TRACEES_MAX];
 };
 
