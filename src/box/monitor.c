@@ -275,10 +275,7 @@ static void send_started(void)
 		box_fail(STEP_LOOP, r);
 }
 
-/*
- * Take the streams that were sent, what is passed beside them, and a request that is too long for
- * its record.
- */
+/* Take the streams that were sent, what is passed beside them, and a request too long for its record. */
 static int take_descriptors(
 	struct monitor *m, const struct channel_record *record, const int fds[CHANNEL_FDS_MAX])
 {

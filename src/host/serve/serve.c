@@ -253,10 +253,8 @@ static int give_sockets(struct server *s, const struct channel_record *record, c
 	return egress_sockets(&s->launch->egress, fds, count, record->number);
 }
 
-/*
- * Handles a record of init, or of the init of a tighter view. They send only READY, and init
- * SCRATCH and SOCKETS before it; anything else, and the end of one of them, ends the session.
- */
+/* Handles a record of init, or of a tighter view's. They send only READY, and init SCRATCH and SOCKETS before it;
+ * anything else, and the end of one of them, ends the session. */
 static int handle_init(struct server *s, unsigned view)
 {
 	struct channel_record record;
