@@ -84,7 +84,15 @@ static int raised(int fd)
 	return r < 0 ? -errno : r;
 }
 
-static int spawn(struct egress *g, const char *path, int far, int rules, int log)
+/* What the policy was read into. The child executes a program at once: a copy of thousands of pages would be for nothing. */
+static void advise_policy(const struct policy *policy, int advice)
+{
+	/* Where the kernel refuses it, the child has them. */
+	(void)madvise(policy->local->base, policy->local->size, advice);
+}
+
+static int spawn(struct egress *g, const struct policy *policy, const char *path, int far,
+	int rules, int log)
 {
 	autofd int null = fd_open_at(AT_FDCWD, "/dev/null", O_RDWR, 0);
 	autofd int high_null = null < 0 ? null : raised(null);
@@ -95,11 +103,14 @@ static int spawn(struct egress *g, const char *path, int far, int rules, int log
 
 	if (high_null < 0 || high_far < 0 || high_rules < 0 || (log >= 0 && high_log < 0))
 		return -EMFILE;
+	advise_policy(policy, MADV_DONTFORK);
 	pid_t pid = fork();
 	if (pid == 0)
 		become_egress(path, parent, high_far, high_rules, high_log, high_null);
-	if (pid < 0)
-		return -errno;
+	int fault = pid < 0 ? -errno : 0;
+	advise_policy(policy, MADV_DOFORK);
+	if (fault < 0)
+		return fault;
 	/* It is a child of S, which reaps nothing before it supervises the session. */
 	long pidfd = syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0) {
@@ -139,7 +150,7 @@ int egress_begin(struct egress *ret, const struct policy *policy, int log, const
 		return error_set(e, ERROR_LIMIT, "launch", -r, PROGRAM,
 			"cannot make the channel and the rules");
 	ret->channel = pair[0];
-	r = spawn(ret, path, pair[1], rules, log);
+	r = spawn(ret, policy, path, pair[1], rules, log);
 	(void)close(pair[1]);
 	return r < 0 ? error_set(e, ERROR_UNAVAILABLE, "launch", -r, path,
 			       "cannot start the program")
