@@ -129,10 +129,14 @@ static int take_unrule(struct egress *eg, const struct egress_record *record)
 
 static int take_end(struct egress *eg)
 {
+	uint32_t lost;
+
 	relay_end(eg);
 	tell_rest(&eg->tell);
 	eg->loop.ended = true;
-	return tell_record(&eg->tell, EGRESS_DONE, 0, "", PATIENCE_MS);
+	lost = eg->tell.lost_log_all;
+	return tell_record(&eg->tell, EGRESS_DONE, lost < INT32_MAX ? (int32_t)lost : INT32_MAX,
+		"", PATIENCE_MS);
 }
 
 static int take_record(struct egress *eg, const struct received *got)

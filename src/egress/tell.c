@@ -19,6 +19,16 @@
 
 enum { LINE_MAX_BYTES = 3000 }; /* below PIPE_BUF: a pipe that is ready takes it whole */
 
+/* A line of the log. What stands before it is written where the last one broke off. */
+struct line {
+	char newline, text[LINE_MAX_BYTES];
+};
+
+static void count_lost(uint32_t *count)
+{
+	*count += *count < UINT32_MAX;
+}
+
 /* --- to the supervisor -------------------------------------------------------------------------- */
 
 static int send_record(struct tell *t, const struct egress_record *record, int wait_ms)
@@ -69,8 +79,8 @@ static void send_event(struct tell *t, const struct event *event, unsigned count
 	(void)snprintf(record.text, sizeof(record.text), "%s", event->name);
 	if (send_record(t, &record, 0) == 0)
 		t->lost = 0;
-	else if (t->lost < UINT32_MAX)
-		t->lost++;
+	else
+		count_lost(&t->lost);
 }
 
 /* --- to the log --------------------------------------------------------------------------------- */
@@ -136,37 +146,59 @@ static void put_event(
 	json_object_end(j);
 }
 
+/* @size: of the line's text. 0, or -errno; -EIO: it broke off, as on a disk that is full. */
+static int write_whole(struct tell *t, const struct line *line, size_t size)
+{
+	const char *from = t->torn ? &line->newline : line->text;
+	size_t all = size + t->torn;
+	ssize_t n = write(t->log, from, all);
+
+	if (n < 0)
+		return -errno;
+	t->torn = (size_t)n < all;
+	return t->torn ? -EIO : 0;
+}
+
 /* Never wait for a reader of the log: count the lines that it misses. */
-static void write_out(struct tell *t, struct json *j, const char *line)
+static void write_out(struct tell *t, struct json *j, const struct line *line)
 {
 	struct pollfd ready = { .fd = t->log, .events = POLLOUT };
 
 	if (json_finish(j) == 0 && poll(&ready, 1, 0) == 1 && ready.revents & POLLOUT &&
-		write(t->log, line, j->out.used) == (ssize_t)j->out.used)
+		write_whole(t, line, j->out.used) == 0) {
 		t->lost_log = 0;
-	else if (t->lost_log < UINT32_MAX)
-		t->lost_log++;
+		return;
+	}
+	count_lost(&t->lost_log);
+	count_lost(&t->lost_log_all);
+}
+
+static void begin_line(struct line *line, struct json *j)
+{
+	line->newline = '\n';
+	json_init(j, line->text, sizeof(line->text), NULL, NULL);
 }
 
 static void write_line(struct tell *t, const struct event *event, unsigned count)
 {
-	char line[LINE_MAX_BYTES];
+	struct line line;
 	struct json j;
 
-	json_init(&j, line, sizeof(line), NULL, NULL);
+	begin_line(&line, &j);
 	put_event(&j, t, event, count);
-	write_out(t, &j, line);
+	write_out(t, &j, &line);
 }
 
 void tell_rule(struct tell *t, size_t number, bool added, const char *line)
 {
-	char out[LINE_MAX_BYTES], text[NETRULE_TEXT_MAX];
+	char text[NETRULE_TEXT_MAX];
+	struct line out;
 	struct json j;
 
 	if (t->log < 0)
 		return;
 	(void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(line, "\t"), line);
-	json_init(&j, out, sizeof(out), NULL, NULL);
+	begin_line(&out, &j);
 	json_object_begin(&j);
 	put_time(&j);
 	put_text(&j, "decision", added ? "rule-added" : "rule-removed");
@@ -174,7 +206,7 @@ void tell_rule(struct tell *t, size_t number, bool added, const char *line)
 	put_number(&j, "rule", number);
 	put_text(&j, "source", strchr(line, '\t') ? strchr(line, '\t') + 1 : NULL);
 	json_object_end(&j);
-	write_out(t, &j, out);
+	write_out(t, &j, &out);
 }
 
 /* --- putting together --------------------------------------------------------------------------- */

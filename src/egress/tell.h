@@ -43,7 +43,9 @@ struct tell {
 	struct told told[TOLD_MAX];
 	size_t told_count;
 	struct timer timer;
-	uint32_t lost, lost_log;
+	uint32_t lost, lost_log; /* since the last that was taken */
+	uint32_t lost_log_all;
+	bool torn; /* the last line of the log broke off */
 };
 
 /* tell_init - @channel, @log: descriptors, the caller's. */

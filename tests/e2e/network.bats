@@ -147,6 +147,22 @@ print(socket.getaddrinfo("localhost", 80, socket.AF_INET6)[0][4][0])' "$WEB"
 	assert_field "$T/n.json" '.network == null' true
 }
 
+@test "a log that does not take everything: the command goes on, and it is said" {
+	carrel run --report "$T/r.json" --net-log /dev/full "${ALLOWED[@]}" -- sh -c "curl -sS $SITE; curl -sS $SITE"
+	assert_status 0
+	assert_output $'hello example.org\nhello example.org'
+	[[ $stderr == 'carrel: the log of the network did not take all lines (2 missing): /dev/full' ]] || fail "it says: $stderr"
+	keep_report "$T/r.json"
+	assert_field "$T/r.json" .network.log_lost 2
+	carrel run --report "$T/r.json" --net-log "$T/log" "${ALLOWED[@]}" -- curl -sS "$SITE" # the control arm
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	assert_field "$T/r.json" .network.log_lost 0
+	mkfifo "$T/fifo"
+	carrel run --net-log "$T/fifo" "${ALLOWED[@]}" -- true
+	assert_status 125
+	assert_matches "$stderr" 'hint: it is a FIFO that nobody reads: start its reader first'
+}
+
 @test "in a live session every execution reaches the name, but for one without a network" {
 	XDG_RUNTIME_DIR=$T/run
 	export XDG_RUNTIME_DIR

@@ -4,7 +4,9 @@ are refused here."""
 import ctypes
 import errno
 import hashlib
+import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -809,6 +811,29 @@ def case_log():
     equal(lines[1], {"decision": "denied-name", "name": "bad.example", "rule": 1, "source": "policy:4"})
     equal(lines[2], {"decision": "denied-name", "name": "a?b?.example"})
     equal(lines[3], {"decision": "denied-port", "name": "good.example", "port": 8080})
+
+
+def case_log_that_is_full():
+    """A file at its limit, as a disk that is full: a line that breaks off is no part of the next, and all of it goes on."""
+    room = 1000
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+    with tempfile.TemporaryFile() as file:
+        file.write(b"x" * (room - 21) + b"\n")
+        file.flush()
+        t = Case("allow good.example", log=True, log_fd=file.fileno())
+        serve((PUBLIC, 80), echo)
+        for name in "a.example", "b.example":
+            equal(t.ask(name)["rcode"], 3, name)
+        resource.prlimit(t.egress.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        equal(t.ask("c.example")["rcode"], 3)
+        t.address("good.example")
+        t.egress.end()
+        equal(t.egress.log_lost, 2, "counted")
+        file.seek(room - 20)
+        torn, whole = file.read().decode().splitlines()
+    equal(len(torn), 20, torn)
+    whole = json.loads(whole)
+    equal((whole["name"], whole["lost"]), ("c.example", 2))
 
 
 def case_log_that_nobody_reads():

@@ -116,6 +116,10 @@ drive() {
 	drive log
 }
 
+@test "a log that is full: what it did not take is counted, and a line that broke off is no part of the next" {
+	drive log_that_is_full
+}
+
 @test "a log that nobody reads holds nothing up" {
 	drive log_that_nobody_reads
 }

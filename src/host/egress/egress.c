@@ -271,6 +271,7 @@ static int read_one(struct egress *g)
 		egress_live_answered(g, record.number < 0 ? EPROTO : record.number);
 		return 1;
 	case EGRESS_DONE:
+		g->log_lost = record.number > 0 ? (uint64_t)record.number : 0;
 		fd_close(&g->channel);
 		return -1;
 	default:

@@ -52,6 +52,8 @@ struct egress {
 	bool lost;       /* it ended before it was told to */
 	bool unresolved; /* the machine has no resolver that it knows of */
 	uint64_t untold; /* events that it could not send, or that found no room in `names` */
+	uint64_t
+		log_lost; /* lines that the log of the network did not take; known at the end */
 	uint64_t refusals;
 	struct egress_name *names; /* EGRESS_NAMES_MAX of them, mapped; NULL: none */
 	size_t name_count;

@@ -73,6 +73,8 @@ int netlog_open(const char *target, const struct toolplace *place, struct error 
 	}
 	autofd int fd = fd_open_at(dirfd, name,
 		O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+	if (fd == -ENXIO)
+		error_hint(e, "it is a FIFO that nobody reads: start its reader first");
 	if (fd < 0)
 		return refuse(e, -fd, target, "cannot open the log of the network");
 	if (fstat(fd, &st) < 0 ||

@@ -62,7 +62,7 @@ enum egress_kind {
 	EGRESS_READY, /* E is confined, and has its rules. number = 1: no resolver is known */
 	EGRESS_EVENT, /* something was decided, or ended */
 	EGRESS_REFUSED, /* the answer to RULE and UNRULE: `text` says why, number is an errno; number 0: it was done */
-	EGRESS_DONE, /* the answer to END: the last record */
+	EGRESS_DONE, /* the answer to END: the last record. number: lines that the log did not take */
 	/* S -> E; behind the others, whose numbers stay */
 	EGRESS_UNRULE, /* `rule`: the number of one that came by RULE is taken back; what only it allowed is reset */
 	EGRESS_POOL, /* descriptors: sockets of the session's network that are not connected */

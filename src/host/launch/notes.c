@@ -5,6 +5,7 @@
  */
 #include "host/launch/notes.h"
 
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -158,6 +159,18 @@ void notes_network(
 		else if (o->no_route)
 			notes_print_address();
 	}
+}
+
+void notes_log_lost(const struct policy *policy, const struct egress *egress)
+{
+	struct error line = { 0 };
+
+	if (policy->quiet.on || egress->log_lost == 0)
+		return;
+	(void)error_set(&line, ERROR_REPORT, "close", 0, policy->net_log.value,
+		"the log of the network did not take all lines (%" PRIu64 " missing)",
+		egress->log_lost);
+	(void)error_report(&line);
 }
 
 void notes_egress_lost(const struct policy *policy)

@@ -41,5 +41,8 @@ void notes_print_refused(const char *names, bool live);
 void notes_print_none(bool live);
 void notes_print_address(void);
 
+/* notes_log_lost - the log of the network has not all lines: its disk was full, or nobody read them. */
+void notes_log_lost(const struct policy *policy, const struct egress *egress);
+
 /* notes_egress_lost - carrel-egress ended while the session runs. */
 void notes_egress_lost(const struct policy *policy);
