@@ -10,10 +10,10 @@
 /*
  * exec_notes_network - a command failed that looked for a network where there is none, or for names that are not allowed: that
  * trying again is in vain.
- * @end: how it ended; @names: those that were refused. @notes: an array, to which the note is added; so it is to @text, as a line.
+ * @end: how it ended; @said: what is in its body. @notes: an array, to which the note is added; so it is to @text, as a line.
  */
-void exec_notes_network(const struct control_record *end, const char *names, json_t *notes,
-	struct buffer *text);
+void exec_notes_network(
+	const struct control_record *end, const char *said, json_t *notes, struct buffer *text);
 
 /*
  * exec_notes_moved - what was moved to quarantine since this was asked last.

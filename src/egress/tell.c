@@ -76,7 +76,11 @@ static void send_event(struct tell *t, const struct event *event, unsigned count
 		.bytes_out = event->bytes_out,
 		.duration_us = event->duration_us };
 
+	size_t length = strlen(event->name);
 	(void)snprintf(record.text, sizeof(record.text), "%s", event->name);
+	if (event->address && length + 1 < sizeof(record.text))
+		(void)snprintf(record.text + length + 1, sizeof(record.text) - length - 1, "%s",
+			event->address);
 	if (send_record(t, &record, 0) == 0)
 		t->lost = 0;
 	else

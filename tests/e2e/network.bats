@@ -6,7 +6,8 @@ load ../lib/names
 setup() {
 	common_setup
 	need python3 curl
-	world example.org=127.0.0.1 a.example.org=127.0.0.1 other.org=127.0.0.1
+	world example.org=127.0.0.1 a.example.org=127.0.0.1 other.org=127.0.0.1 inner.example.org=10.9.8.7 \
+		meta.example.org=169.254.169.254
 	SITE=http://example.org:$WEB
 	ALLOWED=("${OPEN[@]}" --allow "example.org:$WEB")
 }
@@ -301,13 +302,70 @@ carrel: hint: `--explain` names it$'
 	[[ -z $stderr ]] || fail "it says: $stderr"
 }
 
+# told OPTION... -- COMMAND...: what stderr has after the command's own lines.
+told() {
+	carrel run "$@"
+	((status != 0)) || fail 'it did not fail'
+	stderr=$(grep '^carrel: ' <<<"$stderr") || true
+}
+
+@test "a command that fails is told what else stood in its way, and the line that changes it" {
+	told "${RESOLVER[@]}" --allow inner.example.org -- curl -sS http://inner.example.org/
+	[[ $stderr == 'carrel: an allowed name leads to 10.9.8.7, which only a line with that address opens: inner.example.org:80
+carrel: hint: if the command needs it: --allow 10.9.8.7:80' ]] || fail "it says: $stderr"
+	told "${RESOLVER[@]}" --allow "example.org:$WEB" -- curl -sS "$SITE"
+	assert_matches "$stderr" "leads to 127.0.0.1, .*: example.org:$WEB"$'\n'"carrel: hint: if the command needs it: --allow localhost:$WEB\$"
+	carrel run "${RESOLVER[@]}" --allow "example.org:$WEB" --allow "localhost:$WEB" -- curl -sS "$SITE"
+	assert_output 'hello example.org' # as it was told
+	told "${RESOLVER[@]}" --allow meta.example.org -- curl -sS http://meta.example.org/
+	assert_matches "$stderr" 'leads to 169.254.169.254, .*: meta.example.org:80$' # and no remedy
+	told "${RESOLVER[@]}" --allow '*.example.org' --deny a.example.org -- curl -sS http://a.example.org/
+	[[ $stderr == 'carrel: a line of the policy denies what the command tried: a.example.org
+carrel: hint: deny a.example.org at command line: --deny' ]] || fail "it says: $stderr"
+	told "${OPEN[@]}" --allow example.org:443 -- curl -sS http://example.org:443/
+	assert_matches "$stderr" '^carrel: what was sent is not TLS for that very name: example.org:443'
+	told --net-bytes 100 "${ALLOWED[@]}" -- curl -sS "$SITE"
+	assert_matches "$stderr" "^carrel: a limit of the network was reached: example.org:$WEB"
+	told "${RESOLVER[@]}" --allow example.org:1 --allow 127.0.0.1:1 -- curl -sS http://example.org:1/
+	[[ $stderr == 'carrel: an allowed host could not be reached: example.org:1: Connection refused' ]] || fail "it says: $stderr"
+	told --net-resolver 127.0.0.1:9 --allow example.org -- curl -sS http://example.org/
+	assert_matches "$stderr" '^carrel: an allowed name could not be resolved: example.org: Connection refused'
+	# A name that no line allows says more than the others, and nothing is said where nothing was refused.
+	told "${RESOLVER[@]}" --allow inner.example.org -- sh -c 'curl -sS http://inner.example.org/; curl -sS http://other.org/'
+	[[ $stderr != *10.9.8.7* && $stderr == *'--allow other.org' ]] || fail "it says: $stderr"
+	told "${RESOLVER[@]}" --allow gone.example.org -- curl -sS http://gone.example.org/
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	told --quiet "${RESOLVER[@]}" --allow inner.example.org -- curl -sS http://inner.example.org/
+	[[ -z $stderr ]] || fail "it says: $stderr"
+}
+
+@test "where the machine names no resolver that is said before the command, if a name is allowed" {
+	need_root
+	in_a_world_without() {
+		apart unshare -m sh -c 'mount --bind /dev/null /etc/resolv.conf; exec "$@"' - "$CARREL" run "$@"
+	}
+	in_a_world_without --allow example.org -- curl -sS http://example.org
+	assert_status 6
+	assert_matches "$stderr" '^carrel: this machine names no resolver: allowed names are not found: /etc/resolv.conf'
+	assert_matches "$stderr" 'carrel: an allowed name could not be resolved: example.org
+carrel: hint: this machine names no resolver: net-resolver ADDRESS does$'
+	in_a_world_without --allow "127.0.0.1:$WEB" -- curl -sS "http://127.0.0.1:$WEB"
+	assert_status 0
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	in_a_world_without "${ALLOWED[@]}" -- curl -sS "$SITE"
+	assert_output 'hello example.org'
+	[[ -z $stderr ]] || fail "it says: $stderr"
+}
+
 @test "exec tells of names that were refused, and of a network that is not there" {
 	local none='looked for a network, and the session has none' refused='the network refused what the policy does not allow'
 	local look=(python3 -c 'import socket, sys; exit(socket.socket().connect_ex((sys.argv[1], 80)))')
 
 	export XDG_RUNTIME_DIR=$T/run
 	mkdir -m 0700 "$XDG_RUNTIME_DIR"
-	SESSION=$("$CARREL" session start "${ALLOWED[@]}" | sed -n 's/^session //p')
+	SESSION=$("$CARREL" session start "${ALLOWED[@]}" --allow example.org | sed -n 's/^session //p')
+	carrel exec -s "$SESSION" -- curl -sS "$SITE"
+	assert_status 0
 	carrel exec -s "$SESSION" -- python3 -c 'import socket; socket.getaddrinfo("never.example.net", 80)'
 	assert_status 1
 	assert_matches "$stderr" "$refused"
@@ -317,6 +375,22 @@ carrel: hint: `--explain` names it$'
 	carrel exec -s "$SESSION" -- sh -c 'exit 3'
 	assert_status 3
 	[[ -z $stderr ]] || fail "it says: $stderr"
+	carrel exec -s "$SESSION" -- curl -sS "http://example.org:443"
+	assert_matches "$stderr" $'carrel: what was sent is not TLS for that very name: example.org:443\ncarrel: hint: '
+	# However many other names were asked for before: a long session asks for many, and the list of them is bounded.
+	carrel exec -s "$SESSION" -- python3 -c '
+import socket
+for i in range(400):
+    try:
+        socket.getaddrinfo(f"n{i}.example.net", 80, socket.AF_INET)
+    except socket.gaierror:
+        pass'
+	assert_status 0
+	carrel exec -s "$SESSION" -- python3 -c 'import socket; socket.getaddrinfo("late.example.net", 80)'
+	assert_matches "$stderr" "$refused"
+	assert_matches "$stderr" 'carrel session allow late.example.net$'
+	carrel session net -s "$SESSION" --json
+	[[ $(jq '[.network.names[] | select(.decision == "allowed")] | length' <<<"$output") == 1 ]] || fail 'what was reached is no longer told'
 	carrel exec -s "$SESSION" --net none -- "${look[@]}" 192.0.2.1
 	assert_matches "$stderr" "$none"
 	carrel exec -s "$SESSION" --net none -- sh -c 'exit 3'

@@ -271,6 +271,8 @@ END
 		result = c.call("exec", {"command": "python3 -c 'import socket; socket.getaddrinfo(\"other.org\", 443)'"})
 		same(result["structuredContent"]["notes"], ["this session reaches only what `status` lists as allowed. Refused: other.org. Do not retry it: say what you need"])
 		same("notes" in c.call("exec", {"command": "echo 'npm error code ENOTFOUND' >&2; exit 1"})["structuredContent"], False)
+		result = c.call("exec", {"command": "python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 443)'"})
+		same(result["structuredContent"]["notes"], ["an allowed name could not be resolved: example.org: Connection refused. If it is needed, say so"])
 		same(c.good("status")["allow"], ["example.org:80,443"])
 		session = c.good("status")["session"]
 		subprocess.run([os.environ["CARREL"], "session", "allow", "-s", session, "other.org:443"], check=True)

@@ -31,9 +31,9 @@
 
 enum { FD_ABOVE = 16, STATUS_LOST = 127, STANDARD_SIGNALS = 32 };
 
-bool egress_is_refusal(uint32_t decision)
+bool egress_is_trouble(uint32_t decision)
 {
-	return decision >= EGRESS_DENIED_NAME && decision <= EGRESS_DENIED_LIMIT;
+	return decision >= EGRESS_DENIED_NAME && decision <= EGRESS_FAILED;
 }
 
 /* --- starting it ------------------------------------------------------------------------------ */
@@ -196,6 +196,25 @@ static void lose(struct egress *g)
 		(void)sys_pidfd_send_signal(g->pidfd, SIGKILL); /* it may have ended */
 }
 
+/*
+ * When the list is full: the trouble that is longest ago makes room, or a command of a long session would not be told of its
+ * own. What was reached stays in the list, whatever else tools ask for.
+ */
+static struct egress_name *make_room(struct egress *g)
+{
+	struct egress_name *oldest = NULL;
+
+	for (size_t i = 0; i < g->name_count; i++) {
+		struct egress_name *n = &g->names[i];
+
+		if (egress_is_trouble(n->decision) && (!oldest || n->last < oldest->last))
+			oldest = n;
+	}
+	if (oldest)
+		egress_add(&g->untold, oldest->times);
+	return oldest;
+}
+
 static struct egress_name *find_name(struct egress *g, const struct egress_record *record)
 {
 	for (size_t i = 0; i < g->name_count; i++) {
@@ -205,9 +224,10 @@ static struct egress_name *find_name(struct egress *g, const struct egress_recor
 			!strcmp(n->text, record->text))
 			return n;
 	}
-	if (g->name_count == EGRESS_NAMES_MAX)
+	struct egress_name *n =
+		g->name_count < EGRESS_NAMES_MAX ? &g->names[g->name_count++] : make_room(g);
+	if (!n)
 		return NULL;
-	struct egress_name *n = &g->names[g->name_count++];
 	*n = (struct egress_name){ .port = record->port, .decision = record->decision };
 	memcpy(n->text, record->text, strlen(record->text) + 1);
 	return n;
@@ -219,9 +239,23 @@ void egress_add(uint64_t *sum, uint64_t more)
 	*sum = *sum > UINT64_MAX - more ? UINT64_MAX : *sum + more;
 }
 
+/* Behind the name, but for what is told again; what has another byte than an address is none. */
+static void take_address(struct egress_name *n, const struct egress_record *record)
+{
+	const char *address = record->text + strlen(record->text) + 1;
+	size_t length = strspn(address, "0123456789abcdef.:");
+
+	if (length == 0 || length >= sizeof(n->address) || address[length])
+		return;
+	memcpy(n->address, address, length);
+	n->address[length] = '\0';
+}
+
 static void take_event(struct egress *g, struct egress_record *record)
 {
-	record->text[EGRESS_TEXT_MAX - 1] = '\0';
+	record->text[sizeof(record->text) - 1] = '\0';
+	if (strlen(record->text) >= EGRESS_TEXT_MAX)
+		record->text[EGRESS_TEXT_MAX - 1] = '\0';
 	if (record->decision == EGRESS_PUBLISHED) {
 		publish_event(g, record);
 		return;
@@ -231,18 +265,20 @@ static void take_event(struct egress *g, struct egress_record *record)
 	egress_add(&g->untold, record->lost);
 	/* What is refused again within a second comes as one event. */
 	uint64_t times = record->count ? record->count : 1;
-	egress_add(&g->refusals, egress_is_refusal(record->decision) ? times : 0);
+	egress_add(&g->troubles, egress_is_trouble(record->decision) ? times : 0);
 	if (!n) {
 		egress_add(&g->untold, times);
 		return;
 	}
-	n->last = g->refusals;
+	n->last = g->troubles;
 	egress_add(&n->times, times);
 	egress_add(&n->bytes_in, record->bytes_in);
 	egress_add(&n->bytes_out, record->bytes_out);
 	egress_add(&n->duration_us, record->duration_us);
 	n->rule = record->rule;
 	n->errnum = record->decision == EGRESS_FAILED ? record->number : 0;
+	if (record->decision == EGRESS_DENIED_ADDRESS)
+		take_address(n, record);
 }
 
 /* 1: go on, 0: nothing more now, -1: it is lost or done. */

@@ -22,6 +22,7 @@ enum {
 	EGRESS_END_MS = 1000,    /* for it to send what it has not yet sent, when all is over */
 	EGRESS_AT_ONCE = 64,     /* records that are read in one turn of the loop */
 	EGRESS_TEXT_MAX = 280,   /* bytes of a name or an address, with the zero byte */
+	EGRESS_ADDRESS_MAX = 48,
 };
 
 /* What was decided about one name or address at one port, added up. */
@@ -32,7 +33,9 @@ struct egress_name {
 	int32_t rule;      /* the number of the line that decided, -1: none; of the last time */
 	int32_t errnum;    /* FAILED: of the last time */
 	uint64_t times, bytes_in, bytes_out, duration_us;
-	uint64_t last; /* a refusal: `refusals` of struct egress, with the last of this name */
+	uint64_t last; /* a trouble: `troubles` of struct egress, with the last of this name */
+	char address
+		[EGRESS_ADDRESS_MAX]; /* DENIED_ADDRESS: where the name led the last time; may be empty */
 };
 
 struct egress_live; /* live.h */
@@ -54,7 +57,7 @@ struct egress {
 	uint64_t untold; /* events that it could not send, or that found no room in `names` */
 	uint64_t
 		log_lost; /* lines that the log of the network did not take; known at the end */
-	uint64_t refusals;
+	uint64_t troubles;         /* refusals, and what failed by itself */
 	struct egress_name *names; /* EGRESS_NAMES_MAX of them, mapped; NULL: none */
 	size_t name_count;
 	struct egress_published published[PUBLISH_MAX];
@@ -104,5 +107,5 @@ int egress_explain(const struct egress *g, struct error *e);
 /* egress_end - have it say the rest, for EGRESS_END_MS at most, and end. Idempotent; `names` stay. */
 void egress_end(struct egress *g);
 
-/* egress_is_refusal - whether the policy refused it: not what was allowed, or failed by itself. */
-bool egress_is_refusal(uint32_t decision);
+/* egress_is_trouble - whether the policy refused it, or it failed by itself. */
+bool egress_is_trouble(uint32_t decision);

@@ -110,5 +110,6 @@ struct egress_record {
 		count; /* EVENT: so many of the same within a second are put together; 1 at least */
 	uint64_t bytes_in, bytes_out; /* EVENT: to the session, from the session */
 	uint64_t duration_us;
-	char text[512]; /* EVENT: the name or address; always with its zero byte */
+	char text
+		[512]; /* EVENT: the name or address, always with its zero byte; behind it the server's address, or nothing */
 };

@@ -26,9 +26,14 @@ void notes_presets(const struct prepared *p);
 /* Bytes of notes_refused(): a name of the greatest length, and what fits beside it; with its options it fits in a hint. */
 enum { NOTES_NAMES_MAX = 280 };
 
+/* Bytes of what notes_trouble() says, as error_format() writes it, with a NUL. */
+enum { NOTES_TEXT_MAX = 1024 };
+
 /*
  * notes_network - what of the network a command that failed was refused, where that is known: names, else addresses, or all of it.
- * notes_refused - the names after @since of all refusals (struct egress), each as " NAME[:PORT]" for an option; how many.
+ * notes_refused - the names after @since of all troubles (struct egress), each as " NAME[:PORT]" for an option; how many.
+ * notes_trouble - what else carrel-egress refused after @since of all troubles, or failed at: as an error, with its remedy. @live: as
+ * below. False: nothing.
  * notes_has_no_network - the session has a network namespace, with nothing but its loopback.
  * notes_print_refused - the line about @names, as notes_refused() gives them. @live: the remedy is one for a live session.
  * notes_print_none, notes_print_address - the lines about no network, and about an address that no line allows.
@@ -36,10 +41,15 @@ enum { NOTES_NAMES_MAX = 280 };
 void notes_network(
 	const struct plan *plan, const struct egress *egress, const struct outcome *o);
 unsigned notes_refused(const struct egress *egress, uint64_t since, char *ret, size_t size);
+bool notes_trouble(const struct egress *egress, const struct policy *policy, uint64_t since,
+	bool live, struct error *ret);
 bool notes_has_no_network(const struct plan *plan);
 void notes_print_refused(const char *names, bool live);
 void notes_print_none(bool live);
 void notes_print_address(void);
+
+/* notes_unresolved - the policy allows names, and this machine names nobody who could be asked for them: said before the command. */
+void notes_unresolved(const struct policy *policy, const struct egress *egress);
 
 /* notes_log_lost - the log of the network has not all lines: its disk was full, or nobody read them. */
 void notes_log_lost(const struct policy *policy, const struct egress *egress);

@@ -92,6 +92,7 @@ enum control_network {
 	CONTROL_NETWORK_NONE, /* the session, or the command, has no network, and something inside looked for one */
 	CONTROL_NETWORK_NAMES, /* some of its names were refused meanwhile: they are in the body */
 	CONTROL_NETWORK_ADDRESS, /* something inside tried an address that no line of `allow` opens */
+	CONTROL_NETWORK_TEXT, /* it is in the body, a line and perhaps a hint: notes_trouble() */
 };
 
 /* A record as it arrived. */

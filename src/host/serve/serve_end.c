@@ -67,11 +67,14 @@ static bool has_tried(
 	return more;
 }
 
-/* What of the network the command was refused. Returns how many bytes of @ret are names. */
+/* What of the network the command was refused. Returns how many bytes of @ret are names or a text. */
 static size_t find_network(struct server *s, const struct slot *slot,
 	const struct channel_record *ended, struct control_record *record,
-	char ret[NOTES_NAMES_MAX])
+	char ret[NOTES_TEXT_MAX])
 {
+	const struct egress *g = &s->launch->egress;
+	struct error trouble;
+
 	if (!ended || record->started != STARTED_YES || record->wait_status == 0)
 		return 0;
 	const bool tried = has_tried(s, slot, ended);
@@ -82,9 +85,13 @@ static size_t find_network(struct server *s, const struct slot *slot,
 	if (s->plan->policy->net != NET_ALLOW)
 		return 0;
 	/* carrel-egress told of them before it answered the command, so that they have been read. */
-	if (notes_refused(&s->launch->egress, slot->refusals, ret, NOTES_NAMES_MAX)) {
+	if (notes_refused(g, slot->troubles, ret, NOTES_NAMES_MAX)) {
 		record->number = CONTROL_NETWORK_NAMES;
 		return strlen(ret) + 1;
+	}
+	if (notes_trouble(g, s->plan->policy, slot->troubles, true, &trouble)) {
+		record->number = CONTROL_NETWORK_TEXT;
+		return error_format(&trouble, ret, NOTES_TEXT_MAX) + 1;
 	}
 	record->number = tried ? CONTROL_NETWORK_ADDRESS : CONTROL_NETWORK_UNKNOWN;
 	return 0;
@@ -93,7 +100,7 @@ static size_t find_network(struct server *s, const struct slot *slot,
 void server_send_end(struct server *s, struct slot *slot, struct control_record *record,
 	const struct channel_record *ended)
 {
-	char body[NOTES_NAMES_MAX + sizeof(struct limits_usage)];
+	char body[NOTES_TEXT_MAX + sizeof(struct limits_usage)];
 	struct limits_usage usage;
 	size_t size = find_network(s, slot, ended, record, body);
 

@@ -61,7 +61,7 @@ struct slot {
 	bool started;                  /* CHANNEL_STARTED came */
 	bool cpu_time, file_size;      /* it has that limit */
 	uint64_t moved;                /* newpath_watch_count() when it began */
-	uint64_t refusals;             /* of struct egress, when it began */
+	uint64_t troubles;             /* of struct egress, when it began */
 	int64_t begun_ns, deadline_ns; /* deadline 0: none */
 	int64_t grace_ms;
 	char *requested_path;            /* CLASSIFY: the path as it was asked about */
