@@ -339,6 +339,37 @@ carrel: hint: deny a.example.org at command line: --deny' ]] || fail "it says: $
 	[[ -z $stderr ]] || fail "it says: $stderr"
 }
 
+@test "an allowed name at a port that no line names: refused at once, and the line to add is said" {
+	local family
+
+	for family in -4 -6; do
+		[[ $family == -4 || -e /proc/net/if_inet6 ]] || continue
+		told --report "$T/r.json" "${ALLOWED[@]}" -- curl "$family" -sS http://example.org:22/
+		[[ $stderr == 'carrel: the network refused what the policy does not allow
+carrel: hint: if the command needs it: --allow example.org:22' ]] || fail "$family: it says: $stderr"
+		assert_field "$T/r.json" '.network.names[] | [.name, .port, .decision, .times] | tostring' '["example.org",22,"denied-port",1]'
+	done
+	carrel run "${ALLOWED[@]}" --allow example.org:22 --allow 127.0.0.1:22 -- curl -sS http://example.org:22/
+	[[ $stderr != *denied* && $stderr != *'does not allow'* ]] || fail "it is refused with that line: $stderr" # the control arm
+	# What is no name's: the loopback, the session's own host name, an address of its block.
+	for family in 127.0.0.1 localhost "$(uname -n)" 198.18.9.9 '[::1]' '[fd63:6172:7265:6c00::99]'; do
+		told --report "$T/r.json" "${ALLOWED[@]}" -- curl -gsS "http://$family:22/"
+		assert_field "$T/r.json" '.network.names | length' 0
+		[[ -z $stderr ]] || fail "$family: it says: $stderr"
+	done
+	told --report "$T/r.json" "${ALLOWED[@]}" --deny example.org:22 -- curl -4 -sS http://example.org:22/
+	assert_matches "$stderr" '^carrel: a line of the policy denies what the command tried: example.org:22'
+	# A tool has such a socket neither from init nor by itself.
+	carrel run "${ALLOWED[@]}" -- python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)'
+	assert_status 1
+}
+
+# refused_port PORT: it is in the list of the session.
+refused_port() {
+	"$CARREL" session net -s "$SESSION" --json | jq -e --argjson p "$1" \
+		'any(.network.names[]; .name == "example.org" and .port == $p and .decision == "denied-port")' >/dev/null
+}
+
 @test "where the machine names no resolver that is said before the command, if a name is allowed" {
 	need_root
 	in_a_world_without() {
@@ -391,6 +422,19 @@ for i in range(400):
 	assert_matches "$stderr" 'carrel session allow late.example.net$'
 	carrel session net -s "$SESSION" --json
 	[[ $(jq '[.network.names[] | select(.decision == "allowed")] | length' <<<"$output") == 1 ]] || fail 'what was reached is no longer told'
+	carrel exec -s "$SESSION" -- curl -sS http://example.org:22/
+	assert_status 7
+	wait_for refused_port 22
+	# Many at once: nothing is lost but those words.
+	carrel exec -s "$SESSION" -- python3 -c '
+import socket
+address = socket.getaddrinfo("example.org", 1, socket.AF_INET)[0][4][0]
+for port in range(3000, 6000):
+    with socket.socket() as s:
+        s.connect_ex((address, port))'
+	assert_status 0
+	carrel exec -s "$SESSION" -- curl -sS "$SITE"
+	assert_output 'hello example.org'
 	carrel exec -s "$SESSION" --net none -- "${look[@]}" 192.0.2.1
 	assert_matches "$stderr" "$none"
 	carrel exec -s "$SESSION" --net none -- sh -c 'exit 3'

@@ -181,7 +181,8 @@ int egress_sockets(struct egress *g, const int *fds, unsigned count, int what)
 	const struct egress_record record = { .magic = EGRESS_MAGIC,
 		.kind = what & CHANNEL_SOCKETS_POOL ? EGRESS_POOL : EGRESS_SOCKETS,
 		.number = (what & CHANNEL_SOCKETS_DNS ? EGRESS_SOCKETS_DNS : 0) |
-			(what & CHANNEL_SOCKETS_SIX ? EGRESS_SOCKETS_SIX : 0) };
+			(what & CHANNEL_SOCKETS_SIX ? EGRESS_SOCKETS_SIX : 0) |
+			(what & CHANNEL_SOCKETS_REFUSED ? EGRESS_SOCKETS_REFUSED : 0) };
 	int r = g->channel < 0 ? 0 : send_record(g, &record, fds, count);
 
 	return r == -EPIPE || r == -ECONNRESET ? 0 : r;

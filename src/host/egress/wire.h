@@ -44,6 +44,8 @@ enum {
 	EGRESS_SOCKETS_DNS = 1, /* the first two are the resolver's, UDP and TCP */
 	EGRESS_SOCKETS_SIX =
 		2, /* the session's block of IPv6 stands: names have addresses of it as well */
+	EGRESS_SOCKETS_REFUSED =
+		4, /* all of them are raw ones, which hear what the kernel refuses */
 };
 
 /* The session's own blocks of addresses, RFC 2544 and RFC 4193: the first of each is no name's. */
