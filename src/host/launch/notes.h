@@ -24,14 +24,14 @@ void notes_work_tree(const struct prepared *p, const char *const *failed);
 void notes_presets(const struct prepared *p);
 
 /* Bytes of notes_refused(): a name of the greatest length, and what fits beside it; with its options it fits in a hint. */
-enum { NOTES_NAMES_MAX = 280 };
+enum { NOTES_NAMES_MAX = 280, NOTES_NAMES_SHOWN = 3 };
 
 /* Bytes of what notes_trouble() says, as error_format() writes it, with a NUL. */
 enum { NOTES_TEXT_MAX = 1024 };
 
 /*
  * notes_network - what of the network a command that failed was refused, where that is known: names, else addresses, or all of it.
- * notes_refused - the names after @since of all troubles (struct egress), each as " NAME[:PORT]" for an option; how many.
+ * notes_refused - the names after @since of all troubles (struct egress), each as " NAME[:PORT]" for an option; how many, @most at most.
  * notes_trouble - what else carrel-egress refused after @since of all troubles, or failed at: as an error, with its remedy. @live: as
  * below. False: nothing.
  * notes_has_no_network - the session has a network namespace, with nothing but its loopback.
@@ -40,7 +40,8 @@ enum { NOTES_TEXT_MAX = 1024 };
  */
 void notes_network(
 	const struct plan *plan, const struct egress *egress, const struct outcome *o);
-unsigned notes_refused(const struct egress *egress, uint64_t since, char *ret, size_t size);
+unsigned notes_refused(
+	const struct egress *egress, uint64_t since, unsigned most, char *ret, size_t size);
 bool notes_trouble(const struct egress *egress, const struct policy *policy, uint64_t since,
 	bool live, struct error *ret);
 bool notes_has_no_network(const struct plan *plan);

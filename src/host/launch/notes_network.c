@@ -19,7 +19,6 @@
 
 enum {
 	ARENA_SIZE = 1 << 20,
-	REFUSALS_SHOWN = 3, /* of the names that were refused */
 };
 
 /* --- names ------------------------------------------------------------------------------------- */
@@ -44,7 +43,8 @@ static bool allowing(struct arena *arena, const struct egress_name *n, char *ret
 	return snprintf(ret, size, " %s", rule.name) < (int)size;
 }
 
-unsigned notes_refused(const struct egress *egress, uint64_t since, char *ret, size_t size)
+unsigned notes_refused(
+	const struct egress *egress, uint64_t since, unsigned most, char *ret, size_t size)
 {
 	struct arena arena; /* the plan's is sealed */
 	unsigned count = 0;
@@ -52,7 +52,7 @@ unsigned notes_refused(const struct egress *egress, uint64_t since, char *ret, s
 	ret[0] = '\0';
 	if (egress->troubles <= since || arena_init(&arena, ARENA_SIZE) < 0)
 		return 0;
-	for (size_t i = 0; i < egress->name_count && count < REFUSALS_SHOWN; i++) {
+	for (size_t i = 0; i < egress->name_count && count < most; i++) {
 		size_t used = strlen(ret);
 
 		if (egress->names[i].last > since &&
@@ -67,7 +67,7 @@ unsigned notes_refused(const struct egress *egress, uint64_t since, char *ret, s
 
 void notes_print_refused(const char *names, bool live)
 {
-	char options[NOTES_NAMES_MAX + REFUSALS_SHOWN * sizeof("--allow ")];
+	char options[NOTES_NAMES_MAX + NOTES_NAMES_SHOWN * sizeof("--allow ")];
 	struct error line = { 0 };
 	size_t used = 0;
 
@@ -303,7 +303,7 @@ void notes_network(
 		if (o->no_route || o->no_listener)
 			notes_print_none(false);
 	} else if (plan->policy->net == NET_ALLOW) {
-		if (notes_refused(egress, 0, names, sizeof(names)))
+		if (notes_refused(egress, 0, NOTES_NAMES_SHOWN, names, sizeof(names)))
 			notes_print_refused(names, false);
 		else if (notes_trouble(egress, plan->policy, 0, false, &trouble))
 			(void)error_report(&trouble);

@@ -56,7 +56,8 @@ enum control_kind {
 enum {
 	CONTROL_SHOW_POLICY = 3,
 	CONTROL_SHOW_NETWORK,
-	CONTROL_SHOW_NETWORK_TEXT
+	CONTROL_SHOW_NETWORK_TEXT,
+	CONTROL_SHOW_ALLOWED
 };                                /* flags of SHOW */
 enum { CONTROL_FORM_FIELDS = 2 }; /* a flag of CLASSIFY */
 

@@ -85,7 +85,7 @@ static size_t find_network(struct server *s, const struct slot *slot,
 	if (s->plan->policy->net != NET_ALLOW)
 		return 0;
 	/* carrel-egress told of them before it answered the command, so that they have been read. */
-	if (notes_refused(g, slot->troubles, ret, NOTES_NAMES_MAX)) {
+	if (notes_refused(g, slot->troubles, NOTES_NAMES_SHOWN, ret, NOTES_NAMES_MAX)) {
 		record->number = CONTROL_NETWORK_NAMES;
 		return strlen(ret) + 1;
 	}

@@ -227,6 +227,9 @@ void server_allow_forget(struct server *s, unsigned client);
 /* As a member of a JSON object: what commands may reach now, `allow` lines and added rules, the first of them. */
 void server_put_allowed(struct json *j, const struct server *s);
 
+/* server_show_allowed - the same for a sentence: "HOST, HOST:PORT and 3 more"; empty: nothing is. Its length or -errno. */
+int server_show_allowed(const struct server *s, char *ret, size_t size);
+
 /* serve_log.c: the logs of services, and how those ended. */
 /* Puts what @slot writes, of the streams in @m, into a log. */
 MUST_CHECK int server_log_begin(
