@@ -158,6 +158,20 @@ print(socket.getaddrinfo("localhost", 80, socket.AF_INET6)[0][4][0])' "$WEB"
 	carrel run --report "$T/r.json" --net-log "$T/log" "${ALLOWED[@]}" -- curl -sS "$SITE" # the control arm
 	[[ -z $stderr ]] || fail "it says: $stderr"
 	assert_field "$T/r.json" .network.log_lost 0
+	# A terminal that nobody reads: names go on being answered.
+	apart timeout 60 python3 - "$CARREL" "${RESOLVER[@]}" <<'END'
+import os, pty, subprocess, sys
+ours, log = pty.openpty()
+sys.exit(subprocess.run([sys.argv[1], "run", "--quiet", "--net-log", f"fd:{log}", *sys.argv[2:], "--net", "allow", "--", "python3", "-c", """
+import socket
+for i in range(400):
+    try:
+        socket.getaddrinfo(f"n{i}.example.net", 80, socket.AF_INET)
+    except socket.gaierror:
+        pass
+"""], pass_fds=[log], stdin=subprocess.DEVNULL).returncode)
+END
+	assert_status 0
 	mkfifo "$T/fifo"
 	carrel run --net-log "$T/fifo" "${ALLOWED[@]}" -- true
 	assert_status 125

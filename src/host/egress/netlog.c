@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -19,6 +21,24 @@ enum { DIR_MAX = 2048 };
 static int refuse(struct error *e, int errnum, const char *target, const char *what)
 {
 	return error_set(e, ERROR_REPORT, "options", errnum, target, "%s", what);
+}
+
+/*
+ * A terminal takes a part of a line and has the writer wait for room, whatever poll(2) said, and O_NONBLOCK on the caller's own open
+ * file would be the caller's too: so it is opened once more. Where that is refused the caller's serves.
+ */
+static int own_terminal(int fd)
+{
+	char path[32];
+
+	if (!isatty(fd))
+		return fd;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	int own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (own < 0)
+		return fd;
+	(void)close(fd);
+	return own;
 }
 
 /* Whatever the caller passed on has survived an execve: close-on-exec means that it is ours. */
@@ -39,7 +59,8 @@ static int take_descriptor(const char *target, struct error *e)
 		fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	else if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 		fd = -1;
-	return fd < 0 ? refuse(e, errno, target, "cannot keep the log's descriptor") : fd;
+	return fd < 0 ? refuse(e, errno, target, "cannot keep the log's descriptor")
+		      : own_terminal(fd);
 }
 
 int netlog_open(const char *target, const struct toolplace *place, struct error *e)
