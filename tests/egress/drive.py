@@ -19,8 +19,8 @@ import threading
 import time
 
 from world import (A, AAAA, BLOCK, CNAME, HTTPS, LIBC, NAME, NEWNS, ORIGIN, OTHER, POOL, PUBLIC, PUBLISH, REFUSED, RULE, TXT,
-                   UNRULE, Egress, Inner, Resolver, echo, enter_outer, keep_low, query, read_answer, rule_head, serve, unshare,
-                   wire_name)
+                   UNRULE, Egress, Inner, Resolver, add_address, echo, enter_outer, keep_low, query, read_answer, rule_head, serve,
+                   unshare, wire_name)
 
 PROGRAM = sys.argv[1]
 RESOLVER = "resolver 127.0.0.1:5353"
@@ -43,11 +43,11 @@ def true(value, what):
 
 
 class Case:
-    def __init__(self, *rules, zone=None, **options):
+    def __init__(self, *rules, zone=None, resolver=None, **options):
         self.inner = Inner()
-        self.resolver = Resolver(ZONE if zone is None else zone)
+        self.resolver = resolver or Resolver(ZONE if zone is None else zone)
         lines = [r if "\t" in r or r.split()[0] not in ("allow", "deny") else r + "\tline" for r in rules]
-        self.egress = Egress(PROGRAM, [RESOLVER, *lines], self.inner, **options).start()
+        self.egress = Egress(PROGRAM, ([] if resolver else [RESOLVER]) + lines, self.inner, **options).start()
         self.udp = self.inner.udp() if self.egress.dns else None
 
     def ask(self, name, kind=A, raw=None):
@@ -144,15 +144,31 @@ def case_names_six():
     t.egress.end()
 
 
-def hosts(text):
-    """From now on hosts(5) of this process and of those that it starts."""
+def hosts(text, path="/etc/hosts"):
+    """From now on hosts(5) of this process and of those that it starts; or another such file."""
     unshare(NEWNS)
     with tempfile.NamedTemporaryFile("w") as file:
         file.write(text)
         file.flush()
         os.chmod(file.name, 0o644)
-        if LIBC.mount(file.name.encode(), b"/etc/hosts", None, 0x1000, None) != 0:  # MS_BIND
+        if LIBC.mount(file.name.encode(), path.encode(), None, 0x1000, None) != 0:  # MS_BIND
             raise OSError(ctypes.get_errno(), "mount")
+
+
+def case_hosts_and_resolvers():
+    """Files as the resolver of a C library reads them: a line with blanks before it, a resolver that is link-local."""
+    if not os.path.exists("/proc/net/if_inet6"):
+        return
+    hosts(f" \t{PUBLIC} here.example\n")
+    add_address("fe80::53", 64)
+    resolver = Resolver(ZONE, ("fe80::53", 53, 0, 1))
+    hosts("nameserver fe80::54%none\nnameserver 127.0.0.1%lo\nnameserver fe80::53%lo\n", "/etc/resolv.conf")
+    t = Case("allow here.example", "allow good.example", resolver=resolver)
+    t.address("here.example")
+    equal(resolver.asked, [], "hosts(5) has it")
+    t.address("good.example")
+    equal({name for name, _, _ in resolver.asked}, {"good.example"})
+    t.egress.end()
 
 
 def case_host_proxy():

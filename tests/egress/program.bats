@@ -22,6 +22,10 @@ drive() {
 	drive names_six
 }
 
+@test "the host's files: hosts(5) with blanks before a line, a resolver with a link-local address" {
+	drive hosts_and_resolvers
+}
+
 @test "the proxy of the host's network is asked for names, but for those of hosts(5)" {
 	drive host_proxy
 }

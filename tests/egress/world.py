@@ -40,7 +40,8 @@ def add_address(address, bits):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     raw = socket.inet_pton(family, address)
     attributes = b"".join(struct.pack("HH", 4 + len(raw), kind) + raw for kind in (2, 1))
-    body = struct.pack("BBBBI", family, bits, 0, 0, 1) + attributes
+    flags = 2 if ":" in address else 0  # IFA_F_NODAD: it can be used at once
+    body = struct.pack("BBBBI", family, bits, flags, 0, 1) + attributes
     message = struct.pack("IHHII", 16 + len(body), 20, 0x405, 1, 0) + body
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as s:
         s.send(message)
@@ -320,9 +321,10 @@ class Resolver:
 
     def __init__(self, zone, address=("127.0.0.1", 5353), ttl=300):
         self.zone, self.asked, self.ttl = zone, [], ttl
-        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self.udp = socket.socket(family, socket.SOCK_DGRAM)
         self.udp.bind(address)
-        self.tcp = socket.create_server(address)
+        self.tcp = socket.create_server(address, family=family)
         threading.Thread(target=self._serve_udp, daemon=True).start()
         threading.Thread(target=self._serve_tcp, daemon=True).start()
 
