@@ -54,9 +54,11 @@ static int send_record(struct tell *t, const struct egress_record *record, int w
 int tell_record(
 	struct tell *t, enum egress_kind kind, int32_t number, const char *text, int wait_ms)
 {
-	struct egress_record record = {
-		.magic = EGRESS_MAGIC, .kind = (uint32_t)kind, .number = number, .rule = -1
-	};
+	struct egress_record record = { .magic = EGRESS_MAGIC,
+		.kind = (uint32_t)kind,
+		.number = number,
+		.rule = -1,
+		.lost = kind == EGRESS_DONE ? t->lost : 0 };
 
 	(void)snprintf(record.text, sizeof(record.text), "%s", text);
 	return send_record(t, &record, wait_ms);

@@ -829,6 +829,17 @@ def case_log():
     equal(lines[3], {"decision": "denied-port", "name": "good.example", "port": 8080})
 
 
+def case_supervisor_that_does_not_read():
+    """What it does not take is counted to the last."""
+    t = Case("allow good.example")
+    names = [f"n{i}.bad.example" for i in range(1000)]
+    for name in names:
+        equal(t.ask(name)["rcode"], 3, name)
+    events = t.egress.end()
+    true(t.egress.lost > 0, "it took all")
+    equal(sum(e["count"] + e["lost"] for e in events) + t.egress.lost, len(names))
+
+
 def case_log_that_is_full():
     """A file at its limit, as a disk that is full: a line that breaks off is no part of the next, and all of it goes on."""
     room = 1000

@@ -120,6 +120,10 @@ drive() {
 	drive log
 }
 
+@test "a supervisor that does not read: what it was not told is counted to the last" {
+	drive supervisor_that_does_not_read
+}
+
 @test "a log that is full: what it did not take is counted, and a line that broke off is no part of the next" {
 	drive log_that_is_full
 }

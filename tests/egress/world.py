@@ -180,7 +180,7 @@ class Egress:
     """The program, its channel and what it said. RULES: lines, or the bytes that it is to read."""
 
     def __init__(self, program, rules, inner, ports=(80, 443, 8080), log=False, dns=True, log_fd=None, six=False):
-        self.inner, self.events, self.pending, self.log_lost = inner, [], [], None
+        self.inner, self.events, self.pending, self.log_lost, self.lost = inner, [], [], None, None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         text = os.memfd_create("rules", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.write(text, rules if isinstance(rules, bytes) else packed(rules))
@@ -253,7 +253,7 @@ class Egress:
         while True:
             record = self.receive()
             if record["kind"] == DONE:
-                self.log_lost = record["number"]
+                self.log_lost, self.lost = record["number"], record["lost"]
                 break
             self.events.append(record)
         status = self.process.wait(20)

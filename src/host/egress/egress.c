@@ -309,6 +309,7 @@ static int read_one(struct egress *g)
 		return 1;
 	case EGRESS_DONE:
 		g->log_lost = record.number > 0 ? (uint64_t)record.number : 0;
+		egress_add(&g->untold, record.lost);
 		fd_close(&g->channel);
 		return -1;
 	default:

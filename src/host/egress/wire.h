@@ -107,7 +107,7 @@ struct egress_record {
 	int32_t number;
 	int32_t rule;  /* EVENT: the number of the rule that decided; -1: none */
 	uint32_t port; /* EVENT: 0 for a query */
-	uint32_t lost; /* EVENT: so many events before it could not be sent */
+	uint32_t lost; /* EVENT, DONE: so many events before it could not be sent */
 	uint32_t
 		count; /* EVENT: so many of the same within a second are put together; 1 at least */
 	uint64_t bytes_in, bytes_out; /* EVENT: to the session, from the session */
