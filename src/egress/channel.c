@@ -160,6 +160,11 @@ static int take_record(struct egress *eg, const struct received *got)
 		return take_rule(eg, &got->record);
 	case EGRESS_UNRULE:
 		return take_unrule(eg, &got->record);
+	case EGRESS_SYNC:
+		refused_rest(eg);
+		tell_rest(&eg->tell);
+		return tell_record(
+			&eg->tell, EGRESS_SYNCED, got->record.number, "", PATIENCE_MS);
 	case EGRESS_END:
 		return take_end(eg);
 	default:

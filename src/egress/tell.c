@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/name.h"
 #include "egress/egress.h"
@@ -232,7 +233,8 @@ void tell_rest(struct tell *t)
 			.name = told->name,
 			.port = told->port,
 			.rule = told->rule,
-			.errnum = told->errnum };
+			.errnum = told->errnum,
+			.duration_us = told->last_us };
 
 		if (told->again > 0)
 			tell_now(t, &event, told->again);
@@ -256,17 +258,17 @@ static bool is_told(struct tell *t, const struct event *event)
 			strcmp(told->name, event->name) != 0)
 			continue;
 		told->again++;
+		told->last_us = event->duration_us;
 		return true;
 	}
 	return false;
 }
 
-void tell_event(struct tell *t, const struct event *event)
+static void tell_trouble(struct tell *t, const struct event *event)
 {
 	size_t length = strlen(event->name);
 
-	if (event->decision != EGRESS_ALLOWED && event->decision != EGRESS_PUBLISHED &&
-		length < TOLD_TEXT_MAX) {
+	if (length < TOLD_TEXT_MAX) {
 		if (is_told(t, event))
 			return;
 		if (t->told_count < TOLD_MAX) {
@@ -282,6 +284,18 @@ void tell_event(struct tell *t, const struct event *event)
 		}
 	}
 	tell_now(t, event, 1);
+}
+
+void tell_event(struct tell *t, const struct event *event)
+{
+	struct event trouble = *event;
+
+	if (event->decision == EGRESS_ALLOWED || event->decision == EGRESS_PUBLISHED) {
+		tell_now(t, event, 1);
+		return;
+	}
+	trouble.duration_us = (uint64_t)clock_now_ns() / 1000;
+	tell_trouble(t, &trouble);
 }
 
 void tell_init(struct tell *t, struct loop *loop, int channel, int log)

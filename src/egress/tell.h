@@ -24,7 +24,9 @@ struct event {
 	uint16_t port;
 	int rule;
 	int errnum;
-	uint64_t bytes_in, bytes_out, duration_us;
+	uint64_t bytes_in, bytes_out;
+	uint64_t
+		duration_us; /* of a connection; tell_event() notes when it was called for anything else */
 };
 
 /* A refusal that was sent, and how often it came again since. */
@@ -34,6 +36,7 @@ struct told {
 	uint16_t port;
 	int rule, errnum;
 	unsigned again;
+	uint64_t last_us;
 };
 
 struct tell {

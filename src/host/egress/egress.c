@@ -208,7 +208,7 @@ static struct egress_name *make_room(struct egress *g)
 	for (size_t i = 0; i < g->name_count; i++) {
 		struct egress_name *n = &g->names[i];
 
-		if (egress_is_trouble(n->decision) && (!oldest || n->last < oldest->last))
+		if (egress_is_trouble(n->decision) && (!oldest || n->last_us < oldest->last_us))
 			oldest = n;
 	}
 	if (oldest)
@@ -252,6 +252,16 @@ static void take_address(struct egress_name *n, const struct egress_record *reco
 	n->address[length] = '\0';
 }
 
+/* No time is ahead of now. */
+static void take_time(struct egress *g, struct egress_name *n, uint64_t us)
+{
+	uint64_t now_us = (uint64_t)clock_now_ns() / 1000;
+
+	n->last_us = us < now_us ? us : now_us;
+	if (n->last_us > g->trouble_us)
+		g->trouble_us = n->last_us;
+}
+
 static void take_event(struct egress *g, struct egress_record *record)
 {
 	record->text[sizeof(record->text) - 1] = '\0';
@@ -266,16 +276,17 @@ static void take_event(struct egress *g, struct egress_record *record)
 	egress_add(&g->untold, record->lost);
 	/* What is refused again within a second comes as one event. */
 	uint64_t times = record->count ? record->count : 1;
-	egress_add(&g->troubles, egress_is_trouble(record->decision) ? times : 0);
 	if (!n) {
 		egress_add(&g->untold, times);
 		return;
 	}
-	n->last = g->troubles;
+	if (egress_is_trouble(record->decision))
+		take_time(g, n, record->duration_us);
+	else
+		egress_add(&n->duration_us, record->duration_us);
 	egress_add(&n->times, times);
 	egress_add(&n->bytes_in, record->bytes_in);
 	egress_add(&n->bytes_out, record->bytes_out);
-	egress_add(&n->duration_us, record->duration_us);
 	n->rule = record->rule;
 	n->errnum = record->decision == EGRESS_FAILED ? record->number : 0;
 	if (record->decision == EGRESS_DENIED_ADDRESS)
@@ -307,6 +318,9 @@ static int read_one(struct egress *g)
 			break; /* an answer to nothing */
 		egress_live_answered(g, record.number < 0 ? EPROTO : record.number);
 		return 1;
+	case EGRESS_SYNCED:
+		g->synced = record.number;
+		return 1;
 	case EGRESS_DONE:
 		g->log_lost = record.number > 0 ? (uint64_t)record.number : 0;
 		egress_add(&g->untold, record.lost);
@@ -326,17 +340,12 @@ void egress_read(struct egress *g)
 			return;
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
-
-static void take_rest(struct egress *g)
+/* Read until @done says so, or @most_ms are over. */
+static void read_until(struct egress *g, bool (*done)(const struct egress *), int64_t most_ms)
 {
-	const struct egress_record end = { .magic = EGRESS_MAGIC, .kind = EGRESS_END };
-	int64_t until = clock_now_ns() + (int64_t)EGRESS_END_MS * 1000000;
-	bool lost = g->lost;
+	int64_t until = clock_now_ns() + most_ms * 1000000;
 
-	if (send_record(g, &end, NULL, 0) < 0)
-		return;
-	while (g->channel >= 0) {
+	while (g->channel >= 0 && !done(g)) {
 		struct pollfd event = { .fd = g->channel, .events = POLLIN };
 		int64_t left = (until - clock_now_ns()) / 1000000;
 
@@ -344,6 +353,42 @@ static void take_rest(struct egress *g)
 			break;
 		egress_read(g);
 	}
+}
+
+static bool is_synced(const struct egress *g)
+{
+	return g->synced == g->sync_asked;
+}
+
+void egress_settle(struct egress *g)
+{
+	const struct egress_record sync = { .magic = EGRESS_MAGIC,
+		.kind = EGRESS_SYNC,
+		.number = (g->sync_asked + 1) & INT32_MAX };
+
+	if (!g->ready || egress_send(g, &sync) < 0)
+		return;
+	g->sync_asked = sync.number;
+	read_until(g, is_synced, EGRESS_SETTLE_MS);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* DONE closes the channel. */
+static bool never(const struct egress *g)
+{
+	(void)g;
+	return false;
+}
+
+static void take_rest(struct egress *g)
+{
+	const struct egress_record end = { .magic = EGRESS_MAGIC, .kind = EGRESS_END };
+	bool lost = g->lost;
+
+	if (send_record(g, &end, NULL, 0) < 0)
+		return;
+	read_until(g, never, EGRESS_END_MS);
 	/* That it ends without DONE, when it is told to, takes nothing from the session. */
 	g->lost = lost;
 }

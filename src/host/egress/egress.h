@@ -21,6 +21,7 @@ enum {
 	EGRESS_START_MS = 10000, /* for carrel-egress to be ready, when init is */
 	EGRESS_END_MS = 1000,    /* for it to send what it has not yet sent, when all is over */
 	EGRESS_AT_ONCE = 64,     /* records that are read in one turn of the loop */
+	EGRESS_SETTLE_MS = 100,  /* for it to say what it knows when a command has failed */
 	EGRESS_TEXT_MAX = 280,   /* bytes of a name or an address, with the zero byte */
 	EGRESS_ADDRESS_MAX = 48,
 };
@@ -33,7 +34,7 @@ struct egress_name {
 	int32_t rule;      /* the number of the line that decided, -1: none; of the last time */
 	int32_t errnum;    /* FAILED: of the last time */
 	uint64_t times, bytes_in, bytes_out, duration_us;
-	uint64_t last; /* a trouble: `troubles` of struct egress, with the last of this name */
+	uint64_t last_us; /* a trouble: when, the last time (CLOCK_MONOTONIC) */
 	char address
 		[EGRESS_ADDRESS_MAX]; /* DENIED_ADDRESS: where the name led the last time; may be empty */
 };
@@ -57,7 +58,8 @@ struct egress {
 	uint64_t untold; /* events that it could not send, or that found no room in `names` */
 	uint64_t
 		log_lost; /* lines that the log of the network did not take; known at the end */
-	uint64_t troubles;         /* refusals, and what failed by itself */
+	uint64_t
+		trouble_us; /* when something was refused, or failed by itself, last; 0: never */
 	struct egress_name *names; /* EGRESS_NAMES_MAX of them, mapped; NULL: none */
 	size_t name_count;
 	struct egress_published published[PUBLISH_MAX];
@@ -67,6 +69,7 @@ struct egress {
 	size_t live_count;
 	bool asked, answered;
 	int asked_number, answer;
+	int32_t sync_asked, synced; /* the last EGRESS_SYNC, and the last that was answered */
 };
 
 #define EGRESS_NONE ((struct egress){ .channel = -1, .pidfd = -1 })
@@ -97,6 +100,12 @@ void egress_add(uint64_t *sum, uint64_t more);
 
 /* egress_read - read what it has said, EGRESS_AT_ONCE records at most; where it is dead g->lost is set. */
 void egress_read(struct egress *g);
+
+/*
+ * egress_settle - wait, for EGRESS_SETTLE_MS at most, until it has said what it knows by now, and read that: what the kernel
+ * refused a command it may not have told yet when the command has ended. What egress_read() says holds.
+ */
+void egress_settle(struct egress *g);
 
 /*
  * egress_explain - the error for a session that cannot start, as carrel-egress ended or is not ready in time.

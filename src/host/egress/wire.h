@@ -69,6 +69,9 @@ enum egress_kind {
 	EGRESS_UNRULE, /* `rule`: the number of one that came by RULE is taken back; what only it allowed is reset */
 	EGRESS_POOL, /* descriptors: sockets of the session's network that are not connected */
 	EGRESS_PUBLISH, /* descriptors: listening sockets of the host's loopback, for `port` of the session */
+	EGRESS_SYNC, /* say what has been decided so far, then `number` */
+	/* E -> S */
+	EGRESS_SYNCED, /* the answer, with its number */
 };
 
 enum egress_decision {
@@ -111,7 +114,8 @@ struct egress_record {
 	uint32_t
 		count; /* EVENT: so many of the same within a second are put together; 1 at least */
 	uint64_t bytes_in, bytes_out; /* EVENT: to the session, from the session */
-	uint64_t duration_us;
+	uint64_t
+		duration_us; /* EVENT: of a connection; of what was refused or failed: when, the last time (CLOCK_MONOTONIC) */
 	char text
 		[512]; /* EVENT: the name or address, always with its zero byte; behind it the server's address, or nothing */
 };

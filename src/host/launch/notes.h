@@ -31,8 +31,8 @@ enum { NOTES_TEXT_MAX = 1024 };
 
 /*
  * notes_network - what of the network a command that failed was refused, where that is known: names, else addresses, or all of it.
- * notes_refused - the names after @since of all troubles (struct egress), each as " NAME[:PORT]" for an option; how many, @most at most.
- * notes_trouble - what else carrel-egress refused after @since of all troubles, or failed at: as an error, with its remedy. @live: as
+ * notes_refused - the names that were refused after @since_us (CLOCK_MONOTONIC; 0: ever), each as " NAME[:PORT]" for an option; how many, @most at most.
+ * notes_trouble - what else carrel-egress refused after @since_us, or failed at: as an error, with its remedy. @live: as
  * below. False: nothing.
  * notes_has_no_network - the session has a network namespace, with nothing but its loopback.
  * notes_print_refused - the line about @names, as notes_refused() gives them. @live: the remedy is one for a live session.
@@ -41,8 +41,8 @@ enum { NOTES_TEXT_MAX = 1024 };
 void notes_network(
 	const struct plan *plan, const struct egress *egress, const struct outcome *o);
 unsigned notes_refused(
-	const struct egress *egress, uint64_t since, unsigned most, char *ret, size_t size);
-bool notes_trouble(const struct egress *egress, const struct policy *policy, uint64_t since,
+	const struct egress *egress, uint64_t since_us, unsigned most, char *ret, size_t size);
+bool notes_trouble(const struct egress *egress, const struct policy *policy, uint64_t since_us,
 	bool live, struct error *ret);
 bool notes_has_no_network(const struct plan *plan);
 void notes_print_refused(const char *names, bool live);

@@ -44,18 +44,18 @@ static bool allowing(struct arena *arena, const struct egress_name *n, char *ret
 }
 
 unsigned notes_refused(
-	const struct egress *egress, uint64_t since, unsigned most, char *ret, size_t size)
+	const struct egress *egress, uint64_t since_us, unsigned most, char *ret, size_t size)
 {
 	struct arena arena; /* the plan's is sealed */
 	unsigned count = 0;
 
 	ret[0] = '\0';
-	if (egress->troubles <= since || arena_init(&arena, ARENA_SIZE) < 0)
+	if (egress->trouble_us <= since_us || arena_init(&arena, ARENA_SIZE) < 0)
 		return 0;
 	for (size_t i = 0; i < egress->name_count && count < most; i++) {
 		size_t used = strlen(ret);
 
-		if (egress->names[i].last > since &&
+		if (egress->names[i].last_us > since_us &&
 			allowing(&arena, &egress->names[i], ret + used, size - used))
 			count++;
 		else
@@ -102,9 +102,9 @@ static bool is_denied_by_line(const struct policy *policy, const struct egress_n
 		policy->net_rules[n->rule].rule->deny;
 }
 
-/* Of that decision the last one after @since; of names and ports those that a `deny` line refuses: others are notes_refused()'s. */
+/* Of that decision the last one after @since_us; of names and ports those that a `deny` line refuses: others are notes_refused()'s. */
 static const struct egress_name *find_last(const struct egress *g, const struct policy *policy,
-	uint64_t since, enum egress_decision decision)
+	uint64_t since_us, enum egress_decision decision)
 {
 	bool by_line = decision == EGRESS_DENIED_NAME || decision == EGRESS_DENIED_PORT;
 	const struct egress_name *found = NULL;
@@ -112,9 +112,9 @@ static const struct egress_name *find_last(const struct egress *g, const struct 
 	for (size_t i = 0; i < g->name_count; i++) {
 		const struct egress_name *n = &g->names[i];
 
-		if (n->decision == (uint32_t)decision && n->last > since &&
+		if (n->decision == (uint32_t)decision && n->last_us > since_us &&
 			(!by_line || is_denied_by_line(policy, n)) &&
-			(!found || n->last > found->last))
+			(!found || n->last_us > found->last_us))
 			found = n;
 	}
 	return found;
@@ -240,7 +240,7 @@ static bool show_host(struct arena *arena, const struct egress_name *n, char *re
 	return true;
 }
 
-bool notes_trouble(const struct egress *egress, const struct policy *policy, uint64_t since,
+bool notes_trouble(const struct egress *egress, const struct policy *policy, uint64_t since_us,
 	bool live, struct error *ret)
 {
 	const size_t kinds = sizeof(by_weight) / sizeof(by_weight[0]);
@@ -248,10 +248,10 @@ bool notes_trouble(const struct egress *egress, const struct policy *policy, uin
 	struct arena arena; /* the plan's is sealed */
 
 	*ret = (struct error){ 0 };
-	if (egress->troubles <= since || arena_init(&arena, ARENA_SIZE) < 0)
+	if (egress->trouble_us <= since_us || arena_init(&arena, ARENA_SIZE) < 0)
 		return false;
 	for (size_t i = 0; i < kinds && ret->code == ERROR_NONE; i++) {
-		const struct egress_name *n = find_last(egress, policy, since, by_weight[i]);
+		const struct egress_name *n = find_last(egress, policy, since_us, by_weight[i]);
 
 		if (n && show_host(&arena, n, on, sizeof(on)))
 			set_trouble(ret, policy, &arena, n, on, live);

@@ -73,6 +73,7 @@ static size_t find_network(struct server *s, const struct slot *slot,
 	char ret[NOTES_TEXT_MAX])
 {
 	const struct egress *g = &s->launch->egress;
+	const uint64_t began_us = (uint64_t)slot->begun_ns / 1000;
 	struct error trouble;
 
 	if (!ended || record->started != STARTED_YES || record->wait_status == 0)
@@ -84,12 +85,13 @@ static size_t find_network(struct server *s, const struct slot *slot,
 	}
 	if (s->plan->policy->net != NET_ALLOW)
 		return 0;
-	/* carrel-egress told of them before it answered the command, so that they have been read. */
-	if (notes_refused(g, slot->troubles, NOTES_NAMES_SHOWN, ret, NOTES_NAMES_MAX)) {
+	/* carrel-egress told of names before it answered the command; of ports, whose kernel answers, it may not have yet. */
+	server_settle_network(s);
+	if (notes_refused(g, began_us, NOTES_NAMES_SHOWN, ret, NOTES_NAMES_MAX)) {
 		record->number = CONTROL_NETWORK_NAMES;
 		return strlen(ret) + 1;
 	}
-	if (notes_trouble(g, s->plan->policy, slot->troubles, true, &trouble)) {
+	if (notes_trouble(g, s->plan->policy, began_us, true, &trouble)) {
 		record->number = CONTROL_NETWORK_TEXT;
 		return error_format(&trouble, ret, NOTES_TEXT_MAX) + 1;
 	}

@@ -76,16 +76,21 @@ static int put_json(char *ret, size_t size, const struct report *r, const char *
 }
 
 /* What has been said and not been read yet; what to do where carrel-egress has ended is the loop's. */
-static void look(struct server *s)
+static void look(struct server *s, void (*read)(struct egress *))
 {
 	struct egress *g = &s->launch->egress;
 
 	if (s->phase != SERVER_SERVING || g->channel < 0)
 		return;
-	egress_read(g);
+	read(g);
 	if (g->lost)
 		notes_egress_lost(s->plan->policy);
 	server_allow_go_on(s);
+}
+
+void server_settle_network(struct server *s)
+{
+	look(s, egress_settle);
 }
 
 int server_show_network(struct server *s, bool json, char *ret, size_t size)
@@ -99,7 +104,7 @@ int server_show_network(struct server *s, bool json, char *ret, size_t size)
 
 	if (result < 0)
 		return result;
-	look(s);
+	look(s, egress_read);
 	network_report(&r, &s->launch->egress, policy, &arena);
 	if (json) {
 		result = put_json(ret, size, &r, net);

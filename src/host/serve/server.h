@@ -61,7 +61,6 @@ struct slot {
 	bool started;                  /* CHANNEL_STARTED came */
 	bool cpu_time, file_size;      /* it has that limit */
 	uint64_t moved;                /* newpath_watch_count() when it began */
-	uint64_t troubles;             /* of struct egress, when it began */
 	int64_t begun_ns, deadline_ns; /* deadline 0: none */
 	int64_t grace_ms;
 	char *requested_path;            /* CLASSIFY: the path as it was asked about */
@@ -226,6 +225,9 @@ void server_allow_go_on(struct server *s);
 void server_allow_forget(struct server *s, unsigned client);
 /* As a member of a JSON object: what commands may reach now, `allow` lines and added rules, the first of them. */
 void server_put_allowed(struct json *j, const struct server *s);
+
+/* server_settle_network - read what carrel-egress knows by now: egress_settle(). */
+void server_settle_network(struct server *s);
 
 /* server_show_allowed - the same for a sentence: "HOST, HOST:PORT and 3 more"; empty: nothing is. Its length or -errno. */
 int server_show_allowed(const struct server *s, char *ret, size_t size);
