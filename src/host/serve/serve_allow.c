@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/writer.h"
 #include "host/egress/live.h"
 #include "host/launch/notes.h"
 #include "host/serve/peer.h"
 #include "host/serve/server.h"
+
+#define ANSWER_NS (3 * INT64_C(1000000000)) /* less than the client waits */
 
 enum {
 	ALLOWED_SHOWN = 64,
@@ -84,7 +87,7 @@ int server_allow(struct server *s, unsigned client, struct control_message *m, s
 
 	if (c.count == 0 || m->head.flag > 1)
 		return malformed(e);
-	if (s->change.texts)
+	if (s->change.texts || s->launch->egress.asked)
 		return error_set(e, ERROR_LIMIT, "session", ERROR_OWN(EBUSY), NULL,
 			"carrel-egress has not answered the last change yet");
 	c.texts = calloc(c.count, sizeof(*c.texts));
@@ -96,7 +99,9 @@ int server_allow(struct server *s, unsigned client, struct control_message *m, s
 		return r;
 	}
 	peer_who(s->clients[client].fd, &c.pid, &c.uid);
+	c.deadline_ns = clock_now_ns() + ANSWER_NS;
 	s->change = c;
+	s->launch->egress.answered = false; /* that of a change which came too late */
 	server_allow_go_on(s);
 	return 0;
 }
@@ -173,6 +178,19 @@ void server_allow_go_on(struct server *s)
 		else if (c->next == c->count)
 			finish(s, NULL);
 	}
+}
+
+/* The line that was asked for last may still be taken: g->asked stays, and no other change begins before that is known. */
+void server_allow_late(struct server *s)
+{
+	struct error e = { 0 };
+	int r = error_set(&e, ERROR_UNAVAILABLE, "session", ETIMEDOUT,
+		s->change.texts[s->change.next], "carrel-egress does not answer");
+
+	error_hint(&e,
+		"it may be stopped; carrel session net shows whether it takes the line later");
+	(void)r; /* it goes to the client */
+	finish(s, &e);
 }
 
 void server_allow_forget(struct server *s, unsigned client)

@@ -1,5 +1,5 @@
 /*
- * serve_network.c - what a live session reached and was refused so far: docs/control-protocol.md, SHOW.
+ * serve_network.c - a live session's network: its sockets on their way to carrel-egress, what it reached and was refused so far (docs/control-protocol.md, SHOW).
  *
  * Runs in: S. Names are what tools asked for: text, and shown as such.
  */
@@ -16,6 +16,16 @@
 #include "plan/settings.h"
 
 enum { NETWORK_ARENA = 1 << 20 };
+
+int server_give_sockets(
+	const struct server *s, const struct channel_record *record, const int *fds)
+{
+	unsigned count = 0;
+
+	while (count < CHANNEL_FDS_MAX && fds[count] >= 0)
+		count++;
+	return egress_sockets(&s->launch->egress, fds, count, record->number);
+}
 
 static void put_name(struct writer *o, const struct report_network_name *n)
 {
