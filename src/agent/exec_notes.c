@@ -21,8 +21,18 @@ static void add(json_t *notes, struct buffer *text, const struct buffer *note)
 	buffer_format(text, "[%s]\n", note->data);
 }
 
+/* Of "carrel: WHAT\ncarrel: hint: ..." the first line: the remedy is the user's. */
+static void add_first_line(struct buffer *note, const char *said)
+{
+	static const char prefix[] = "carrel: ";
+
+	if (!strncmp(said, prefix, sizeof(prefix) - 1))
+		said += sizeof(prefix) - 1;
+	harmless_add(note, said, strcspn(said, "\n"));
+}
+
 void exec_notes_network(
-	const struct control_record *end, const char *names, json_t *notes, struct buffer *text)
+	const struct control_record *end, const char *said, json_t *notes, struct buffer *text)
 {
 	autobuffer struct buffer note = { 0 };
 
@@ -32,12 +42,16 @@ void exec_notes_network(
 	if (end->number == CONTROL_NETWORK_NAMES) {
 		buffer_text(&note,
 			"this session reaches only what `status` lists as allowed. Refused:");
-		harmless_add(&note, names, strlen(names));
+		harmless_add(&note, said, strlen(said));
 		buffer_text(&note, ". Do not retry it: say what you need");
 	}
 	if (end->number == CONTROL_NETWORK_ADDRESS)
 		buffer_text(&note,
 			"this session reaches only what `status` lists as allowed, and an address that is not among it was tried. Do not retry it: say what you need");
+	if (end->number == CONTROL_NETWORK_TEXT) {
+		add_first_line(&note, said);
+		buffer_text(&note, ". If it is needed, say so");
+	}
 	if (note.used)
 		add(notes, text, &note);
 }

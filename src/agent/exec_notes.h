@@ -10,10 +10,10 @@
 /*
  * exec_notes_network - if a command failed that looked for a network where there is none, or for names that are not allowed: say
  * that trying again is in vain.
- * @end: how it ended. @names: those that were refused. Adds the note to the array @notes, and to @text as a line.
+ * @end: how it ended; @said: what its body says. Adds the note to the array @notes, and to @text as a line.
  */
-void exec_notes_network(const struct control_record *end, const char *names, json_t *notes,
-	struct buffer *text);
+void exec_notes_network(
+	const struct control_record *end, const char *said, json_t *notes, struct buffer *text);
 
 /*
  * exec_notes_moved - say what was moved to quarantine since the last call.

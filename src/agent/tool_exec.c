@@ -41,10 +41,11 @@ struct work {
 	struct watch in;  /* stdin, while there is text for it */
 	const char *text; /* of stdin */
 	size_t left;
-	uint32_t execution;          /* 0: not accepted yet */
-	struct control_record end;   /* ENDED, while the session is asked what it moved away */
-	char names[NOTES_NAMES_MAX]; /* CONTROL_NETWORK_NAMES: those that were refused */
-	int refused; /* what the command was refused (host/explain/board.h), until it is said; -1: not known */
+	uint32_t execution;        /* 0: not accepted yet */
+	struct control_record end; /* ENDED, while the session is asked what it took away */
+	char network
+		[NOTES_TEXT_MAX]; /* CONTROL_NETWORK_NAMES, CONTROL_NETWORK_TEXT: of the end's body */
+	int refused; /* what the command was (host/explain/board.h), until it is said; -1: not known */
 };
 
 static const char *const names[STREAMS] = { "stdout", "stderr" };
@@ -182,7 +183,7 @@ static void add_notes(struct work *w, const struct control_message *moved, json_
 {
 	json_t *notes = json_array();
 
-	exec_notes_network(&w->end, w->names, notes, text);
+	exec_notes_network(&w->end, w->network, notes, text);
 	if (moved)
 		exec_notes_moved(w->session, moved, notes, text);
 	if (json_array_size(notes) > 0)
@@ -276,9 +277,10 @@ static void ask_moved(struct work *w, const struct control_message *m)
 	struct control_record record = { .kind = CONTROL_MOVED };
 
 	w->end = m->head;
-	if (m->head.number == CONTROL_NETWORK_NAMES &&
-		strnlen(m->body, m->size) < sizeof(w->names))
-		memcpy(w->names, m->body, strnlen(m->body, m->size));
+	if ((m->head.number == CONTROL_NETWORK_NAMES ||
+		    m->head.number == CONTROL_NETWORK_TEXT) &&
+		strnlen(m->body, m->size) < sizeof(w->network))
+		memcpy(w->network, m->body, strnlen(m->body, m->size));
 	agent_session_forget(w->session, &w->request);
 	if (agent_session_send(w->session, &w->request, &record, NULL, 0, NULL, 0) < 0)
 		answer_end(w, NULL);

@@ -19,8 +19,8 @@ struct work {
 static json_t *describe(const struct work *w, const struct control_message *m)
 {
 	static const char *const passed[] = { "session", "workspace", "scratch", "tool_results",
-		"profile", "net", "allow", "allow_more", "state", "age_ms", "lifetime_ms",
-		"executions_total" };
+		"profile", "net", "allow", "allow_more", "refused", "state", "age_ms",
+		"lifetime_ms", "executions_total" };
 	char *text = NULL;
 	ssize_t size = control_read_text(m, &text);
 	json_t *said = size < 0 ? NULL : agent_session_json(text, (size_t)size);
@@ -63,6 +63,12 @@ static void status_network(const json_t *value, struct buffer *b)
 		buffer_format(b, " %s", json_string_value(each));
 	if (more > 0)
 		buffer_format(b, " and %lld more", (long long)more);
+	buffer_text(b, "\n");
+	if (json_array_size(json_object_get(value, "refused")) == 0)
+		return;
+	buffer_text(b, "network: refused so far, do not retry:");
+	json_array_foreach(json_object_get(value, "refused"), i, each)
+		buffer_format(b, " %s", json_string_value(each));
 	buffer_text(b, "\n");
 }
 
@@ -156,6 +162,9 @@ static const struct field output[] = {
 	{ .name = "allow_more",
 		.type = FIELD_INTEGER,
 		.help = "Hosts beside those of `allow`" },
+	{ .name = "refused",
+		.type = FIELD_TEXTS,
+		.help = "HOST[:PORT] that commands tried so far and were refused, 16 at most" },
 	{ .name = "state", .type = FIELD_TEXT },
 	{ .name = "age_ms", .type = FIELD_INTEGER },
 	{ .name = "lifetime_ms", .type = FIELD_INTEGER },

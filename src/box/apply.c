@@ -328,6 +328,13 @@ static int apply_net_address(struct applier *a)
 	return r < 0 ? r : 0;
 }
 
+static int apply_net_listen(struct applier *a)
+{
+	int r = network_listen(a->box->plan, BOX_CHANNEL, a->six);
+
+	return r < 0 ? r : network_refusals(BOX_CHANNEL);
+}
+
 static int apply_landlock_path(struct applier *a, const struct op *op)
 {
 	int r = confine_landlock(op, op->slot ? slot_fd(a, op->slot) : -1, &a->landlock);
@@ -373,7 +380,7 @@ static int apply_op(struct applier *a, const struct op *op)
 			? network_local(&a->box->plan->net_locals[op->value])
 			: -EBADF;
 	case OP_NET_LISTEN:
-		return network_listen(a->box->plan, BOX_CHANNEL, a->six);
+		return apply_net_listen(a);
 	case OP_NET_PUBLISH:
 		return op->value == 0 ? network_pool(BOX_CHANNEL) : 0;
 	case OP_KEYRING:

@@ -90,10 +90,11 @@ struct channel_record {
 
 enum {
 	/* SOCKETS: bits of `number` */
-	CHANNEL_SOCKETS_DNS = 1,  /* the first two are the resolver's, UDP and TCP */
-	CHANNEL_SOCKETS_POOL = 2, /* for `publish` */
-	CHANNEL_SOCKETS_SIX = 4,  /* the session's block of IPv6 stands */
-	CHANNEL_POOL = 64,        /* sockets of one family that are made for `publish` */
+	CHANNEL_SOCKETS_DNS = 1,     /* the first two are the resolver's, UDP and TCP */
+	CHANNEL_SOCKETS_POOL = 2,    /* for `publish` */
+	CHANNEL_SOCKETS_SIX = 4,     /* the session's block of IPv6 stands */
+	CHANNEL_SOCKETS_REFUSED = 8, /* they hear of connections that the kernel refuses */
+	CHANNEL_POOL = 64,           /* sockets of one family that are made for `publish` */
 };
 
 /*

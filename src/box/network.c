@@ -8,6 +8,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
@@ -225,6 +226,70 @@ int network_listen(const struct plan *plan, int channel, bool six)
 		for (unsigned i = 0; i < count; i++)
 			(void)close(fds[i]);
 	}
+	return r < 0 ? r : 0;
+}
+
+/* Segments by which a port without a listener answers a SYN (RFC 9293 3.5.2): RST and ACK, sequence number 0. Not those of 127.0.0.0/8. */
+static const struct sock_filter refusals_four[] = {
+	BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 12),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 127, 7, 0),
+	BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
+	BPF_STMT(BPF_LD | BPF_B | BPF_IND, 13),
+	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x17),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x14, 0, 3),
+	BPF_STMT(BPF_LD | BPF_W | BPF_IND, 4),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+	BPF_STMT(BPF_RET | BPF_K, 64),
+	BPF_STMT(BPF_RET | BPF_K, 0),
+};
+
+/* A raw socket of IPv6 begins behind the packet's header: raw(7). */
+static const struct sock_filter refusals_six[] = {
+	BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x17),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x14, 0, 3),
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+	BPF_STMT(BPF_RET | BPF_K, 20),
+	BPF_STMT(BPF_RET | BPF_K, 0),
+};
+
+/* Nothing is sent yet in here, and its filter stays for good: whoever has the socket reads no bytes of tools with it. */
+static int open_refusals(int family, const struct sock_filter *code, size_t count)
+{
+	const struct sock_fprog program = { .len = (unsigned short)count,
+		.filter = (struct sock_filter *)(uintptr_t)code };
+	const int yes = 1;
+	int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0 &&
+		setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &yes, sizeof(yes)) == 0)
+		return fd;
+	int r = -errno;
+
+	(void)close(fd);
+	return r;
+}
+
+int network_refusals(int channel)
+{
+	const struct channel_record record = { .kind = CHANNEL_SOCKETS,
+		.number = CHANNEL_SOCKETS_REFUSED };
+	const size_t each = sizeof(struct sock_filter);
+	int fds[] = { open_refusals(AF_INET, refusals_four, sizeof(refusals_four) / each),
+		open_refusals(AF_INET6, refusals_six, sizeof(refusals_six) / each) };
+	int found[2], r = 0;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			found[count++] = fds[i];
+	if (count > 0)
+		r = channel_send(channel, &record, found, count);
+	for (unsigned i = 0; i < count; i++)
+		(void)close(found[i]);
 	return r < 0 ? r : 0;
 }
 

@@ -35,6 +35,12 @@ void network_count(uint32_t *ret_no_route, uint32_t *ret_no_listener);
 __attribute__((warn_unused_result)) int network_pool(int channel);
 
 /*
+ * network_refusals - make the sockets that hear of connections which the kernel refuses, and send them to the supervisor in the same
+ * way. Without one nothing is lost but what a user is told: a kernel that makes none is no failure. 0 or -errno.
+ */
+__attribute__((warn_unused_result)) int network_refusals(int channel);
+
+/*
  * network_listen - make the sockets of the resolver and a listener for each port of @plan, and send them to the
  * supervisor over @channel (CHANNEL_SOCKETS); none stays open here. @six: what network_address() returned. 0 or -errno.
  */

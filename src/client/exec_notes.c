@@ -5,7 +5,11 @@
  */
 #include "client/exec_notes.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #include "base/error_report.h"
+#include "base/fd.h"
 #include "host/launch/notes.h"
 
 static void print_moved(unsigned count)
@@ -37,5 +41,8 @@ void exec_notes_print(const struct execution_end *end, bool quiet)
 	if (how->number == CONTROL_NETWORK_ADDRESS)
 		notes_print_address();
 	if (how->number == CONTROL_NETWORK_NAMES)
-		notes_print_refused(end->names, true);
+		notes_print_refused(end->network, true);
+	if (how->number ==
+		CONTROL_NETWORK_TEXT) /* where stderr cannot be written there is no other place */
+		(void)!fd_write_all(STDERR_FILENO, end->network, strlen(end->network));
 }

@@ -206,18 +206,20 @@ static int accepted(struct execution *x, uint32_t number)
 	return r < 0 ? r : handle_early(x);
 }
 
-/* The names with their NUL, if the record says so; then what was used, if limits hold. */
+/* Names or a text with their NUL, if the record says so; then what was used, if limits hold. */
 static void read_end_body(struct execution *x)
 {
 	struct execution_end *end = &x->end;
 	const char *body = x->message.body;
 	size_t size = x->message.size;
 
-	if (end->how.started == STARTED_YES && end->how.number == CONTROL_NETWORK_NAMES) {
-		size_t length = strnlen(body, size) + 1; /* a NUL follows the body */
+	if (end->how.started == STARTED_YES &&
+		(end->how.number == CONTROL_NETWORK_NAMES ||
+			end->how.number == CONTROL_NETWORK_TEXT)) {
+		size_t length = strnlen(body, size) + 1; /* a NUL is behind the body */
 
-		if (length <= sizeof(end->names))
-			memcpy(end->names, body, length);
+		if (length <= sizeof(end->network))
+			memcpy(end->network, body, length);
 		length = length > size ? size : length;
 		body += length;
 		size -= length;

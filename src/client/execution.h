@@ -29,12 +29,13 @@ struct execution_request {
 
 /* What became of it. */
 struct execution_end {
-	uint32_t number;             /* 0: it was not accepted */
-	bool runs;                   /* a service, and it has begun */
-	bool ended;                  /* `how` is filled in */
-	struct control_record how;   /* ENDED */
-	char names[NOTES_NAMES_MAX]; /* CONTROL_NETWORK_NAMES: as notes_refused() gives them */
-	bool limited;                /* `usage` is filled in */
+	uint32_t number;           /* 0: it was not accepted */
+	bool runs;                 /* a service, and it has begun */
+	bool ended;                /* `how` is filled in */
+	struct control_record how; /* ENDED */
+	char network
+		[NOTES_TEXT_MAX]; /* CONTROL_NETWORK_NAMES, CONTROL_NETWORK_TEXT: what is in the body */
+	bool limited;             /* `usage` is filled in */
 	struct limits_usage usage;
 	int refused; /* what it was refused (host/explain/board.h), the caller's; -1: not known, or not looked for */
 };

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/autofree.h"
 #include "base/error_report.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "client/find.h"
 #include "client/place.h"
 #include "client/talk.h"
 #include "client/verb.h"
@@ -64,8 +66,43 @@ static const char *keep_text(struct place *p)
 	return text;
 }
 
+/* What the session allows now, for a sentence. NULL: it does not say. */
+static __attribute__((noinline)) const char *allowed_text(
+	struct place *p, const char *const *environment)
+{
+	const struct control_record request = { .kind = CONTROL_SHOW,
+		.flag = CONTROL_SHOW_ALLOWED };
+	autofree struct control_message *answer = malloc(sizeof(*answer));
+	autosession struct client_session s = CLIENT_NO_SESSION;
+	autofree char *text = NULL;
+	struct error ignored = { 0 };
+
+	if (!answer || client_reach(&s, p->id, environment, &ignored) < 0 ||
+		client_ask(&s, &request, NULL, 0, answer, &ignored) < 0)
+		return NULL;
+	ssize_t size = control_read_text(answer, &text);
+	control_close_fds(answer);
+	return size < 0 ? NULL : arena_copy(&p->arena, text, (size_t)size);
+}
+
+static const char *some_text(struct place *p, const char *const *environment)
+{
+	const char *allowed = allowed_text(p, environment);
+
+	if (!allowed)
+		return "Commands reach only the hosts that the user has allowed. Do not retry others: say what you "
+		       "need.";
+	if (!*allowed)
+		return "Commands reach no host: the user has allowed none. Do not retry what wants one: say what you "
+		       "need.";
+	return arena_format(&p->arena,
+		"Commands reach only the hosts that the user has allowed: %s. Do not retry others: say what "
+		"you need.",
+		allowed);
+}
+
 /* Tell the model about the network: otherwise it tries a refused download again. */
-static const char *network_text(const struct place *p)
+static const char *network_text(struct place *p, const char *const *environment)
 {
 	switch (p->net) {
 	case PLACE_NET_NONE:
@@ -76,8 +113,7 @@ static const char *network_text(const struct place *p)
 	case PLACE_NET_SOME:
 		break;
 	}
-	return "Commands reach only the hosts that the user has allowed. Do not retry others: say what you "
-	       "need.";
+	return some_text(p, environment);
 }
 
 /* The name after a '$': as many letters as follow. */
@@ -174,9 +210,10 @@ static int read_template(struct place *p, const char *file, const char **ret, st
 	return 0;
 }
 
-static int print_prompt(struct place *p, const char *file, struct error *e)
+static int print_prompt(
+	struct place *p, const char *file, const char *const *environment, struct error *e)
 {
-	const char *keep = keep_text(p), *text = "";
+	const char *keep = keep_text(p), *text = "", *network = network_text(p, environment);
 	const struct name names[NAME_COUNT] = {
 		{ "SESSION", p->id },
 		{ "SCRATCH", p->scratch_path },
@@ -184,9 +221,9 @@ static int print_prompt(struct place *p, const char *file, struct error *e)
 		{ "WORKSPACE", p->guard.roots[0].path },
 		{ "ACCESS", access_text(p) },
 		{ "KEEP", keep },
-		{ "NETWORK", network_text(p) },
+		{ "NETWORK", network },
 	};
-	int r = keep ? read_template(p, file, &text, e) : -ENOMEM;
+	int r = keep && network ? read_template(p, file, &text, e) : -ENOMEM;
 
 	if (r < 0)
 		return error_no_memory(e, "options");
@@ -217,7 +254,7 @@ static int run_prompt(int argc, const char *const *argv, int first,
 			e, "`carrel session start` makes a session; then: carrel prompt -s ID");
 		return r;
 	}
-	r = print_prompt(&place, options[OPTION_TEMPLATE].value, e);
+	r = print_prompt(&place, options[OPTION_TEMPLATE].value, environment, e);
 	place_close(&place);
 	return r;
 }

@@ -16,6 +16,7 @@
 #include "egress/egress.h"
 #include "egress/proxy.h"
 #include "egress/publish.h"
+#include "egress/refused.h"
 #include "egress/relay.h"
 #include "egress/server.h"
 
@@ -61,9 +62,11 @@ static int receive(int fd, struct received *ret)
 
 static int take_sockets(struct egress *eg, const struct received *got)
 {
+	const int known = EGRESS_SOCKETS_DNS | EGRESS_SOCKETS_SIX | EGRESS_SOCKETS_REFUSED;
 	bool with_dns = got->record.number & EGRESS_SOCKETS_DNS;
+	bool refused = got->record.number & EGRESS_SOCKETS_REFUSED;
 
-	if (got->record.number & ~(EGRESS_SOCKETS_DNS | EGRESS_SOCKETS_SIX))
+	if (got->record.number & ~known || (refused && with_dns))
 		return -EPROTO;
 	eg->six |= (got->record.number & EGRESS_SOCKETS_SIX) != 0;
 	if (with_dns && (got->count < 2 || eg->dns.fd >= 0))
@@ -73,7 +76,9 @@ static int take_sockets(struct egress *eg, const struct received *got)
 
 		if (flags < 0 || fcntl(got->fds[i], F_SETFL, flags | O_NONBLOCK) < 0)
 			return -errno;
-		if (with_dns && i == 0)
+		if (refused)
+			r = refused_hear(eg, got->fds[i]);
+		else if (with_dns && i == 0)
 			r = server_start(eg, got->fds[i]);
 		else
 			r = relay_listen(eg, got->fds[i], with_dns && i == 1);
@@ -129,10 +134,15 @@ static int take_unrule(struct egress *eg, const struct egress_record *record)
 
 static int take_end(struct egress *eg)
 {
+	uint32_t lost;
+
+	refused_rest(eg);
 	relay_end(eg);
 	tell_rest(&eg->tell);
 	eg->loop.ended = true;
-	return tell_record(&eg->tell, EGRESS_DONE, 0, "", PATIENCE_MS);
+	lost = eg->tell.lost_log_all;
+	return tell_record(&eg->tell, EGRESS_DONE, lost < INT32_MAX ? (int32_t)lost : INT32_MAX,
+		"", PATIENCE_MS);
 }
 
 static int take_record(struct egress *eg, const struct received *got)
@@ -150,6 +160,11 @@ static int take_record(struct egress *eg, const struct received *got)
 		return take_rule(eg, &got->record);
 	case EGRESS_UNRULE:
 		return take_unrule(eg, &got->record);
+	case EGRESS_SYNC:
+		refused_rest(eg);
+		tell_rest(&eg->tell);
+		return tell_record(
+			&eg->tell, EGRESS_SYNCED, got->record.number, "", PATIENCE_MS);
 	case EGRESS_END:
 		return take_end(eg);
 	default:

@@ -56,6 +56,11 @@ struct egress {
 		bool dns;
 	} listeners[LISTENERS_MAX];
 	size_t listener_count;
+	struct refused {
+		struct watch watch; /* the first member */
+		struct egress *egress;
+	} refused[2]; /* IPv4 and IPv6: refused.h */
+	size_t refused_count;
 	struct timer pause; /* the listeners are not watched meanwhile */
 	struct publish {
 		struct published {

@@ -107,7 +107,9 @@ int main(int argc, char **argv)
 		return say_error(&e, failed(&e, -EINVAL, "is started by carrel"));
 	/* If the parent has ended before this call, the channel is closed, and that ends the program. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
-		sigaction(SIGPIPE, &ignore, NULL) < 0)
+		sigaction(SIGPIPE, &ignore, NULL) < 0 ||
+		/* A log at the caller's `ulimit -f` is one that takes no more lines. */
+		sigaction(SIGXFSZ, &ignore, NULL) < 0)
 		return STATUS_CARREL;
 	struct egress *eg = calloc(1, sizeof(*eg));
 	int r = eg ? prepare(eg, log, &e) : failed(&e, -ENOMEM, "cannot begin");

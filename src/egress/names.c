@@ -139,6 +139,21 @@ void names_address(const struct name *name, unsigned family, uint8_t *ret)
 	memcpy(ret + (family == 4 ? 0 : 12), &number, sizeof(number));
 }
 
+bool names_is_own(unsigned family, const uint8_t *address)
+{
+	static const uint8_t loopback[16] = { [15] = 1 };
+	uint8_t start[16];
+	uint32_t four;
+
+	if (family == 6) {
+		block_start_six(start);
+		return !memcmp(address, start, 8) || !memcmp(address, loopback, 16);
+	}
+	memcpy(&four, address, sizeof(four));
+	return (ntohl(four) ^ block_start()) >> (32 - EGRESS_BLOCK_BITS) == 0 ||
+		address[0] == 127;
+}
+
 struct name *names_at(struct egress *eg, unsigned family, const uint8_t *address)
 {
 	uint8_t start[16];

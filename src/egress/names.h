@@ -56,6 +56,9 @@ struct name *names_get(struct egress *eg, const char *text);
 void names_resolve(struct egress *eg, struct name *name, struct waiter *waiter);
 void names_cancel(struct waiter *waiter);
 
+/* names_is_own - whether @address is the session's own: of one of its blocks, or its loopback. @family: 4 or 6. */
+bool names_is_own(unsigned family, const uint8_t *address);
+
 /* names_at - the name that has @address (of one of the session's blocks); NULL: none has it. @family: 4 or 6. */
 struct name *names_at(struct egress *eg, unsigned family, const uint8_t *address);
 

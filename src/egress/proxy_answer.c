@@ -13,6 +13,12 @@
 
 enum { LINE_MAX_BYTES = 700, PORT_HTTP = 80, PORT_HTTPS = 443 };
 
+/* No line opens these: the unspecified addresses, and IPv4 in IPv6, which a line says as IPv4. */
+static bool is_no_rule(const char *name)
+{
+	return !strcmp(name, "0.0.0.0") || !strcmp(name, "::") || !strncmp(name, "::ffff:", 7);
+}
+
 static void denied_line(const struct proxy_refusal *r, char line[LINE_MAX_BYTES])
 {
 	bool usual = r->port == PORT_HTTP || r->port == PORT_HTTPS;
@@ -24,6 +30,9 @@ static void denied_line(const struct proxy_refusal *r, char line[LINE_MAX_BYTES]
 	if (r->rule >= 0)
 		(void)snprintf(line, LINE_MAX_BYTES,
 			"a deny line of the policy refuses %s port %u", r->name, r->port);
+	else if (is_no_rule(r->name))
+		(void)snprintf(line, LINE_MAX_BYTES, "the policy does not allow %s port %u",
+			r->name, r->port);
 	else
 		(void)snprintf(line, LINE_MAX_BYTES,
 			"the policy does not allow %s port %u; this option would: --allow %s%s%s%s",

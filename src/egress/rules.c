@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,11 @@
 #include "base/text.h"
 #include "host/egress/wire.h"
 
-enum { ARENA_SIZE = 1 << 27, DNS_PORT = 53 };
+enum {
+	ARENA_SIZE = 1 << 27,
+	DNS_PORT = 53,
+	RESOLVER_TEXT_MAX = INET6_ADDRSTRLEN + IF_NAMESIZE + 8, /* address, interface, port */
+};
 
 static int fail(struct error *e, const char *on, const char *why)
 {
@@ -31,10 +36,25 @@ static int full(struct error *e)
 	return error_no_memory(e, "policy");
 }
 
+/* "%eth0", "%2": cut off @host. What a network announces as its resolver is often link-local. False: there is no such interface. */
+static bool take_scope(char *host, uint32_t *ret)
+{
+	char *scope = strchr(host, '%');
+	uint64_t number;
+
+	if (!scope || !strchr(host, ':'))
+		return !scope;
+	*scope++ = '\0';
+	*ret = if_nametoindex(scope);
+	if (*ret == 0 && text_parse_count(scope, &number) == 0 && number <= UINT32_MAX)
+		*ret = (uint32_t)number;
+	return *ret != 0;
+}
+
 /* "ADDRESS", "ADDRESS:PORT", "[ADDRESS]:PORT"; an address of IPv6 without a port may stand alone. */
 static bool read_resolver(const char *text, struct resolver *ret)
 {
-	char copy[INET6_ADDRSTRLEN + 16];
+	char copy[RESOLVER_TEXT_MAX];
 	size_t length = strlen(text);
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(DNS_PORT) };
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(DNS_PORT) };
@@ -59,6 +79,8 @@ static bool read_resolver(const char *text, struct resolver *ret)
 		if (text_parse_count(colon + 1, &port) < 0 || port > 65535)
 			return false;
 	}
+	if (!take_scope(host, &six.sin6_scope_id))
+		return false;
 	four.sin_port = six.sin6_port = htons((uint16_t)port);
 	*ret = (struct resolver){ 0 };
 	if (inet_pton(AF_INET, host, &four.sin_addr) == 1) {
@@ -332,7 +354,7 @@ static void read_resolvers(struct rules *r, const char *text)
 {
 	for (; text && *text && r->resolver_count < RESOLVERS_MAX;
 		text = strchr(text, '\n'), text += text != NULL) {
-		char address[INET6_ADDRSTRLEN + 1];
+		char address[RESOLVER_TEXT_MAX];
 
 		if (strncmp(text, "nameserver", 10) != 0 || !strchr(" \t", text[10]))
 			continue;
@@ -392,6 +414,7 @@ bool rules_hosts(const char *hosts, const char *name, size_t most, uint8_t (*ret
 	*ret_four_count = *ret_six_count = 0;
 	for (const char *line = hosts; line && *line;
 		line = strchr(line, '\n'), line += line != NULL) {
+		line += strspn(line, " \t"); /* as glibc reads it */
 		size_t length = strcspn(line, " \t\n#");
 		const char *end = line + strcspn(line, "\n#");
 		char address[INET6_ADDRSTRLEN];

@@ -13,11 +13,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/name.h"
 #include "egress/egress.h"
 
 enum { LINE_MAX_BYTES = 3000 }; /* below PIPE_BUF: a pipe that is ready takes it whole */
+
+/* A line of the log. What stands before it is written where the last one broke off. */
+struct line {
+	char newline, text[LINE_MAX_BYTES];
+};
+
+static void count_lost(uint32_t *count)
+{
+	*count += *count < UINT32_MAX;
+}
 
 /* --- to the supervisor -------------------------------------------------------------------------- */
 
@@ -44,9 +55,11 @@ static int send_record(struct tell *t, const struct egress_record *record, int w
 int tell_record(
 	struct tell *t, enum egress_kind kind, int32_t number, const char *text, int wait_ms)
 {
-	struct egress_record record = {
-		.magic = EGRESS_MAGIC, .kind = (uint32_t)kind, .number = number, .rule = -1
-	};
+	struct egress_record record = { .magic = EGRESS_MAGIC,
+		.kind = (uint32_t)kind,
+		.number = number,
+		.rule = -1,
+		.lost = kind == EGRESS_DONE ? t->lost : 0 };
 
 	(void)snprintf(record.text, sizeof(record.text), "%s", text);
 	return send_record(t, &record, wait_ms);
@@ -66,11 +79,15 @@ static void send_event(struct tell *t, const struct event *event, unsigned count
 		.bytes_out = event->bytes_out,
 		.duration_us = event->duration_us };
 
+	size_t length = strlen(event->name);
 	(void)snprintf(record.text, sizeof(record.text), "%s", event->name);
+	if (event->address && length + 1 < sizeof(record.text))
+		(void)snprintf(record.text + length + 1, sizeof(record.text) - length - 1, "%s",
+			event->address);
 	if (send_record(t, &record, 0) == 0)
 		t->lost = 0;
-	else if (t->lost < UINT32_MAX)
-		t->lost++;
+	else
+		count_lost(&t->lost);
 }
 
 /* --- to the log --------------------------------------------------------------------------------- */
@@ -136,37 +153,59 @@ static void put_event(
 	json_object_end(j);
 }
 
+/* @size: of the line's text. 0, or -errno; -EIO: it broke off, as on a disk that is full. */
+static int write_whole(struct tell *t, const struct line *line, size_t size)
+{
+	const char *from = t->torn ? &line->newline : line->text;
+	size_t all = size + t->torn;
+	ssize_t n = write(t->log, from, all);
+
+	if (n < 0)
+		return -errno;
+	t->torn = (size_t)n < all;
+	return t->torn ? -EIO : 0;
+}
+
 /* Never wait for a reader of the log: count the lines that it misses. */
-static void write_out(struct tell *t, struct json *j, const char *line)
+static void write_out(struct tell *t, struct json *j, const struct line *line)
 {
 	struct pollfd ready = { .fd = t->log, .events = POLLOUT };
 
 	if (json_finish(j) == 0 && poll(&ready, 1, 0) == 1 && ready.revents & POLLOUT &&
-		write(t->log, line, j->out.used) == (ssize_t)j->out.used)
+		write_whole(t, line, j->out.used) == 0) {
 		t->lost_log = 0;
-	else if (t->lost_log < UINT32_MAX)
-		t->lost_log++;
+		return;
+	}
+	count_lost(&t->lost_log);
+	count_lost(&t->lost_log_all);
+}
+
+static void begin_line(struct line *line, struct json *j)
+{
+	line->newline = '\n';
+	json_init(j, line->text, sizeof(line->text), NULL, NULL);
 }
 
 static void write_line(struct tell *t, const struct event *event, unsigned count)
 {
-	char line[LINE_MAX_BYTES];
+	struct line line;
 	struct json j;
 
-	json_init(&j, line, sizeof(line), NULL, NULL);
+	begin_line(&line, &j);
 	put_event(&j, t, event, count);
-	write_out(t, &j, line);
+	write_out(t, &j, &line);
 }
 
 void tell_rule(struct tell *t, size_t number, bool added, const char *line)
 {
-	char out[LINE_MAX_BYTES], text[NETRULE_TEXT_MAX];
+	char text[NETRULE_TEXT_MAX];
+	struct line out;
 	struct json j;
 
 	if (t->log < 0)
 		return;
 	(void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(line, "\t"), line);
-	json_init(&j, out, sizeof(out), NULL, NULL);
+	begin_line(&out, &j);
 	json_object_begin(&j);
 	put_time(&j);
 	put_text(&j, "decision", added ? "rule-added" : "rule-removed");
@@ -174,7 +213,7 @@ void tell_rule(struct tell *t, size_t number, bool added, const char *line)
 	put_number(&j, "rule", number);
 	put_text(&j, "source", strchr(line, '\t') ? strchr(line, '\t') + 1 : NULL);
 	json_object_end(&j);
-	write_out(t, &j, out);
+	write_out(t, &j, &out);
 }
 
 /* --- putting together --------------------------------------------------------------------------- */
@@ -194,7 +233,8 @@ void tell_rest(struct tell *t)
 			.name = told->name,
 			.port = told->port,
 			.rule = told->rule,
-			.errnum = told->errnum };
+			.errnum = told->errnum,
+			.duration_us = told->last_us };
 
 		if (told->again > 0)
 			tell_now(t, &event, told->again);
@@ -218,17 +258,17 @@ static bool is_told(struct tell *t, const struct event *event)
 			strcmp(told->name, event->name) != 0)
 			continue;
 		told->again++;
+		told->last_us = event->duration_us;
 		return true;
 	}
 	return false;
 }
 
-void tell_event(struct tell *t, const struct event *event)
+static void tell_trouble(struct tell *t, const struct event *event)
 {
 	size_t length = strlen(event->name);
 
-	if (event->decision != EGRESS_ALLOWED && event->decision != EGRESS_PUBLISHED &&
-		length < TOLD_TEXT_MAX) {
+	if (length < TOLD_TEXT_MAX) {
 		if (is_told(t, event))
 			return;
 		if (t->told_count < TOLD_MAX) {
@@ -244,6 +284,18 @@ void tell_event(struct tell *t, const struct event *event)
 		}
 	}
 	tell_now(t, event, 1);
+}
+
+void tell_event(struct tell *t, const struct event *event)
+{
+	struct event trouble = *event;
+
+	if (event->decision == EGRESS_ALLOWED || event->decision == EGRESS_PUBLISHED) {
+		tell_now(t, event, 1);
+		return;
+	}
+	trouble.duration_us = (uint64_t)clock_now_ns() / 1000;
+	tell_trouble(t, &trouble);
 }
 
 void tell_init(struct tell *t, struct loop *loop, int channel, int log)

@@ -24,7 +24,9 @@ struct event {
 	uint16_t port;
 	int rule;
 	int errnum;
-	uint64_t bytes_in, bytes_out, duration_us;
+	uint64_t bytes_in, bytes_out;
+	uint64_t
+		duration_us; /* of a connection; tell_event() notes when it was called for anything else */
 };
 
 /* A refusal that was sent, and how often it came again since. */
@@ -34,6 +36,7 @@ struct told {
 	uint16_t port;
 	int rule, errnum;
 	unsigned again;
+	uint64_t last_us;
 };
 
 struct tell {
@@ -43,7 +46,9 @@ struct tell {
 	struct told told[TOLD_MAX];
 	size_t told_count;
 	struct timer timer;
-	uint32_t lost, lost_log;
+	uint32_t lost, lost_log; /* since the last that was taken */
+	uint32_t lost_log_all;
+	bool torn; /* the last line of the log broke off */
 };
 
 /* tell_init - @channel, @log: descriptors, the caller's. */

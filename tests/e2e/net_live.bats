@@ -126,6 +126,18 @@ refused() {
 	assert_status 0
 	carrel session show --json
 	[[ $(jq -r '.allow | index("registry.npmjs.org:80,443") != null' <<<"$output") == true ]] || fail 'no set'
+	pkill -STOP -P "$SUPERVISOR" carrel-egress
+	carrel session allow late.example.net other.example.net
+	not_added 'carrel-egress does not answer: late.example.net:80,443: Operation timed out'
+	carrel session allow a.example.net
+	not_added 'carrel-egress has not answered the last change yet'
+	pkill -CONT -P "$SUPERVISOR" carrel-egress
+	added() { "$CARREL" session show --json | jq -e --arg name "$1:80,443" '.allow | index($name) != null' >/dev/null; }
+	wait_for added late.example.net
+	! added other.example.net || fail 'the rest of the change was made, too'
+	carrel session allow a.example.net b.example.net
+	assert_status 0
+	added a.example.net && added b.example.net || fail 'an answer that came late was taken for one of these'
 	pkill -KILL -P "$SUPERVISOR" carrel-egress
 	lost() { "$CARREL" session net | grep -q 'has ended'; }
 	wait_for lost

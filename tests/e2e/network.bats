@@ -6,7 +6,8 @@ load ../lib/names
 setup() {
 	common_setup
 	need python3 curl
-	world example.org=127.0.0.1 a.example.org=127.0.0.1 other.org=127.0.0.1
+	world example.org=127.0.0.1 a.example.org=127.0.0.1 other.org=127.0.0.1 inner.example.org=10.9.8.7 \
+		meta.example.org=169.254.169.254
 	SITE=http://example.org:$WEB
 	ALLOWED=("${OPEN[@]}" --allow "example.org:$WEB")
 }
@@ -147,6 +148,36 @@ print(socket.getaddrinfo("localhost", 80, socket.AF_INET6)[0][4][0])' "$WEB"
 	assert_field "$T/n.json" '.network == null' true
 }
 
+@test "a log that does not take everything: the command goes on, and it is said" {
+	carrel run --report "$T/r.json" --net-log /dev/full "${ALLOWED[@]}" -- sh -c "curl -sS $SITE; curl -sS $SITE"
+	assert_status 0
+	assert_output $'hello example.org\nhello example.org'
+	[[ $stderr == 'carrel: the log of the network did not take all lines (2 missing): /dev/full' ]] || fail "it says: $stderr"
+	keep_report "$T/r.json"
+	assert_field "$T/r.json" .network.log_lost 2
+	carrel run --report "$T/r.json" --net-log "$T/log" "${ALLOWED[@]}" -- curl -sS "$SITE" # the control arm
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	assert_field "$T/r.json" .network.log_lost 0
+	# A terminal that nobody reads: names go on being answered.
+	apart timeout 60 python3 - "$CARREL" "${RESOLVER[@]}" <<'END'
+import os, pty, subprocess, sys
+ours, log = pty.openpty()
+sys.exit(subprocess.run([sys.argv[1], "run", "--quiet", "--net-log", f"fd:{log}", *sys.argv[2:], "--net", "allow", "--", "python3", "-c", """
+import socket
+for i in range(400):
+    try:
+        socket.getaddrinfo(f"n{i}.example.net", 80, socket.AF_INET)
+    except socket.gaierror:
+        pass
+"""], pass_fds=[log], stdin=subprocess.DEVNULL).returncode)
+END
+	assert_status 0
+	mkfifo "$T/fifo"
+	carrel run --net-log "$T/fifo" "${ALLOWED[@]}" -- true
+	assert_status 125
+	assert_matches "$stderr" 'hint: it is a FIFO that nobody reads: start its reader first'
+}
+
 @test "in a live session every execution reaches the name, but for one without a network" {
 	XDG_RUNTIME_DIR=$T/run
 	export XDG_RUNTIME_DIR
@@ -285,22 +316,139 @@ carrel: hint: `--explain` names it$'
 	[[ -z $stderr ]] || fail "it says: $stderr"
 }
 
+# told OPTION... -- COMMAND...: what stderr has after the command's own lines.
+told() {
+	carrel run "$@"
+	((status != 0)) || fail 'it did not fail'
+	stderr=$(grep '^carrel: ' <<<"$stderr") || true
+}
+
+@test "a command that fails is told what else stood in its way, and the line that changes it" {
+	told "${RESOLVER[@]}" --allow inner.example.org -- curl -sS http://inner.example.org/
+	[[ $stderr == 'carrel: an allowed name leads to 10.9.8.7, which only a line with that address opens: inner.example.org:80
+carrel: hint: if the command needs it: --allow 10.9.8.7:80' ]] || fail "it says: $stderr"
+	told "${RESOLVER[@]}" --allow "example.org:$WEB" -- curl -sS "$SITE"
+	assert_matches "$stderr" "leads to 127.0.0.1, .*: example.org:$WEB"$'\n'"carrel: hint: if the command needs it: --allow localhost:$WEB\$"
+	carrel run "${RESOLVER[@]}" --allow "example.org:$WEB" --allow "localhost:$WEB" -- curl -sS "$SITE"
+	assert_output 'hello example.org' # as it was told
+	told "${RESOLVER[@]}" --allow meta.example.org -- curl -sS http://meta.example.org/
+	assert_matches "$stderr" 'leads to 169.254.169.254, .*: meta.example.org:80$' # and no remedy
+	told "${RESOLVER[@]}" --allow '*.example.org' --deny a.example.org -- curl -sS http://a.example.org/
+	[[ $stderr == 'carrel: a line of the policy denies what the command tried: a.example.org
+carrel: hint: deny a.example.org at command line: --deny' ]] || fail "it says: $stderr"
+	told "${OPEN[@]}" --allow example.org:443 -- curl -sS http://example.org:443/
+	assert_matches "$stderr" '^carrel: what was sent is not TLS for that very name: example.org:443'
+	told --net-bytes 100 "${ALLOWED[@]}" -- curl -sS "$SITE"
+	assert_matches "$stderr" "^carrel: a limit of the network was reached: example.org:$WEB"
+	told "${RESOLVER[@]}" --allow example.org:1 --allow 127.0.0.1:1 -- curl -sS http://example.org:1/
+	[[ $stderr == 'carrel: an allowed host could not be reached: example.org:1: Connection refused' ]] || fail "it says: $stderr"
+	told --net-resolver 127.0.0.1:9 --allow example.org -- curl -sS http://example.org/
+	assert_matches "$stderr" '^carrel: an allowed name could not be resolved: example.org: Connection refused'
+	# A name that no line allows says more than the others, and nothing is said where nothing was refused.
+	told "${RESOLVER[@]}" --allow inner.example.org -- sh -c 'curl -sS http://inner.example.org/; curl -sS http://other.org/'
+	[[ $stderr != *10.9.8.7* && $stderr == *'--allow other.org' ]] || fail "it says: $stderr"
+	told "${RESOLVER[@]}" --allow gone.example.org -- curl -sS http://gone.example.org/
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	told --quiet "${RESOLVER[@]}" --allow inner.example.org -- curl -sS http://inner.example.org/
+	[[ -z $stderr ]] || fail "it says: $stderr"
+}
+
+@test "an allowed name at a port that no line names: refused at once, and the line to add is said" {
+	local family
+
+	for family in -4 -6; do
+		[[ $family == -4 || -e /proc/net/if_inet6 ]] || continue
+		told --report "$T/r.json" "${ALLOWED[@]}" -- curl "$family" -sS http://example.org:22/
+		[[ $stderr == 'carrel: the network refused what the policy does not allow
+carrel: hint: if the command needs it: --allow example.org:22' ]] || fail "$family: it says: $stderr"
+		assert_field "$T/r.json" '.network.names[] | [.name, .port, .decision, .times] | tostring' '["example.org",22,"denied-port",1]'
+	done
+	carrel run "${ALLOWED[@]}" --allow example.org:22 --allow 127.0.0.1:22 -- curl -sS http://example.org:22/
+	[[ $stderr != *denied* && $stderr != *'does not allow'* ]] || fail "it is refused with that line: $stderr" # the control arm
+	# What is no name's: the loopback, the session's own host name, an address of its block.
+	for family in 127.0.0.1 localhost "$(uname -n)" 198.18.9.9 '[::1]' '[fd63:6172:7265:6c00::99]'; do
+		told --report "$T/r.json" "${ALLOWED[@]}" -- curl -gsS "http://$family:22/"
+		assert_field "$T/r.json" '.network.names | length' 0
+		[[ -z $stderr ]] || fail "$family: it says: $stderr"
+	done
+	told --report "$T/r.json" "${ALLOWED[@]}" --deny example.org:22 -- curl -4 -sS http://example.org:22/
+	assert_matches "$stderr" '^carrel: a line of the policy denies what the command tried: example.org:22'
+	# A tool has such a socket neither from init nor by itself.
+	carrel run "${ALLOWED[@]}" -- python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)'
+	assert_status 1
+}
+
+@test "where the machine names no resolver that is said before the command, if a name is allowed" {
+	need_root
+	in_a_world_without() {
+		apart unshare -m sh -c 'mount --bind /dev/null /etc/resolv.conf; exec "$@"' - "$CARREL" run "$@"
+	}
+	in_a_world_without --allow example.org -- curl -sS http://example.org
+	assert_status 6
+	assert_matches "$stderr" '^carrel: this machine names no resolver: allowed names are not found: /etc/resolv.conf'
+	assert_matches "$stderr" 'carrel: an allowed name could not be resolved: example.org
+carrel: hint: this machine names no resolver: net-resolver ADDRESS does$'
+	in_a_world_without --allow "127.0.0.1:$WEB" -- curl -sS "http://127.0.0.1:$WEB"
+	assert_status 0
+	[[ -z $stderr ]] || fail "it says: $stderr"
+	in_a_world_without "${ALLOWED[@]}" -- curl -sS "$SITE"
+	assert_output 'hello example.org'
+	[[ -z $stderr ]] || fail "it says: $stderr"
+}
+
 @test "exec tells of names that were refused, and of a network that is not there" {
 	local none='looked for a network, and the session has none' refused='the network refused what the policy does not allow'
 	local look=(python3 -c 'import socket, sys; exit(socket.socket().connect_ex((sys.argv[1], 80)))')
 
 	export XDG_RUNTIME_DIR=$T/run
 	mkdir -m 0700 "$XDG_RUNTIME_DIR"
-	SESSION=$("$CARREL" session start "${ALLOWED[@]}" | sed -n 's/^session //p')
+	SESSION=$("$CARREL" session start "${ALLOWED[@]}" --allow example.org | sed -n 's/^session //p')
+	carrel exec -s "$SESSION" -- curl -sS "$SITE"
+	assert_status 0
 	carrel exec -s "$SESSION" -- python3 -c 'import socket; socket.getaddrinfo("never.example.net", 80)'
 	assert_status 1
 	assert_matches "$stderr" "$refused"
 	assert_matches "$stderr" 'carrel: hint: if the command needs it, and the session has net-live: carrel session allow never.example.net'
 	carrel exec -s "$SESSION" -- "${look[@]}" 192.0.2.1
 	assert_matches "$stderr" '^carrel: the command tried an address that no `allow` line opens'
-	carrel exec -s "$SESSION" -- sh -c 'exit 3'
+	# What was refused twice within a second is told a second later, and not of the next command.
+	carrel exec -s "$SESSION" -- sh -c 'getent hosts twice.example.net; getent hosts twice.example.net; sleep 0.1'
+	assert_status 0
+	carrel exec -s "$SESSION" -- sh -c 'sleep 1.5; exit 3'
 	assert_status 3
 	[[ -z $stderr ]] || fail "it says: $stderr"
+	carrel exec -s "$SESSION" -- curl -sS "http://example.org:443"
+	assert_matches "$stderr" $'carrel: what was sent is not TLS for that very name: example.org:443\ncarrel: hint: '
+	# However many other names were asked for before: a long session asks for many, and the list of them is bounded.
+	carrel exec -s "$SESSION" -- python3 -c '
+import socket
+for i in range(400):
+    try:
+        socket.getaddrinfo(f"n{i}.example.net", 80, socket.AF_INET)
+    except socket.gaierror:
+        pass'
+	assert_status 0
+	carrel exec -s "$SESSION" -- python3 -c 'import socket; socket.getaddrinfo("late.example.net", 80)'
+	assert_matches "$stderr" "$refused"
+	assert_matches "$stderr" 'carrel session allow late.example.net$'
+	carrel session net -s "$SESSION" --json
+	[[ $(jq '[.network.names[] | select(.decision == "allowed")] | length' <<<"$output") == 1 ]] || fail 'what was reached is no longer told'
+	local port
+	for port in {22..61}; do # each is told, at the command's own end
+		carrel exec -s "$SESSION" -- python3 -c 'import socket, sys; socket.create_connection(("example.org", int(sys.argv[1])))' "$port"
+		assert_status 1
+		assert_matches "$stderr" "carrel session allow example.org:$port\$"
+	done
+	# Many at once: nothing is lost but those words.
+	carrel exec -s "$SESSION" -- python3 -c '
+import socket
+address = socket.getaddrinfo("example.org", 1, socket.AF_INET)[0][4][0]
+for port in range(3000, 6000):
+    with socket.socket() as s:
+        s.connect_ex((address, port))'
+	assert_status 0
+	carrel exec -s "$SESSION" -- curl -sS "$SITE"
+	assert_output 'hello example.org'
 	carrel exec -s "$SESSION" --net none -- "${look[@]}" 192.0.2.1
 	assert_matches "$stderr" "$none"
 	carrel exec -s "$SESSION" --net none -- sh -c 'exit 3'

@@ -20,12 +20,16 @@ example() {
 		inside && n == want { print substr($0, 5) }' "$CARREL_SOURCE/docs/network.md"
 }
 
-# alone COMMAND: a line of shell, where the machine has no network but the host's loopback.
+# alone [--mount] COMMAND: a line of shell, where the machine has no network but the host's loopback. --mount: and mounts of its own.
 alone() {
 	local -a new=(unshare --net)
 
 	need unshare ip
 	is_root || new=(unshare --user --map-current-user --keep-caps --net)
+	if [[ $1 == --mount ]]; then
+		new+=("$1")
+		shift
+	fi
 	run --separate-stderr "${new[@]}" bash -c "ip link set lo up && cd '$WS' || exit 77
 		$1"
 	[[ $status != 77 ]] || skip 'no network namespace for this caller'
@@ -53,9 +57,19 @@ alone() {
 	assert_output "$(example 3 | grep -v '^\$ ')"
 }
 
+@test "an allowed name that leads to a private address, and what is said of it" {
+	example 4 | grep -q '^\$ ' || fail 'the document has another example'
+	printf '127.0.0.1 localhost\n10.9.8.7 wiki.example.org\n' >"$T/hosts"
+	alone --mount "/usr/bin/python3 -c 'import ctypes, sys
+if ctypes.CDLL(None).mount(sys.argv[1].encode(), b\"/etc/hosts\", None, 0x1000, None): sys.exit(77)' '$T/hosts' || exit 77
+		$(example 4 | sed -n 's/^\$ //p') 2>&1"
+	assert_status 56
+	assert_output "$(example 4 | grep -v '^\$ ')"
+}
+
 @test "a live session is given names, and one is taken back" {
 	need jq
-	run --separate-stderr bash -c "cd '$WS' && $(example 4)
+	run --separate-stderr bash -c "cd '$WS' && $(example 5)
 		echo \$CARREL_SESSION" 3>&- 4>&-
 	assert_status 0
 	[[ -z $stderr ]] || fail "it says: $stderr"
@@ -69,10 +83,10 @@ alone() {
 	local line
 
 	echo hello >"$WS/file"
-	line=$(example 5 | sed -n 1p)
+	line=$(example 6 | sed -n 1p)
 	alone "$line >$T/served 2>&1 & for ((i = 0; i < 600; i++)); do curl -s http://127.0.0.1:8080/file && break; sleep 0.1; done; kill \$!; wait"
 	assert_output hello
-	line=$(example 5 | sed -n 2p)
+	line=$(example 6 | sed -n 2p)
 	run --separate-stderr bash -c "cd '$WS' && $line" 3>&- 4>&-
 	assert_status 0
 	CARREL_SESSION=$(sed -n 's/^session //p' <<<"$output")
@@ -85,7 +99,7 @@ alone() {
 @test "the lines about the proxy of a company are a policy" {
 	mkdir -p "$HOME/.config/carrel"
 	(umask 077 && echo 'user:password' >"$HOME/.config/carrel/proxy-login")
-	example 6 >"$T/policy"
+	example 7 >"$T/policy"
 	grep -q '^egress-proxy ' "$T/policy" || fail 'the document has another example'
 	carrel policy show --policy "$T/policy" --allow example.org
 	assert_status 0
@@ -93,5 +107,5 @@ alone() {
 	cd "$WS"
 	carrel run --policy "$T/policy" --allow example.org -- true
 	assert_status 0
-	[[ -z $(example 7) ]] || fail 'an example that is not run'
+	[[ -z $(example 8) ]] || fail 'an example that is not run'
 }

@@ -308,6 +308,17 @@ inside() {
 	begin --net host
 	carrel prompt --template "$T/template"
 	assert_output "Commands have this machine's network."
+	carrel session end
+	begin --net-live --allow example.org --allow 'a.example.org:8443' --deny b.example.org
+	carrel prompt --template "$T/template"
+	assert_output 'Commands reach only the hosts that the user has allowed: example.org, a.example.org:8443. Do not retry others: say what you need.'
+	carrel session allow n{1..11}.example.net
+	carrel prompt --template "$T/template"
+	assert_matches "$output" 'allowed: n1.example.net, .*, n11.example.net, example.org and 1 more\. Do not'
+	carrel session end
+	begin --net allow
+	carrel prompt --template "$T/template"
+	assert_output 'Commands reach no host: the user has allowed none. Do not retry what wants one: say what you need.'
 }
 
 @test "prompt: a directory whose name has lines in it adds none" {

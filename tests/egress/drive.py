@@ -4,7 +4,9 @@ are refused here."""
 import ctypes
 import errno
 import hashlib
+import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -17,8 +19,8 @@ import threading
 import time
 
 from world import (A, AAAA, BLOCK, CNAME, HTTPS, LIBC, NAME, NEWNS, ORIGIN, OTHER, POOL, PUBLIC, PUBLISH, REFUSED, RULE, TXT,
-                   UNRULE, Egress, Inner, Resolver, echo, enter_outer, keep_low, query, read_answer, rule_head, serve, unshare,
-                   wire_name)
+                   UNRULE, Egress, Inner, Resolver, add_address, echo, enter_outer, keep_low, query, read_answer, rule_head, serve,
+                   unshare, wire_name)
 
 PROGRAM = sys.argv[1]
 RESOLVER = "resolver 127.0.0.1:5353"
@@ -41,11 +43,11 @@ def true(value, what):
 
 
 class Case:
-    def __init__(self, *rules, zone=None, **options):
+    def __init__(self, *rules, zone=None, resolver=None, **options):
         self.inner = Inner()
-        self.resolver = Resolver(ZONE if zone is None else zone)
+        self.resolver = resolver or Resolver(ZONE if zone is None else zone)
         lines = [r if "\t" in r or r.split()[0] not in ("allow", "deny") else r + "\tline" for r in rules]
-        self.egress = Egress(PROGRAM, [RESOLVER, *lines], self.inner, **options).start()
+        self.egress = Egress(PROGRAM, ([] if resolver else [RESOLVER]) + lines, self.inner, **options).start()
         self.udp = self.inner.udp() if self.egress.dns else None
 
     def ask(self, name, kind=A, raw=None):
@@ -142,15 +144,31 @@ def case_names_six():
     t.egress.end()
 
 
-def hosts(text):
-    """From now on hosts(5) of this process and of those that it starts."""
+def hosts(text, path="/etc/hosts"):
+    """From now on hosts(5) of this process and of those that it starts; or another such file."""
     unshare(NEWNS)
     with tempfile.NamedTemporaryFile("w") as file:
         file.write(text)
         file.flush()
         os.chmod(file.name, 0o644)
-        if LIBC.mount(file.name.encode(), b"/etc/hosts", None, 0x1000, None) != 0:  # MS_BIND
+        if LIBC.mount(file.name.encode(), path.encode(), None, 0x1000, None) != 0:  # MS_BIND
             raise OSError(ctypes.get_errno(), "mount")
+
+
+def case_hosts_and_resolvers():
+    """Files as the resolver of a C library reads them: a line with blanks before it, a resolver that is link-local."""
+    if not os.path.exists("/proc/net/if_inet6"):
+        return
+    hosts(f" \t{PUBLIC} here.example\n")
+    add_address("fe80::53", 64)
+    resolver = Resolver(ZONE, ("fe80::53", 53, 0, 1))
+    hosts("nameserver fe80::54%none\nnameserver 127.0.0.1%lo\nnameserver fe80::53%lo\n", "/etc/resolv.conf")
+    t = Case("allow here.example", "allow good.example", resolver=resolver)
+    t.address("here.example")
+    equal(resolver.asked, [], "hosts(5) has it")
+    t.address("good.example")
+    equal({name for name, _, _ in resolver.asked}, {"good.example"})
+    t.egress.end()
 
 
 def case_host_proxy():
@@ -809,6 +827,40 @@ def case_log():
     equal(lines[1], {"decision": "denied-name", "name": "bad.example", "rule": 1, "source": "policy:4"})
     equal(lines[2], {"decision": "denied-name", "name": "a?b?.example"})
     equal(lines[3], {"decision": "denied-port", "name": "good.example", "port": 8080})
+
+
+def case_supervisor_that_does_not_read():
+    """What it does not take is counted to the last."""
+    t = Case("allow good.example")
+    names = [f"n{i}.bad.example" for i in range(1000)]
+    for name in names:
+        equal(t.ask(name)["rcode"], 3, name)
+    events = t.egress.end()
+    true(t.egress.lost > 0, "it took all")
+    equal(sum(e["count"] + e["lost"] for e in events) + t.egress.lost, len(names))
+
+
+def case_log_that_is_full():
+    """A file at its limit, as a disk that is full: a line that breaks off is no part of the next, and all of it goes on."""
+    room = 1000
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+    with tempfile.TemporaryFile() as file:
+        file.write(b"x" * (room - 21) + b"\n")
+        file.flush()
+        t = Case("allow good.example", log=True, log_fd=file.fileno())
+        serve((PUBLIC, 80), echo)
+        for name in "a.example", "b.example":
+            equal(t.ask(name)["rcode"], 3, name)
+        resource.prlimit(t.egress.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        equal(t.ask("c.example")["rcode"], 3)
+        t.address("good.example")
+        t.egress.end()
+        equal(t.egress.log_lost, 2, "counted")
+        file.seek(room - 20)
+        torn, whole = file.read().decode().splitlines()
+    equal(len(torn), 20, torn)
+    whole = json.loads(whole)
+    equal((whole["name"], whole["lost"]), ("c.example", 2))
 
 
 def case_log_that_nobody_reads():

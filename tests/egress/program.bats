@@ -22,6 +22,10 @@ drive() {
 	drive names_six
 }
 
+@test "the host's files: hosts(5) with blanks before a line, a resolver with a link-local address" {
+	drive hosts_and_resolvers
+}
+
 @test "the proxy of the host's network is asked for names, but for those of hosts(5)" {
 	drive host_proxy
 }
@@ -114,6 +118,14 @@ drive() {
 
 @test "the log" {
 	drive log
+}
+
+@test "a supervisor that does not read: what it was not told is counted to the last" {
+	drive supervisor_that_does_not_read
+}
+
+@test "a log that is full: what it did not take is counted, and a line that broke off is no part of the next" {
+	drive log_that_is_full
 }
 
 @test "a log that nobody reads holds nothing up" {

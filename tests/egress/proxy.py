@@ -140,6 +140,8 @@ def case_proxy_http():
             ("http://evil.example/", 403, "--allow evil.example\n"), ("http://good.example:8080/", 403, "--allow good.example:8080\n"),
             ("http://bad.other.example/", 403, "deny line"), ("http://8.8.8.8/", 403, "--allow 8.8.8.8\n"),
             ("http://[2600::1]:81/", 403, "--allow [2600::1]:81\n"), ("http://localhost/", 403, "--allow 127.0.0.1\n"),
+            ("http://0.0.0.0/", 403, "allow 0.0.0.0 port 80\n"), ("http://[::]/", 403, "allow :: port 80\n"),
+            ("http://[::ffff:7f00:2]/", 403, "allow ::ffff:127.0.0.2 port 80\n"),
             ("http://rebind.example/", 403, "private address"), ("http://good.example:443/", 403, "TLS"),
             ("http://gone.example:8080/", 502, "ECONNREFUSED"), ("http://nothere.example/", 502, "ENOENT"),
             ("https://good.example/", 400, "CONNECT"), ("/", 400, "proxy"), ("http://x@good.example/", 400, "one way"),

@@ -40,7 +40,8 @@ def add_address(address, bits):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     raw = socket.inet_pton(family, address)
     attributes = b"".join(struct.pack("HH", 4 + len(raw), kind) + raw for kind in (2, 1))
-    body = struct.pack("BBBBI", family, bits, 0, 0, 1) + attributes
+    flags = 2 if ":" in address else 0  # IFA_F_NODAD: it can be used at once
+    body = struct.pack("BBBBI", family, bits, flags, 0, 1) + attributes
     message = struct.pack("IHHII", 16 + len(body), 20, 0x405, 1, 0) + body
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as s:
         s.send(message)
@@ -179,7 +180,7 @@ class Egress:
     """The program, its channel and what it said. RULES: lines, or the bytes that it is to read."""
 
     def __init__(self, program, rules, inner, ports=(80, 443, 8080), log=False, dns=True, log_fd=None, six=False):
-        self.inner, self.events, self.pending = inner, [], []
+        self.inner, self.events, self.pending, self.log_lost, self.lost = inner, [], [], None, None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         text = os.memfd_create("rules", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.write(text, rules if isinstance(rules, bytes) else packed(rules))
@@ -252,6 +253,7 @@ class Egress:
         while True:
             record = self.receive()
             if record["kind"] == DONE:
+                self.log_lost, self.lost = record["number"], record["lost"]
                 break
             self.events.append(record)
         status = self.process.wait(20)
@@ -319,9 +321,10 @@ class Resolver:
 
     def __init__(self, zone, address=("127.0.0.1", 5353), ttl=300):
         self.zone, self.asked, self.ttl = zone, [], ttl
-        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self.udp = socket.socket(family, socket.SOCK_DGRAM)
         self.udp.bind(address)
-        self.tcp = socket.create_server(address)
+        self.tcp = socket.create_server(address, family=family)
         threading.Thread(target=self._serve_udp, daemon=True).start()
         threading.Thread(target=self._serve_tcp, daemon=True).start()
 

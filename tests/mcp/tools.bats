@@ -267,15 +267,19 @@ END
 @test "with some hosts allowed a result and status say so, and status what was added since" {
 	python <<'END'
 		c = Client("--allow", "example.org", "--net-live", "--net-resolver", "127.0.0.1:9")
-		c.start()
+		contains(c.start()["instructions"], "\nCommands reach only the hosts that the user has allowed: example.org. Do not retry others")
 		result = c.call("exec", {"command": "python3 -c 'import socket; socket.getaddrinfo(\"other.org\", 443)'"})
 		same(result["structuredContent"]["notes"], ["this session reaches only what `status` lists as allowed. Refused: other.org. Do not retry it: say what you need"])
 		same("notes" in c.call("exec", {"command": "echo 'npm error code ENOTFOUND' >&2; exit 1"})["structuredContent"], False)
+		result = c.call("exec", {"command": "python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 443)'"})
+		same(result["structuredContent"]["notes"], ["an allowed name could not be resolved: example.org: Connection refused. If it is needed, say so"])
 		same(c.good("status")["allow"], ["example.org:80,443"])
+		same(c.good("status")["refused"], ["other.org"])
+		contains(c.call("status", {})["content"][0]["text"], "network: refused so far, do not retry: other.org\n")
 		session = c.good("status")["session"]
 		subprocess.run([os.environ["CARREL"], "session", "allow", "-s", session, "other.org:443"], check=True)
 		status = c.good("status")
-		same((status["net"], status["allow"], status["allow_more"]), ("allow", ["other.org:443", "example.org:80,443"], 0))
+		same((status["net"], status["allow"], status["allow_more"], status["refused"]), ("allow", ["other.org:443", "example.org:80,443"], 0, []))
 		result = c.call("status", {})
 		contains(result["content"][0]["text"], "network: these hosts and no others: other.org:443 example.org:80,443\n")
 END

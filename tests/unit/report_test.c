@@ -170,6 +170,7 @@ static struct report full_report(void)
 	r.network_known = true;
 	r.network_rules = 3;
 	r.network_untold = 1;
+	r.network_log_lost = 2;
 	r.network_names = names;
 	r.network_name_count = 2;
 	r.breach_count = 2;

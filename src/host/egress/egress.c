@@ -31,9 +31,9 @@
 
 enum { FD_ABOVE = 16, STATUS_LOST = 127, STANDARD_SIGNALS = 32 };
 
-bool egress_is_refusal(uint32_t decision)
+bool egress_is_trouble(uint32_t decision)
 {
-	return decision >= EGRESS_DENIED_NAME && decision <= EGRESS_DENIED_LIMIT;
+	return decision >= EGRESS_DENIED_NAME && decision <= EGRESS_FAILED;
 }
 
 /* --- starting it ------------------------------------------------------------------------------ */
@@ -192,7 +192,8 @@ int egress_sockets(struct egress *g, const int *fds, unsigned count, int what)
 	const struct egress_record record = { .magic = EGRESS_MAGIC,
 		.kind = what & CHANNEL_SOCKETS_POOL ? EGRESS_POOL : EGRESS_SOCKETS,
 		.number = (what & CHANNEL_SOCKETS_DNS ? EGRESS_SOCKETS_DNS : 0) |
-			(what & CHANNEL_SOCKETS_SIX ? EGRESS_SOCKETS_SIX : 0) };
+			(what & CHANNEL_SOCKETS_SIX ? EGRESS_SOCKETS_SIX : 0) |
+			(what & CHANNEL_SOCKETS_REFUSED ? EGRESS_SOCKETS_REFUSED : 0) };
 	int r = g->channel < 0 ? 0 : send_record(g, &record, fds, count);
 
 	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
@@ -207,6 +208,25 @@ static void lose(struct egress *g)
 		(void)sys_pidfd_send_signal(g->pidfd, SIGKILL); /* it may have ended */
 }
 
+/*
+ * When the list is full: the trouble that is longest ago makes room, or a command of a long session would not be told of its
+ * own. What was reached stays in the list, whatever else tools ask for.
+ */
+static struct egress_name *make_room(struct egress *g)
+{
+	struct egress_name *oldest = NULL;
+
+	for (size_t i = 0; i < g->name_count; i++) {
+		struct egress_name *n = &g->names[i];
+
+		if (egress_is_trouble(n->decision) && (!oldest || n->last_us < oldest->last_us))
+			oldest = n;
+	}
+	if (oldest)
+		egress_add(&g->untold, oldest->times);
+	return oldest;
+}
+
 static struct egress_name *find_name(struct egress *g, const struct egress_record *record)
 {
 	for (size_t i = 0; i < g->name_count; i++) {
@@ -216,9 +236,10 @@ static struct egress_name *find_name(struct egress *g, const struct egress_recor
 			!strcmp(n->text, record->text))
 			return n;
 	}
-	if (g->name_count == EGRESS_NAMES_MAX)
+	struct egress_name *n =
+		g->name_count < EGRESS_NAMES_MAX ? &g->names[g->name_count++] : make_room(g);
+	if (!n)
 		return NULL;
-	struct egress_name *n = &g->names[g->name_count++];
 	*n = (struct egress_name){ .port = record->port, .decision = record->decision };
 	memcpy(n->text, record->text, strlen(record->text) + 1);
 	return n;
@@ -230,9 +251,33 @@ void egress_add(uint64_t *sum, uint64_t more)
 	*sum = *sum > UINT64_MAX - more ? UINT64_MAX : *sum + more;
 }
 
+/* Behind the name, but for what is told again; what has another byte than an address is none. */
+static void take_address(struct egress_name *n, const struct egress_record *record)
+{
+	const char *address = record->text + strlen(record->text) + 1;
+	size_t length = strspn(address, "0123456789abcdef.:");
+
+	if (length == 0 || length >= sizeof(n->address) || address[length])
+		return;
+	memcpy(n->address, address, length);
+	n->address[length] = '\0';
+}
+
+/* No time is ahead of now. */
+static void take_time(struct egress *g, struct egress_name *n, uint64_t us)
+{
+	uint64_t now_us = (uint64_t)clock_now_ns() / 1000;
+
+	n->last_us = us < now_us ? us : now_us;
+	if (n->last_us > g->trouble_us)
+		g->trouble_us = n->last_us;
+}
+
 static void take_event(struct egress *g, struct egress_record *record)
 {
-	record->text[EGRESS_TEXT_MAX - 1] = '\0';
+	record->text[sizeof(record->text) - 1] = '\0';
+	if (strlen(record->text) >= EGRESS_TEXT_MAX)
+		record->text[EGRESS_TEXT_MAX - 1] = '\0';
 	if (record->decision == EGRESS_PUBLISHED) {
 		publish_event(g, record);
 		return;
@@ -242,18 +287,21 @@ static void take_event(struct egress *g, struct egress_record *record)
 	egress_add(&g->untold, record->lost);
 	/* carrel-egress sends the same refusals within a second as one event. */
 	uint64_t times = record->count ? record->count : 1;
-	egress_add(&g->refusals, egress_is_refusal(record->decision) ? times : 0);
 	if (!n) {
 		egress_add(&g->untold, times);
 		return;
 	}
-	n->last = g->refusals;
+	if (egress_is_trouble(record->decision))
+		take_time(g, n, record->duration_us);
+	else
+		egress_add(&n->duration_us, record->duration_us);
 	egress_add(&n->times, times);
 	egress_add(&n->bytes_in, record->bytes_in);
 	egress_add(&n->bytes_out, record->bytes_out);
-	egress_add(&n->duration_us, record->duration_us);
 	n->rule = record->rule;
 	n->errnum = record->decision == EGRESS_FAILED ? record->number : 0;
+	if (record->decision == EGRESS_DENIED_ADDRESS)
+		take_address(n, record);
 }
 
 /* 1: go on; 0: there is nothing more now; -1: carrel-egress is lost or done. */
@@ -281,7 +329,12 @@ static int read_one(struct egress *g)
 			break; /* an answer to nothing */
 		egress_live_answered(g, record.number < 0 ? EPROTO : record.number);
 		return 1;
+	case EGRESS_SYNCED:
+		g->synced = record.number;
+		return 1;
 	case EGRESS_DONE:
+		g->log_lost = record.number > 0 ? (uint64_t)record.number : 0;
+		egress_add(&g->untold, record.lost);
 		fd_close(&g->channel);
 		return -1;
 	default:
@@ -298,17 +351,12 @@ void egress_read(struct egress *g)
 			return;
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
-
-static void take_rest(struct egress *g)
+/* Read until @done says so, or @most_ms are over. */
+static void read_until(struct egress *g, bool (*done)(const struct egress *), int64_t most_ms)
 {
-	const struct egress_record end = { .magic = EGRESS_MAGIC, .kind = EGRESS_END };
-	int64_t until = clock_now_ns() + (int64_t)EGRESS_END_MS * 1000000;
-	bool lost = g->lost;
+	int64_t until = clock_now_ns() + most_ms * 1000000;
 
-	if (send_record(g, &end, NULL, 0) < 0)
-		return;
-	while (g->channel >= 0) {
+	while (g->channel >= 0 && !done(g)) {
 		struct pollfd event = { .fd = g->channel, .events = POLLIN };
 		int64_t left = (until - clock_now_ns()) / 1000000;
 
@@ -316,7 +364,43 @@ static void take_rest(struct egress *g)
 			break;
 		egress_read(g);
 	}
-	/* If it ends without DONE when it is told to end, the session has lost nothing by that. */
+}
+
+static bool is_synced(const struct egress *g)
+{
+	return g->synced == g->sync_asked;
+}
+
+void egress_settle(struct egress *g)
+{
+	const struct egress_record sync = { .magic = EGRESS_MAGIC,
+		.kind = EGRESS_SYNC,
+		.number = (g->sync_asked + 1) & INT32_MAX };
+
+	if (!g->ready || egress_send(g, &sync) < 0)
+		return;
+	g->sync_asked = sync.number;
+	read_until(g, is_synced, EGRESS_SETTLE_MS);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* DONE closes the channel. */
+static bool never(const struct egress *g)
+{
+	(void)g;
+	return false;
+}
+
+static void take_rest(struct egress *g)
+{
+	const struct egress_record end = { .magic = EGRESS_MAGIC, .kind = EGRESS_END };
+	bool lost = g->lost;
+
+	if (send_record(g, &end, NULL, 0) < 0)
+		return;
+	read_until(g, never, EGRESS_END_MS);
+	/* That it ends without DONE, when it is told to, takes nothing from the session. */
 	g->lost = lost;
 }
 

@@ -21,7 +21,9 @@ enum {
 	EGRESS_START_MS = 10000, /* once init is ready: for carrel-egress to be ready, too */
 	EGRESS_END_MS = 1000,    /* when all is over: for it to send what it has not sent yet */
 	EGRESS_AT_ONCE = 64,     /* S reads so many records in one turn of the loop */
+	EGRESS_SETTLE_MS = 100,  /* when a command has failed: for it to send what it knows */
 	EGRESS_TEXT_MAX = 280,   /* bytes of a name or an address, with the zero byte */
+	EGRESS_ADDRESS_MAX = 48,
 };
 
 /* What was decided about one name or address at one port, added up. */
@@ -32,7 +34,9 @@ struct egress_name {
 	int32_t rule;      /* the last time: the number of the line that decided; -1: none */
 	int32_t errnum;    /* FAILED: the last time */
 	uint64_t times, bytes_in, bytes_out, duration_us;
-	uint64_t last; /* a refusal: `refusals` of struct egress, with the last of this name */
+	uint64_t last_us; /* a trouble: when, the last time (CLOCK_MONOTONIC) */
+	char address
+		[EGRESS_ADDRESS_MAX]; /* DENIED_ADDRESS: where the name led the last time; may be empty */
 };
 
 struct egress_live; /* live.h */
@@ -52,7 +56,10 @@ struct egress {
 	bool lost;       /* it ended before it was told to */
 	bool unresolved; /* the machine has no resolver that it knows of */
 	uint64_t untold; /* events that it could not send, or that found no room in `names` */
-	uint64_t refusals;
+	uint64_t
+		log_lost; /* lines that the log of the network did not take; known at the end */
+	uint64_t
+		trouble_us; /* when something was refused, or failed by itself, last; 0: never */
 	struct egress_name *names; /* EGRESS_NAMES_MAX of them, mapped; NULL: none */
 	size_t name_count;
 	struct egress_published published[PUBLISH_MAX];
@@ -62,6 +69,7 @@ struct egress {
 	size_t live_count;
 	bool asked, answered;
 	int asked_number, answer;
+	int32_t sync_asked, synced; /* the last EGRESS_SYNC, and the last that was answered */
 };
 
 #define EGRESS_NONE ((struct egress){ .channel = -1, .pidfd = -1 })
@@ -94,6 +102,12 @@ void egress_add(uint64_t *sum, uint64_t more);
 void egress_read(struct egress *g);
 
 /*
+ * egress_settle - wait, for EGRESS_SETTLE_MS at most, until carrel-egress has sent what it knows by now, and read that. It
+ * may not have sent yet what the kernel refused a command that has just ended. It can find what egress_read() can.
+ */
+void egress_settle(struct egress *g);
+
+/*
  * egress_explain - the error for a session that cannot start because carrel-egress ended or is not ready in time.
  * Returns a negative errno.
  */
@@ -102,5 +116,5 @@ int egress_explain(const struct egress *g, struct error *e);
 /* egress_end - have it say the rest, for EGRESS_END_MS at most, and end. Idempotent; `names` stay. */
 void egress_end(struct egress *g);
 
-/* egress_is_refusal - whether the policy refused it: false for what was allowed, or failed by itself. */
-bool egress_is_refusal(uint32_t decision);
+/* egress_is_trouble - whether the policy refused it, or it failed by itself. */
+bool egress_is_trouble(uint32_t decision);

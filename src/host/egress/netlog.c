@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -19,6 +21,25 @@ enum { DIR_MAX = 2048 };
 static int refuse(struct error *e, int errnum, const char *target, const char *what)
 {
 	return error_set(e, ERROR_REPORT, "options", errnum, target, "%s", what);
+}
+
+/*
+ * A terminal may take a part of a line and let the writer wait for room, whatever poll(2) said, and O_NONBLOCK on the
+ * caller's open file would be set for the caller as well. So carrel opens the terminal once more; if that is refused,
+ * the caller's descriptor serves.
+ */
+static int own_terminal(int fd)
+{
+	char path[32];
+
+	if (!isatty(fd))
+		return fd;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	int own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (own < 0)
+		return fd;
+	(void)close(fd);
+	return own;
 }
 
 /* A descriptor of the caller's has survived an execve: one with close-on-exec is carrel's own. */
@@ -39,7 +60,8 @@ static int take_descriptor(const char *target, struct error *e)
 		fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	else if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 		fd = -1;
-	return fd < 0 ? refuse(e, errno, target, "cannot keep the log's descriptor") : fd;
+	return fd < 0 ? refuse(e, errno, target, "cannot keep the log's descriptor")
+		      : own_terminal(fd);
 }
 
 int netlog_open(const char *target, const struct toolplace *place, struct error *e)
@@ -73,6 +95,8 @@ int netlog_open(const char *target, const struct toolplace *place, struct error 
 	}
 	autofd int fd = fd_open_at(dirfd, name,
 		O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+	if (fd == -ENXIO)
+		error_hint(e, "it is a FIFO that nobody reads: start its reader first");
 	if (fd < 0)
 		return refuse(e, -fd, target, "cannot open the log of the network");
 	if (fstat(fd, &st) < 0 ||

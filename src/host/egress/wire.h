@@ -44,6 +44,8 @@ enum {
 	EGRESS_SOCKETS_DNS = 1, /* the first two are the resolver's, UDP and TCP */
 	EGRESS_SOCKETS_SIX =
 		2, /* the session's block of IPv6 stands: names have addresses of it as well */
+	EGRESS_SOCKETS_REFUSED =
+		4, /* all of them are raw ones, which hear what the kernel refuses */
 };
 
 /* The session's own blocks of addresses, RFC 2544 and RFC 4193; no name has the first address of either. */
@@ -62,11 +64,14 @@ enum egress_kind {
 	EGRESS_READY, /* E is confined, and has its rules. number = 1: no resolver is known */
 	EGRESS_EVENT, /* something was decided, or ended */
 	EGRESS_REFUSED, /* the answer to RULE and UNRULE: `text` says why, number is an errno; number 0: it was done */
-	EGRESS_DONE, /* the answer to END: the last record */
+	EGRESS_DONE, /* the answer to END: the last record. number: lines that the log did not take */
 	/* S -> E; after the others, so that their numbers stay */
 	EGRESS_UNRULE, /* `rule`: take back the one of this number, which came by RULE; reset what only it allowed */
 	EGRESS_POOL, /* descriptors: sockets of the session's network that are not connected */
 	EGRESS_PUBLISH, /* descriptors: listening sockets of the host's loopback, for `port` of the session */
+	EGRESS_SYNC, /* say what has been decided so far, then `number` */
+	/* E -> S */
+	EGRESS_SYNCED, /* the answer, with its number */
 };
 
 enum egress_decision {
@@ -105,10 +110,12 @@ struct egress_record {
 	int32_t number;
 	int32_t rule;  /* EVENT: the number of the rule that decided; -1: none */
 	uint32_t port; /* EVENT: 0 for a query */
-	uint32_t lost; /* EVENT: so many events before it could not be sent */
+	uint32_t lost; /* EVENT, DONE: so many events before it could not be sent */
 	uint32_t
 		count; /* EVENT: so many of the same within a second are put together; at least 1 */
 	uint64_t bytes_in, bytes_out; /* EVENT: to the session, from the session */
-	uint64_t duration_us;
-	char text[512]; /* EVENT: the name or address; always with its zero byte */
+	uint64_t
+		duration_us; /* EVENT: of a connection; of what was refused or failed: when, the last time (CLOCK_MONOTONIC) */
+	char text
+		[512]; /* EVENT: the name or address, always with its zero byte; behind it the server's address, or nothing */
 };

@@ -16,6 +16,7 @@
 #include "host/explain/learn_file.h"
 #include "host/launch/close.h"
 #include "host/launch/network.h"
+#include "host/launch/notes.h"
 #include "host/promote/promote_session.h"
 #include "host/report/output.h"
 
@@ -261,6 +262,7 @@ int finish_session(struct finish *f)
 	tell_refusals(f, &arena);
 	report_session(f);
 	network_report(f->report, f->egress, &f->prepared->policy, &arena);
+	notes_log_lost(&f->prepared->policy, f->egress);
 	end_limits(f);
 	if (f->session)
 		f->report->scratch = f->prepared->facts.scratch_dir;

@@ -65,6 +65,7 @@ void network_report(struct report *r, const struct egress *g, const struct polic
 	r->network_rules = policy->net_rule_count;
 	r->network_lost = g->lost;
 	r->network_untold = g->untold;
+	r->network_log_lost = g->log_lost;
 	report_live(r, g, arena);
 	names = arena_array(arena, g->name_count, sizeof(*names));
 	if (!names) {

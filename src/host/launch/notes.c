@@ -5,23 +5,18 @@
  */
 #include "host/launch/notes.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error_report.h"
-#include "base/fd.h"
 #include "host/facts/facts.h"
-#include "host/launch/supervise.h"
 #include "plan/embedded.h"
 #include "plan/env.h"
 #include "plan/path.h"
 
 enum {
 	ARENA_SIZE = 1 << 20,
-	REFUSALS_SHOWN = 3, /* of the names that were refused */
-	PRESET_MAX = 128,   /* "with:" and a name */
+	PRESET_MAX = 128, /* "with:" and a name */
 };
 
 static bool is_in_word(char c)
@@ -45,130 +40,6 @@ static bool any_names_git(const char *const *words)
 		if (names_git(*words))
 			return true;
 	return false;
-}
-
-/*
- * Write what `allow` needs for @n. False: nothing would help. A tool chose the name, so it must be
- * one that a policy can have, and its line must change what was decided. The text is what
- * netrule_parse() read, not what was sent.
- */
-static bool allowing(struct arena *arena, const struct egress_name *n, char *ret, size_t size)
-{
-	struct error ignored = { 0 };
-	struct netrule rule;
-
-	if ((n->decision != EGRESS_DENIED_NAME && n->decision != EGRESS_DENIED_PORT) ||
-		n->rule >= 0 || n->port > UINT16_MAX ||
-		netrule_parse(&rule, arena, false, n->text, "allow", &ignored) < 0 ||
-		rule.kind != NETRULE_NAME ||
-		rule.name[0] == '_') /* SRV and its kin (RFC 2782): no host's name */
-		return false;
-	if (n->port && n->port != 80 && n->port != 443)
-		return snprintf(ret, size, " %s:%u", rule.name, n->port) < (int)size;
-	return snprintf(ret, size, " %s", rule.name) < (int)size;
-}
-
-unsigned notes_refused(const struct egress *egress, uint64_t since, char *ret, size_t size)
-{
-	struct arena arena; /* the plan's is sealed */
-	unsigned count = 0;
-
-	ret[0] = '\0';
-	if (egress->refusals <= since || arena_init(&arena, ARENA_SIZE) < 0)
-		return 0;
-	for (size_t i = 0; i < egress->name_count && count < REFUSALS_SHOWN; i++) {
-		size_t used = strlen(ret);
-
-		if (egress->names[i].last > since &&
-			allowing(&arena, &egress->names[i], ret + used, size - used))
-			count++;
-		else
-			ret[used] = '\0';
-	}
-	arena_free(&arena);
-	return count;
-}
-
-void notes_print_refused(const char *names, bool live)
-{
-	char options[NOTES_NAMES_MAX + REFUSALS_SHOWN * sizeof("--allow ")];
-	struct error line = { 0 };
-	size_t used = 0;
-
-	for (const char *at = names; *at && used + sizeof(" --allow ") < sizeof(options);
-		at++) {
-		options[used++] = *at;
-		if (*at == ' ')
-			used += (size_t)snprintf(
-				options + used, sizeof(options) - used, "--allow ");
-	}
-	options[used] = '\0';
-	(void)error_set(&line, ERROR_POLICY, "close", 0, NULL,
-		"the network refused what the policy does not allow");
-	if (live)
-		error_hint(&line,
-			"if the command needs it, and the session has net-live: carrel session allow%s",
-			names);
-	else
-		error_hint(&line, "if the command needs it:%s", options);
-	(void)error_report(&line);
-}
-
-bool notes_has_no_network(const struct plan *plan)
-{
-	return (plan->clone_flags & CLONE_NEWNET) && plan->policy->net == NET_NONE;
-}
-
-void notes_print_none(bool live)
-{
-	struct error line = { 0 };
-
-	(void)error_set(&line, ERROR_POLICY, "close", 0, NULL,
-		"the command looked for a network, and the session has none");
-
-	error_hint(&line,
-		"%s`--allow HOST` for what it needs, or `--net host` for all that this machine reaches",
-		live ? "give it to `carrel session start`: " : "");
-	(void)error_report(&line);
-}
-
-void notes_print_address(void)
-{
-	struct error line = { 0 };
-
-	(void)error_set(&line, ERROR_POLICY, "close", 0, NULL,
-		"the command tried an address that no `allow` line opens");
-
-	error_hint(&line, "`--explain` names it");
-	(void)error_report(&line);
-}
-
-void notes_network(
-	const struct plan *plan, const struct egress *egress, const struct outcome *o)
-{
-	char names[NOTES_NAMES_MAX];
-
-	if (plan->policy->quiet.on)
-		return;
-	if (notes_has_no_network(plan)) {
-		if (o->no_route || o->no_listener)
-			notes_print_none(false);
-	} else if (plan->policy->net == NET_ALLOW) {
-		if (notes_refused(egress, 0, names, sizeof(names)))
-			notes_print_refused(names, false);
-		else if (o->no_route)
-			notes_print_address();
-	}
-}
-
-void notes_egress_lost(const struct policy *policy)
-{
-	static const char line[] =
-		"carrel: carrel-egress has ended: the session goes on without a network\n";
-
-	/* Where stderr cannot be written the report says the same. */
-	if (!policy->quiet.on)
-		(void)!fd_write_all(STDERR_FILENO, line, sizeof(line) - 1);
 }
 
 void notes_work_tree(const struct prepared *p, const char *const *failed)

@@ -104,6 +104,7 @@ static int go_on(struct supervisor *v)
 			return r;
 	}
 	publish_tell(g, v->plan->policy);
+	notes_unresolved(v->plan->policy, g);
 	return start_command(v, take_fd(&v->master));
 }
 

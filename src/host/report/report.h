@@ -188,10 +188,11 @@ struct report {
 	bool scratch_truncated; /* counting stopped early: both are lower bounds */
 	bool scratch_kept;
 
-	bool network_known;      /* the policy says `net allow`: else the object is null */
-	uint64_t network_rules;  /* lines of the policy */
-	bool network_lost;       /* carrel-egress ended before the session */
-	uint64_t network_untold; /* decisions that are not in the list */
+	bool network_known;        /* the policy says `net allow`: else the object is null */
+	uint64_t network_rules;    /* lines of the policy */
+	bool network_lost;         /* carrel-egress ended before the session */
+	uint64_t network_untold;   /* decisions that are not in the list */
+	uint64_t network_log_lost; /* lines that `net-log` did not take */
 	const struct report_network_name *network_names;
 	size_t network_name_count;
 	const struct report_published *published;

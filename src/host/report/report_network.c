@@ -46,6 +46,7 @@ void report_put_network(struct json *j, const struct report *r)
 	put_unsigned(j, "rules", r->network_rules);
 	put_bool(j, "lost", r->network_lost);
 	put_unsigned(j, "untold", r->network_untold);
+	put_unsigned(j, "log_lost", r->network_log_lost);
 	json_key(j, "live");
 	report_put_live(j, r);
 	json_key(j, "names");

@@ -56,7 +56,8 @@ enum control_kind {
 enum {
 	CONTROL_SHOW_POLICY = 3,
 	CONTROL_SHOW_NETWORK,
-	CONTROL_SHOW_NETWORK_TEXT
+	CONTROL_SHOW_NETWORK_TEXT,
+	CONTROL_SHOW_ALLOWED
 };                                /* flags of SHOW */
 enum { CONTROL_FORM_FIELDS = 2 }; /* a flag of CLASSIFY */
 
@@ -92,6 +93,7 @@ enum control_network {
 	CONTROL_NETWORK_NONE, /* the session, or the command, has no network, and something inside looked for one */
 	CONTROL_NETWORK_NAMES, /* names were refused while it ran: they are in the body */
 	CONTROL_NETWORK_ADDRESS, /* something inside tried an address that no line of `allow` opens */
+	CONTROL_NETWORK_TEXT, /* it is in the body, a line and perhaps a hint: notes_trouble() */
 };
 
 /* A record as it arrived. */

@@ -84,6 +84,7 @@ static int set_timer(struct server *s)
 	earlier(&next, s->end_deadline_ns);
 	earlier(&next, s->out->breached ? 0 : cover_late_ns(&s->out->cover));
 	earlier(&next, s->egress_ns);
+	earlier(&next, s->change.deadline_ns);
 	for (unsigned i = 0; i < s->slot_count; i++)
 		if (s->slots[i].state != SLOT_FREE) {
 			earlier(&next, s->slots[i].deadline_ns);
@@ -125,6 +126,8 @@ static void handle_timer(struct server *s)
 		if (slot->state != SLOT_FREE && slot->deadline_ns && slot->deadline_ns <= now)
 			server_slot_deadline(s, slot);
 	}
+	if (s->change.deadline_ns && s->change.deadline_ns <= now)
+		server_allow_late(s);
 	int64_t idle = idle_deadline(s);
 	if (idle && !s->resting && s->idle_since_ns + REST_AFTER_NS <= now) {
 		s->resting = true;
@@ -244,15 +247,6 @@ static int handle_egress(struct server *s)
 	return g->ready ? may_serve(s) : 0;
 }
 
-static int give_sockets(struct server *s, const struct channel_record *record, const int *fds)
-{
-	unsigned count = 0;
-
-	while (count < CHANNEL_FDS_MAX && fds[count] >= 0)
-		count++;
-	return egress_sockets(&s->launch->egress, fds, count, record->number);
-}
-
 /* Handles a record of init, or of a tighter view's. They send only READY, and init SCRATCH and SOCKETS before it;
  * anything else, and the end of one of them, ends the session. */
 static int handle_init(struct server *s, unsigned view)
@@ -266,7 +260,7 @@ static int handle_init(struct server *s, unsigned view)
 		r = channel_receive(channel, &record, fds);
 	if (r > 0 && record.kind == CHANNEL_SOCKETS && view == 0 && s->views_awaited & 1u &&
 		s->launch->egress.begun) {
-		r = give_sockets(s, &record, fds);
+		r = server_give_sockets(s, &record, fds);
 		for (int i = 0; i < CHANNEL_FDS_MAX; i++)
 			fd_close(&fds[i]);
 		return r;

@@ -10,11 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/writer.h"
 #include "host/egress/live.h"
+#include "host/launch/notes.h"
 #include "host/serve/peer.h"
 #include "host/serve/server.h"
 
-enum { ALLOWED_SHOWN = 64 };
+#define ANSWER_NS (3 * INT64_C(1000000000)) /* less than the client waits */
+
+enum {
+	ALLOWED_SHOWN = 64,
+	ALLOWED_NAMED = 12, /* in a sentence */
+	REFUSED_SHOWN = 16,
+	REFUSED_MAX = 2048, /* bytes of them */
+};
 
 static int malformed(struct error *e)
 {
@@ -79,7 +89,7 @@ int server_allow(struct server *s, unsigned client, struct control_message *m, s
 
 	if (c.count == 0 || m->head.flag > 1)
 		return malformed(e);
-	if (s->change.texts)
+	if (s->change.texts || s->launch->egress.asked)
 		return error_set(e, ERROR_LIMIT, "session", ERROR_OWN(EBUSY), NULL,
 			"carrel-egress has not answered the last change yet");
 	c.texts = calloc(c.count, sizeof(*c.texts));
@@ -91,7 +101,9 @@ int server_allow(struct server *s, unsigned client, struct control_message *m, s
 		return r;
 	}
 	peer_who(s->clients[client].fd, &c.pid, &c.uid);
+	c.deadline_ns = clock_now_ns() + ANSWER_NS;
 	s->change = c;
+	s->launch->egress.answered = false; /* that of a change which came too late */
 	server_allow_go_on(s);
 	return 0;
 }
@@ -170,6 +182,19 @@ void server_allow_go_on(struct server *s)
 	}
 }
 
+/* The line that was asked for last may still be taken: g->asked stays, and no other change begins before that is known. */
+void server_allow_late(struct server *s)
+{
+	struct error e = { 0 };
+	int r = error_set(&e, ERROR_UNAVAILABLE, "session", ETIMEDOUT,
+		s->change.texts[s->change.next], "carrel-egress does not answer");
+
+	error_hint(&e,
+		"it may be stopped; carrel session net shows whether it takes the line later");
+	(void)r; /* it goes to the client */
+	finish(s, &e);
+}
+
 void server_allow_forget(struct server *s, unsigned client)
 {
 	if (s->change.client == (int)client)
@@ -177,6 +202,41 @@ void server_allow_forget(struct server *s, unsigned client)
 }
 
 /* --- what is allowed now ---------------------------------------------------------------------- */
+
+/* Whether a line that was added since is about the host of @name: what was refused before may be allowed now. */
+static bool is_added(const struct egress *g, const char *name)
+{
+	size_t host = strcspn(name, ":");
+
+	for (size_t i = 0; i < g->live_count; i++) {
+		const char *text = g->live[i].text;
+		size_t skip = text[0] == '*', length = strcspn(text, ":") - skip;
+
+		if (!g->live[i].removed[0] && (skip ? length < host : length == host) &&
+			!memcmp(name + host - length, text + skip, length))
+			return true;
+	}
+	return false;
+}
+
+/* Names that tools asked for, as a policy could have them. */
+static void put_refused(struct json *j, const struct egress *g)
+{
+	char names[REFUSED_MAX];
+
+	json_array_begin(j);
+	(void)notes_refused(g, 0, REFUSED_SHOWN, names, sizeof(names));
+	for (char *at = names, *end; *at; at = end) {
+		end = at + 1 + strcspn(at + 1, " ");
+		const char kept = *end;
+
+		*end = '\0';
+		if (!is_added(g, at + 1))
+			json_string(j, at + 1);
+		*end = kept;
+	}
+	json_array_end(j);
+}
 
 void server_put_allowed(struct json *j, const struct server *s)
 {
@@ -201,4 +261,42 @@ void server_put_allowed(struct json *j, const struct server *s)
 	more = shown > ALLOWED_SHOWN ? shown - ALLOWED_SHOWN : 0;
 	json_key(j, "allow_more");
 	json_unsigned(j, more);
+	json_key(j, "refused");
+	put_refused(j, &s->launch->egress);
+}
+
+/* Ports are said where they are not the usual ones. */
+static void put_host(struct writer *o, const char *text, unsigned *count)
+{
+	static const char usual[] = ":80,443";
+	size_t length = strlen(text), end = sizeof(usual) - 1;
+
+	if (length > end && !strcmp(text + length - end, usual))
+		length -= end;
+	if ((*count)++ >= ALLOWED_NAMED)
+		return;
+	writer_text(o, *count > 1 ? ", " : "");
+	writer_bytes(o, text, length);
+}
+
+int server_show_allowed(const struct server *s, char *ret, size_t size)
+{
+	const struct policy *p = s->plan->policy;
+	const struct egress *g = &s->launch->egress;
+	char text[NETRULE_TEXT_MAX];
+	unsigned count = 0;
+	struct writer o;
+
+	writer_init(&o, ret, size, NULL, NULL);
+	for (size_t i = 0; i < g->live_count; i++)
+		if (!g->live[i].removed[0])
+			put_host(&o, g->live[i].text, &count);
+	for (size_t i = 0; i < p->net_rule_count; i++)
+		if (!p->net_rules[i].rule->deny &&
+			netrule_format(p->net_rules[i].rule, text, sizeof(text)) >= 0)
+			put_host(&o, text, &count);
+	if (count > ALLOWED_NAMED)
+		writer_format(&o, " and %u more", count - ALLOWED_NAMED);
+	int r = writer_finish(&o);
+	return r < 0 ? r : (int)o.used;
 }

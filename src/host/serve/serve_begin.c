@@ -259,7 +259,6 @@ static void set_timeout(const struct server *s, struct slot *slot, uint64_t requ
 	uint64_t ms = requested_ms ? requested_ms : own->set ? own->value : 0;
 
 	slot->begun_ns = clock_now_ns();
-	slot->refusals = s->launch->egress.refusals;
 	slot->moved = newpath_watch_count(&s->out->watch);
 	slot->deadline_ns = ms ? slot->begun_ns + (int64_t)ms * 1000000 : 0;
 }

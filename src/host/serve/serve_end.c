@@ -67,11 +67,15 @@ static bool has_tried(
 	return more;
 }
 
-/* Find what the network refused the command. Returns how many bytes of @ret are names. */
+/* Find what the network refused the command. Returns how many bytes of @ret are names or a text. */
 static size_t find_network(struct server *s, const struct slot *slot,
 	const struct channel_record *ended, struct control_record *record,
-	char ret[NOTES_NAMES_MAX])
+	char ret[NOTES_TEXT_MAX])
 {
+	const struct egress *g = &s->launch->egress;
+	const uint64_t began_us = (uint64_t)slot->begun_ns / 1000;
+	struct error trouble;
+
 	if (!ended || record->started != STARTED_YES || record->wait_status == 0)
 		return 0;
 	const bool tried = has_tried(s, slot, ended);
@@ -81,10 +85,16 @@ static size_t find_network(struct server *s, const struct slot *slot,
 	}
 	if (s->plan->policy->net != NET_ALLOW)
 		return 0;
-	/* carrel-egress reported them before it answered the command, so S has read them by now. */
-	if (notes_refused(&s->launch->egress, slot->refusals, ret, NOTES_NAMES_MAX)) {
+	/* carrel-egress reported names before it answered the command. Of ports the kernel answers: it may not have reported
+	 * these yet. */
+	server_settle_network(s);
+	if (notes_refused(g, began_us, NOTES_NAMES_SHOWN, ret, NOTES_NAMES_MAX)) {
 		record->number = CONTROL_NETWORK_NAMES;
 		return strlen(ret) + 1;
+	}
+	if (notes_trouble(g, s->plan->policy, began_us, true, &trouble)) {
+		record->number = CONTROL_NETWORK_TEXT;
+		return error_format(&trouble, ret, NOTES_TEXT_MAX) + 1;
 	}
 	record->number = tried ? CONTROL_NETWORK_ADDRESS : CONTROL_NETWORK_UNKNOWN;
 	return 0;
@@ -93,7 +103,7 @@ static size_t find_network(struct server *s, const struct slot *slot,
 void server_send_end(struct server *s, struct slot *slot, struct control_record *record,
 	const struct channel_record *ended)
 {
-	char body[NOTES_NAMES_MAX + sizeof(struct limits_usage)];
+	char body[NOTES_TEXT_MAX + sizeof(struct limits_usage)];
 	struct limits_usage usage;
 	size_t size = find_network(s, slot, ended, record, body);
 

@@ -1,5 +1,5 @@
 /*
- * serve_network.c - what a live session reached and was refused so far: docs/control-protocol.md, SHOW.
+ * serve_network.c - a live session's network: its sockets on their way to carrel-egress, what it reached and was refused so far (docs/control-protocol.md, SHOW).
  *
  * Runs in: S. Names are what tools asked for: text, and shown as such.
  */
@@ -16,6 +16,16 @@
 #include "plan/settings.h"
 
 enum { NETWORK_ARENA = 1 << 20 };
+
+int server_give_sockets(
+	const struct server *s, const struct channel_record *record, const int *fds)
+{
+	unsigned count = 0;
+
+	while (count < CHANNEL_FDS_MAX && fds[count] >= 0)
+		count++;
+	return egress_sockets(&s->launch->egress, fds, count, record->number);
+}
 
 static void put_name(struct writer *o, const struct report_network_name *n)
 {
@@ -79,16 +89,21 @@ static int put_json(char *ret, size_t size, const struct report *r, const char *
  * Read what carrel-egress has said since the loop read last; where it has ended, this does what the
  * loop would do.
  */
-static void look(struct server *s)
+static void look(struct server *s, void (*read)(struct egress *))
 {
 	struct egress *g = &s->launch->egress;
 
 	if (s->phase != SERVER_SERVING || g->channel < 0)
 		return;
-	egress_read(g);
+	read(g);
 	if (g->lost)
 		notes_egress_lost(s->plan->policy);
 	server_allow_go_on(s);
+}
+
+void server_settle_network(struct server *s)
+{
+	look(s, egress_settle);
 }
 
 int server_show_network(struct server *s, bool json, char *ret, size_t size)
@@ -102,7 +117,7 @@ int server_show_network(struct server *s, bool json, char *ret, size_t size)
 
 	if (result < 0)
 		return result;
-	look(s);
+	look(s, egress_read);
 	network_report(&r, &s->launch->egress, policy, &arena);
 	if (json) {
 		result = put_json(ret, size, &r, net);

@@ -202,6 +202,8 @@ static int show(struct server *s, unsigned how, char *text, size_t size)
 	case CONTROL_SHOW_NETWORK:
 	case CONTROL_SHOW_NETWORK_TEXT:
 		return server_show_network(s, how == CONTROL_SHOW_NETWORK, text, size);
+	case CONTROL_SHOW_ALLOWED:
+		return server_show_allowed(s, text, size);
 	default:
 		return server_show_text(s, how == 2, text, size);
 	}

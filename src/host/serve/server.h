@@ -61,7 +61,6 @@ struct slot {
 	bool started;                  /* CHANNEL_STARTED came */
 	bool cpu_time, file_size;      /* it has that limit */
 	uint64_t moved;                /* newpath_watch_count() when it began */
-	uint64_t refusals;             /* of struct egress, when it began */
 	int64_t begun_ns, deadline_ns; /* deadline 0: none */
 	int64_t grace_ms;
 	char *requested_path;            /* CLASSIFY: the path as it was asked about */
@@ -96,6 +95,7 @@ struct live_change {
 	bool remove;
 	int client; /* -1: it is gone */
 	uint64_t tag;
+	int64_t deadline_ns; /* 0: nothing is asked for */
 	uid_t uid;
 	pid_t pid;
 };
@@ -229,6 +229,19 @@ void server_allow_go_on(struct server *s);
 void server_allow_forget(struct server *s, unsigned client);
 /* As a member of a JSON object: what commands may reach now, `allow` lines and added rules, the first of them. */
 void server_put_allowed(struct json *j, const struct server *s);
+
+/* server_give_sockets - hand the sockets of init's @record to carrel-egress; @fds, up to the first -1, are borrowed. 0 or -errno. */
+MUST_CHECK int server_give_sockets(
+	const struct server *s, const struct channel_record *record, const int *fds);
+
+/* server_allow_late - carrel-egress, stopped or busy, has not answered in time: the client is told, and does not wait in vain. */
+void server_allow_late(struct server *s);
+
+/* server_settle_network - read what carrel-egress knows by now: egress_settle(). */
+void server_settle_network(struct server *s);
+
+/* server_show_allowed - the same for a sentence: "HOST, HOST:PORT and 3 more"; empty: nothing is. Its length or -errno. */
+int server_show_allowed(const struct server *s, char *ret, size_t size);
 
 /* serve_log.c: the logs of services, and how those ended. */
 /* Lead what the service in @slot writes into a log, in place of the output streams in @m. */
