@@ -63,8 +63,10 @@ alone() {
 	alone --mount "/usr/bin/python3 -c 'import ctypes, sys
 if ctypes.CDLL(None).mount(sys.argv[1].encode(), b\"/etc/hosts\", None, 0x1000, None): sys.exit(77)' '$T/hosts' || exit 77
 		$(example 4 | sed -n 's/^\$ //p') 2>&1"
-	assert_status 56
-	assert_output "$(example 4 | grep -v '^\$ ')"
+	# The reset comes to whatever curl asks of the socket first: connect(2), send(2) or recv(2).
+	assert_matches "$status" '^(7|55|56)$'
+	assert_output "$(example 4 | grep -v '^\$ ' | sed "1c\\${output%%$'\n'*}")"
+	assert_matches "$output" '^curl: '
 }
 
 @test "a live session is given names, and one is taken back" {
