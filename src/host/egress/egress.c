@@ -392,12 +392,20 @@ static bool never(const struct egress *g)
 	return false;
 }
 
-static void take_rest(struct egress *g)
+void egress_ask_end(struct egress *g)
 {
 	const struct egress_record end = { .magic = EGRESS_MAGIC, .kind = EGRESS_END };
+
+	if (g->channel >= 0 && g->ready && !g->ending)
+		g->ending = send_record(g, &end, NULL, 0) >= 0;
+}
+
+static void take_rest(struct egress *g)
+{
 	bool lost = g->lost;
 
-	if (send_record(g, &end, NULL, 0) < 0)
+	egress_ask_end(g);
+	if (!g->ending)
 		return;
 	read_until(g, never, EGRESS_END_MS);
 	/* That it ends without DONE, when it is told to, takes nothing from the session. */

@@ -53,7 +53,8 @@ struct egress {
 	int pidfd;       /* -1: none */
 	bool begun;      /* egress_begin() was called */
 	bool ready;      /* it is confined, and has read its rules */
-	bool lost;       /* it ended before it was told to */
+	bool ending;     /* it was told to end */
+	bool lost;       /* it ended before that */
 	bool unresolved; /* the machine has no resolver that it knows of */
 	uint64_t untold; /* events that it could not send, or that found no room in `names` */
 	uint64_t
@@ -113,7 +114,11 @@ void egress_settle(struct egress *g);
  */
 int egress_explain(const struct egress *g, struct error *e);
 
-/* egress_end - have it say the rest, for EGRESS_END_MS at most, and end. Idempotent; `names` stay. */
+/*
+ * egress_ask_end - ask it to say the rest and to end, and do not wait. It has no network from then on.
+ * egress_end - the same, wait for that, EGRESS_END_MS at most, and reap it. Idempotent, both; `names` stay.
+ */
+void egress_ask_end(struct egress *g);
 void egress_end(struct egress *g);
 
 /* egress_is_trouble - whether the policy refused it, or it failed by itself. */

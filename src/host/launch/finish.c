@@ -261,12 +261,13 @@ int finish_session(struct finish *f)
 	close_output(f, &arena);
 	tell_refusals(f, &arena);
 	report_session(f);
-	network_report(f->report, f->egress, &f->prepared->policy, &arena);
-	notes_log_lost(&f->prepared->policy, f->egress);
 	end_limits(f);
 	if (f->session)
 		f->report->scratch = f->prepared->facts.scratch_dir;
 	close_session(f, &arena);
+	egress_end(f->egress);
+	network_report(f->report, f->egress, &f->prepared->policy, &arena);
+	notes_log_lost(&f->prepared->policy, f->egress);
 	write_report(f);
 	arena_free(&arena);
 	return f->status;

@@ -20,9 +20,10 @@ struct finish {
 	struct stdio *stdio;     /* NULL: not prepared */
 	const struct outcome *outcome;
 	const struct signals *signals;
-	struct limits *limits;       /* after limits_settle() */
-	const struct egress *egress; /* after egress_end() */
-	struct report *report;       /* after report_init() */
+	struct limits *limits; /* after limits_settle() */
+	struct egress *
+		egress; /* after egress_ask_end(): it ends while the session's directory is removed */
+	struct report *report; /* after report_init() */
 	struct report_file *report_file;
 	struct explain *explain;  /* NULL: nothing is explained */
 	struct learn_file *learn; /* with `explain` */

@@ -21,7 +21,7 @@
  * the limit of a single one. A file in /dev/shm outlives the process that wrote it: if such files
  * could fill the limit, not even `rm` could start.
  */
-enum { EXECUTION_WAIT_MS = 100, MEMORY_SPARE_BYTES = 4 << 20 };
+enum { EXECUTION_WAIT_MS = 5000, MEMORY_SPARE_BYTES = 4 << 20 };
 
 bool limits_requested(const struct policy *policy)
 {

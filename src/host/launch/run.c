@@ -220,6 +220,10 @@ static int start(struct run *run, int argc, const char *const *argv, int first,
 	r = launch_session(&run->launch, e);
 	if (r < 0)
 		return r;
+	/* While init applies the plan: it waits for nothing of this. */
+	r = launch_egress(&run->launch, &run->p->policy, facts, e);
+	if (r < 0)
+		return r;
 	verbose_report(plan);
 	report_refusal(plan);
 	return 0;
@@ -244,11 +248,8 @@ static int make_plan(struct run *run, int argc, const char *const *argv, int fir
 	r = identity_choose(&identity, e);
 	if (r < 0)
 		return r;
-	r = prepare_with(
+	return prepare_with(
 		run->p, &identity, PREPARE_PLAN, argc, argv, first, environment, flags, 1, e);
-	if (r < 0 || run->p->help)
-		return r;
-	return launch_egress(&run->launch, &run->p->policy, &run->p->facts, e);
 }
 
 static int options_to_plan(struct run *run, int argc, const char *const *argv, int first,
@@ -426,7 +427,7 @@ static int run_with(struct run *run, int argc, const char *const *argv, int firs
 	 * directory. */
 	if (!run->outcome.alone || run->limits.requested)
 		launch_kill(&run->launch);
-	egress_end(&run->launch.egress);
+	egress_ask_end(&run->launch.egress);
 	limits_settle(&run->limits, &run->outcome, &run->error);
 	int status = finish_run(run, exit_status(run, r));
 	cover_reap(&run->outcome.cover);
