@@ -151,6 +151,24 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Whether @line ("/root /path options...") hides a socket of the host, or what has gone since: others make these meanwhile. */
+static bool hides_socket(const char *line)
+{
+	static const char nothing[] = "/nothing ";
+	char path[4096];
+	struct stat st;
+
+	if (strncmp(line, nothing, sizeof(nothing) - 1) != 0)
+		return false;
+	line += sizeof(nothing) - 1;
+	size_t length = strcspn(line, " ");
+	if (length >= sizeof(path))
+		return false;
+	memcpy(path, line, length);
+	path[length] = '\0';
+	return lstat(path, &st) < 0 ? errno == ENOENT : S_ISSOCK(st.st_mode);
+}
+
 /*
  * Without the numbers of mounts and devices: "/path options optional - type source options".
  * Sorted: the table is in the order of attaching, which says nothing about what lies where.
@@ -170,7 +188,7 @@ static void put_mounts(struct text *t, char *mounts)
 			line = strchr(line, ' ');
 			line = line ? line + 1 : NULL;
 		}
-		if (line && count < MOUNTS_MAX)
+		if (line && count < MOUNTS_MAX && !hides_socket(line))
 			sorted[count++] = line;
 	}
 	qsort(sorted, count, sizeof(sorted[0]), by_text);
