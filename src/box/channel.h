@@ -122,9 +122,9 @@ __attribute__((warn_unused_result)) int channel_receive_from(int fd,
 	size_t room, pid_t *ret_sender);
 
 /*
- * channel_await - wait without sleeping until a record is there, or @fd's other end is closed, and ask @tries times at
- * most, each of them less than a microsecond: a reader that sleeps on another processor of a virtual machine is woken
- * in 40 to 100. Only where nobody else wants the processor (box.apart). Whoever is not lucky sleeps.
+ * channel_await - wait without sleeping until a record is there or @fd's other end is closed: ask @tries times at most,
+ * which takes less than a microsecond each. To wake a reader that sleeps on another processor of a virtual machine takes
+ * 40 to 100 of them. Call it only where nobody else wants the processor (box.apart); a read that follows may sleep.
  */
 void channel_await(int fd, unsigned tries);
 
