@@ -31,6 +31,13 @@ reach() {
 	reach wget -qO- "$SITE"
 }
 
+@test "under the profile for CI it is the same" {
+	ALLOWED+=(--profile ci)
+	reach curl -sS "$SITE"
+	carrel run "${ALLOWED[@]}" -- curl -sS http://other.org/
+	assert_status 6
+}
+
 @test "node's fetch reaches it, and npm its registry" {
 	need node npm
 	reach node -e 'fetch(process.argv[1]).then(r => r.text()).then(t => console.log(t))' "$SITE"
