@@ -17,7 +17,7 @@
 #endif
 
 /* PAGE_BYTES: the largest page there is, of any machine. */
-enum { PAGE_BYTES = 65536, FEW_BYTES = 65536, MANY_BYTES = 1 << 19 };
+enum { PAGE_BYTES = 65536, FEW_BYTES = 65536, MANY_BYTES = 1 << 19, HUGE_BYTES = 1 << 21 };
 
 static int reserve(struct arena *a, size_t size, int sharing)
 {
@@ -52,12 +52,18 @@ void arena_free(struct arena *a)
 	*a = (struct arena){ 0 };
 }
 
-void arena_expect(const struct arena *a, size_t size)
+void arena_expect(struct arena *a, size_t size)
 {
-	size_t begin = (a->used + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+	size_t odd = ((uintptr_t)a->base + a->used) & (HUGE_BYTES - 1);
+	size_t begin = a->used + (odd ? HUGE_BYTES - odd : 0);
+	size_t whole = (size + HUGE_BYTES - 1) & ~(size_t)(HUGE_BYTES - 1);
 
-	if (size >= MANY_BYTES && begin < a->size && size <= a->size - begin)
-		(void)madvise(a->base + begin, size, MADV_POPULATE_WRITE);
+	if (size < MANY_BYTES || begin >= a->size / 2 || whole > a->size / 2 - begin)
+		return;
+	a->used = begin;
+	/* Neither changes what is there: where huge pages are refused, small ones are taken at once. */
+	(void)madvise(a->base + begin, whole, MADV_HUGEPAGE);
+	(void)madvise(a->base + begin, size, MADV_POPULATE_WRITE);
 }
 
 void *arena_alloc(struct arena *a, size_t size)

@@ -29,11 +29,11 @@ MUST_CHECK int arena_seal(struct arena *a);
 void arena_free(struct arena *a);
 
 /*
- * arena_expect - say that about @size bytes will soon be taken. If they are many, the kernel gives
- * their pages at once. For few it is not asked: pages that are not taken after all would cost more
- * memory than time is saved.
+ * arena_expect - about @size bytes are soon taken. If they are many, the kernel gives their pages at once, and as huge
+ * ones where it has these (madvise(2)): what is taken next begins at such a page. Of few, those that are not taken after
+ * all would cost more memory than time is saved.
  */
-void arena_expect(const struct arena *a, size_t size);
+void arena_expect(struct arena *a, size_t size);
 
 /* arena_alloc - @size zeroed bytes aligned for any type, or NULL when the arena is full. */
 void *arena_alloc(struct arena *a, size_t size);
