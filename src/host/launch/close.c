@@ -154,9 +154,11 @@ static int keep_directory(const struct plan *plan, struct session *session, bool
 	return r;
 }
 
-/* Only what tools left is counted, and not what lies beside it: outputs, an overlay's layers,
- * notes. */
-static void count_removed(
+/*
+ * Remove what tools left, and count it: not what lies beside it, which is outputs, an overlay's layers and notes.
+ * Returns whether anything was removed.
+ */
+static bool remove_counted(
 	const struct session *session, int64_t deadline_ns, struct report *report)
 {
 	const struct remove_options options = { .flags = REMOVE_COUNT_BYTES,
@@ -165,7 +167,7 @@ static void count_removed(
 
 	if (session->memory >= 0) {
 		count_scratch(session->memory, ".", report);
-		return;
+		return false;
 	}
 	int r = remove_tree_with(session->dir, "scratch", &options, &gone, NULL);
 	report->scratch_files = gone.files;
@@ -173,6 +175,7 @@ static void count_removed(
 	/* What cannot be removed here fails again, and is reported, when the whole directory is
 	 * removed. */
 	report->scratch_truncated = r < 0;
+	return gone.removed;
 }
 
 /* The time is over. The caller was promised when the run ends, not when the scratch is gone. */
@@ -236,16 +239,15 @@ int close_directory(const struct plan *plan, struct session *session, bool lost,
 		tell_overlay(plan, session, is_kept(plan, lost), deadline_ns);
 	if (is_kept(plan, lost))
 		return keep_directory(plan, session, lost, arena, report, e);
-	if (plan->policy->report.value)
-		count_removed(session, deadline_ns, report);
+	bool some = plan->policy->report.value && remove_counted(session, deadline_ns, report);
 	int r = remove_tree_with(session->base, session->name, &options, &gone, e);
 	if (r == -ETIME) {
 		e->code = ERROR_NONE;
 		return leave_to_sweep(plan, report);
 	}
-	report->teardown = r >= 0 ? REPORT_TEARDOWN_REMOVED
-		: gone.removed    ? REPORT_TEARDOWN_PARTIAL
-				  : REPORT_TEARDOWN_FAILED;
+	report->teardown = r >= 0      ? REPORT_TEARDOWN_REMOVED
+		: some || gone.removed ? REPORT_TEARDOWN_PARTIAL
+				       : REPORT_TEARDOWN_FAILED;
 	report->teardown_remaining = gone.remained;
 	report->teardown_errno = gone.errnum;
 	if (gone.remained)
