@@ -19,8 +19,16 @@ enum {
 		5, /* the tmpfs of empty directories, files and mount points; until the command runs */
 };
 
-/* How often init asks before it sleeps: for the plan, for the session, and for the command's streams. */
-enum { BOX_TRIES_PLAN = 300, BOX_TRIES_SESSION = 200, BOX_TRIES_EXEC = 150 };
+/*
+ * How often init asks before it sleeps: for the plan, for the session, and for the command's streams. The launcher asks
+ * as well, for what init says when it has applied the plan.
+ */
+enum {
+	BOX_TRIES_PLAN = 300,
+	BOX_TRIES_SESSION = 200,
+	BOX_TRIES_EXEC = 150,
+	BOX_TRIES_READY = 1000
+};
 
 /* File systems made while the plan was still being worked out; -1: none, or handed out. */
 struct box_made {

@@ -396,7 +396,7 @@ static int emit_scratch_in_memory(struct builder *b)
 static int emit_session(struct builder *b)
 {
 	const struct policy *policy = b->plan->policy;
-	int r = emit_entry(b, "tool-results", false);
+	int r = b->plan->facts->saves_outputs ? emit_entry(b, "tool-results", false) : 0;
 
 	if (r < 0)
 		return r;

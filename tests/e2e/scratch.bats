@@ -14,7 +14,15 @@ load ../lib/session
 @test "the session directory is 0700 and the caller's while it lives" {
 	start_and_wait run -- sh -c 'touch ready; while [ ! -e go ]; do sleep 0.02; done'
 	[[ $(stat -c '%a %u' "$(session_dir)") == "700 $(id -u)" ]]
-	[[ -d $(session_dir)/scratch && -d $(session_dir)/tool-results ]]
+	[[ -d $(session_dir)/scratch && ! -e $(session_dir)/tool-results ]]
+	touch "$WS/go"
+	finish
+	assert_status 0
+}
+
+@test "tool-results is a directory of the host where an output may come into it" {
+	start_and_wait run --output-budget 1000 -- sh -c 'touch ready; while [ ! -e go ]; do sleep 0.02; done'
+	[[ $(stat -c '%a %u' "$(session_dir)/tool-results") == "700 $(id -u)" ]]
 	touch "$WS/go"
 	finish
 	assert_status 0

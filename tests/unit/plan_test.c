@@ -128,6 +128,7 @@ static int build(struct golden *g)
 	if (r < 0)
 		return r;
 	machine_facts(&g->machine, &g->policy);
+	g->machine.facts.saves_outputs = g->policy.output_budget.set;
 	return plan_build(&g->plan, &g->arena, &g->policy, &g->machine.facts, g->argv + g->next,
 		NULL, 123, &g->e);
 }

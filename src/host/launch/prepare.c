@@ -202,6 +202,7 @@ static int resolve_and_plan(struct prepared *p, const char *const *cache_env, st
 	r = promote_guard_resolve(&p->facts, &p->arena, &p->policy, e);
 	if (r < 0)
 		return r;
+	p->facts.saves_outputs = p->live || p->policy.output_budget.set;
 	r = plan_build(&p->plan, &p->arena, &p->policy, &p->facts, p->argv, filter->code,
 		filter->count, e);
 	return r < 0 ? r : promote_guard_foresee(&p->plan, &p->arena, e);

@@ -364,6 +364,8 @@ int supervise(const struct plan *plan, struct launch *l, struct stdio *s,
 	*ret = (struct outcome){ .op = -1, .cover = COVER_NONE };
 	int r = watch_session(&v);
 	if (r >= 0) {
+		if (l->box->apart)
+			channel_await(l->channel, BOX_TRIES_READY);
 		r = run_loop(&v);
 		if (r < 0 && e && e->code == ERROR_NONE)
 			r = supervisor_fault(&v, r, "the session cannot be supervised");

@@ -7,7 +7,7 @@
  *
  *   part                                 row        what it gains
  *   tuning_part()                        launch     a quarter of the median in a quiet virtual machine
- *   box/channel.h: channel_await()       launch     4 to 6 % of that median
+ *   box/channel.h: channel_await()       launch     4 to 6 % of that median, half of it in init
  *   tuning_find_code(), box/rest.h       session    init 22 KiB, a used monitor 260, the supervisor 64
  */
 #pragma once
