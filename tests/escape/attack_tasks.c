@@ -60,6 +60,24 @@ static int attach(char *const *arg)
 	return attack_result(ptrace(PTRACE_ATTACH, target_of(arg[0]), NULL, NULL));
 }
 
+/* Stop a process on its way out, until a file appears. */
+static int hold_exit(char *const *arg)
+{
+	if (ptrace(PTRACE_SEIZE, target_of(arg[0]), NULL, PTRACE_O_TRACEEXIT) < 0)
+		return -errno;
+	while (access(arg[1], F_OK) < 0)
+		(void)usleep(20000);
+	return 0;
+}
+
+/* Wait, and let anybody trace it: Yama asks for that where the tracer is no ancestor (PR_SET_PTRACER). */
+static int be_traceable(char *const *arg)
+{
+	(void)arg;
+	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* EINVAL: without Yama */
+	return pause();
+}
+
 static int copy_memory(char *const *arg, bool write)
 {
 	static char local[16];
@@ -374,6 +392,8 @@ int main(int argc, char **argv)
 	static const struct attack attacks[] = {
 		{ "seize", 1, trace },
 		{ "attach", 1, attach },
+		{ "traceable", 0, be_traceable },
+		{ "hold-exit", 2, hold_exit },
 		{ "vm-read", 1, read_memory },
 		{ "vm-write", 1, write_memory },
 		{ "getfd", 1, take_descriptor },

@@ -190,6 +190,7 @@ kept() {
 @test "a coverer that is stopped ends a live session" {
 	begin
 	carrel exec --detach --name waits -- sleep 1000
+	wait_for pgrep -x carrel-coverer -P "$SUPERVISOR"
 	kill -STOP "$(pgrep -x carrel-coverer -P "$SUPERVISOR")"
 	replace "$WS/.git/config"
 	wait_for is_over "$SUPERVISOR"

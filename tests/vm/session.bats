@@ -74,7 +74,12 @@ limit_is() {
 	number=$(jq -er --arg word "$1" 'if .limit == (if $word == "" then null else $word end) and
 		('"${2-true}"') then .execution else null end' "$R") ||
 		fail "not '$1', or not ${2-true}: $(jq -c . "$R")"
-	[[ -z $(find "$GROUP" -name "exec-$number") ]] || fail 'its group is still there'
+	wait_for no_group "exec-$number"
+}
+
+# no_group PATTERN: below the session's. A killed process may take a moment to end.
+no_group() {
+	[[ -z $(find "$GROUP" -mindepth 1 -name "$1") ]]
 }
 
 # bystander OPTIONS...: an execution that waits, and then says that it is well.
@@ -225,7 +230,7 @@ fill() {
 	"$CARREL" exec --detach --name service --memory 40M -- sleep 1000 </dev/null 3>&-
 	wait_for compgen -G "$GROUP/exec-*"
 	"$CARREL" exec --stop service 3>&-
-	[[ -z $(find "$GROUP" -mindepth 1 -type d) ]]
+	wait_for no_group '*-*'
 	execution 137 --tty yes --memory 32M -- ./bomb memory 512
 	limit_is memory
 	execution 1 --tty yes --pids 20 -- ./bomb tasks 300
@@ -253,6 +258,39 @@ fill() {
 	limit_is timeout
 	execution 0 -- sh -c '! grep -lx sleep /proc/[0-9]*/comm'
 	end
+}
+
+# A traced process stops on its way out, killed or not: ptrace(2), PTRACE_EVENT_EXIT.
+@test "an execution that a tool keeps from ending holds up nobody, and its group goes when it can" {
+	local client group
+
+	cp "$CARREL_HELPERS/attack_tasks" "$WS/attack_tasks"
+	begin
+	"$CARREL" exec --memory 64M --grace 1s -- \
+		sh -c 'echo $$ >pid && mv pid victim && exec ./attack_tasks traceable' </dev/null 3>&- &
+	client=$!
+	wait_for test -e victim
+	group=$(basename "$GROUP"/exec-*)
+	"$CARREL" exec --detach -- ./attack_tasks hold-exit "$(<victim)" let-go </dev/null 3>&-
+	wait_for is_traced "$group"
+	kill "$client"
+	wait "$client" || true
+	wait_for no_execution "${group#exec-}"
+	execution 0 -- true
+	[[ -n $(find "$GROUP" -name "$group") ]]
+	touch let-go
+	wait_for no_group "$group"
+	end
+}
+
+# is_traced GROUP: a process of it.
+is_traced() {
+	sed 's:.*:/proc/&/status:' "$GROUP/$1/cgroup.procs" | xargs grep -q 'TracerPid:.*[1-9]'
+}
+
+# no_execution N: the session has ended with it.
+no_execution() {
+	"$CARREL" session show --json 3>&- | jq -e --arg n "$1" 'all(.executions[]; .execution != ($n | tonumber))'
 }
 
 # in_its_group N: the execution N is.

@@ -10,18 +10,21 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "host/cgroup/cgroup_place.h"
 
 /*
- * EXECUTION_WAIT_MS: the supervisor serves nobody meanwhile, and a process that was killed may take seconds to end
- * (gigabytes of memory, a file system that does not answer).
+ * EXECUTION_WAIT_MS: the supervisor serves nobody meanwhile. A process that was killed may take longer to end, and a
+ * tool that traces it can stop it on its way out for as long as it likes (ptrace(2), PTRACE_EVENT_EXIT).
+ *
+ * AGAIN_NS: how soon it tries again to remove the group of such an execution.
  *
  * MEMORY_SPARE_BYTES: the memory that all executions of a live session may use together, beyond
  * the limit of a single one. A file in /dev/shm outlives the process that wrote it: if such files
  * could fill the limit, not even `rm` could start.
  */
-enum { EXECUTION_WAIT_MS = 5000, MEMORY_SPARE_BYTES = 4 << 20 };
+enum { EXECUTION_WAIT_MS = 50, AGAIN_NS = 200000000, MEMORY_SPARE_BYTES = 4 << 20 };
 
 bool limits_requested(const struct policy *policy)
 {
@@ -199,17 +202,47 @@ bool limits_execution_read(
 	return group->dir >= 0 || limits->tasks_by_rlimit;
 }
 
+/* Remove @group if its last process ends within @wait_ms. -ETIMEDOUT: it does not. */
+static int remove_execution(struct limits *limits, struct cgroup *group, int wait_ms)
+{
+	int r = cgroup_wait_empty(group, wait_ms);
+
+	return r < 0 ? r : cgroup_remove(above_executions(limits)->group.dir, group);
+}
+
 void limits_execution_end(struct limits *limits, struct cgroup *group)
 {
 	if (group->dir < 0)
 		return;
 	int r = cgroup_kill(group);
 	if (r >= 0)
-		r = cgroup_wait_empty(group, EXECUTION_WAIT_MS);
-	if (r >= 0)
-		/* The end of the session tries again, and reports a failure. */
-		(void)!cgroup_remove(above_executions(limits)->group.dir, group);
+		r = remove_execution(limits, group, EXECUTION_WAIT_MS);
+	if (r == -ETIMEDOUT && limits->ending_count < LIMITS_ENDING_MAX) {
+		limits->ending[limits->ending_count++] = *group;
+		if (!limits->again_ns)
+			limits->again_ns = clock_now_ns() + AGAIN_NS;
+		*group = CGROUP_NONE;
+	}
+	/* What is in no list, or failed otherwise: the end of the session tries again, and reports a failure. */
 	fd_close(&group->dir);
+}
+
+void limits_try_again(struct limits *limits, int64_t now_ns)
+{
+	unsigned left = 0;
+
+	if (!limits->again_ns || now_ns < limits->again_ns)
+		return;
+	for (unsigned i = 0; i < limits->ending_count; i++) {
+		struct cgroup *group = &limits->ending[i];
+
+		if (remove_execution(limits, group, 0) == -ETIMEDOUT)
+			limits->ending[left++] = *group;
+		else
+			fd_close(&group->dir);
+	}
+	limits->ending_count = left;
+	limits->again_ns = left ? now_ns + AGAIN_NS : 0;
 }
 
 void limits_fill_launch(const struct limits *limits, struct launch *l)
@@ -288,6 +321,9 @@ int limits_signal(int wait_status, bool cpu_time, bool file_size)
 
 int limits_end(struct limits *limits, struct error *e)
 {
+	for (unsigned i = 0; i < limits->ending_count; i++)
+		fd_close(&limits->ending[i].dir);
+	limits->ending_count = 0;
 	/*
 	 * The session's group can be removed only when these two are gone: its own removal reports
 	 * their failure.

@@ -11,6 +11,9 @@
 #include "host/launch/supervise.h"
 #include "plan/plan.h"
 
+/* As many groups of ended executions are tried again while the session lives; others when it ends. */
+enum { LIMITS_ENDING_MAX = 32 };
+
 struct limits {
 	bool requested;              /* memory, pids or cpus is in the policy */
 	struct cgroup_limits wanted; /* of the session */
@@ -25,6 +28,10 @@ struct limits {
 	struct cgroup
 		execution; /* init and the command are in it; live: init and what it starts */
 	bool live;         /* many executions */
+	/* Of ended executions, with a process that was killed and has not ended yet. */
+	struct cgroup ending[LIMITS_ENDING_MAX];
+	unsigned ending_count;
+	int64_t again_ns; /* when limits_try_again() is due; 0: nothing is left to try */
 	struct cgroup_figures figures;
 	bool memory_ended, tasks_ended; /* which limit ended the command */
 };
@@ -80,10 +87,16 @@ bool limits_execution_read(
 
 /*
  * limits_execution_end - kill what is left in the group of an execution, wait for it
- * (EXECUTION_WAIT_MS at most), and remove the group. What cannot die so soon stays for the end of
- * the session, which tries again and reports a failure.
+ * (EXECUTION_WAIT_MS at most), and remove the group. Where something does not end so soon, limits_try_again() and the
+ * end of the session try again; the latter reports a failure.
  */
 void limits_execution_end(struct limits *limits, struct cgroup *group);
+
+/*
+ * limits_try_again - if again_ns has come at @now_ns (CLOCK_MONOTONIC), remove the groups of ended executions that are
+ * empty by now, without waiting.
+ */
+void limits_try_again(struct limits *limits, int64_t now_ns);
 
 /* limits_fill_launch - set in @l what init must know about the limits; before launch_init(). */
 void limits_fill_launch(const struct limits *limits, struct launch *l);

@@ -85,6 +85,7 @@ static int set_timer(struct server *s)
 	earlier(&next, s->out->breached ? 0 : cover_late_ns(&s->out->cover));
 	earlier(&next, s->egress_ns);
 	earlier(&next, s->change.deadline_ns);
+	earlier(&next, s->settings->limits->again_ns);
 	for (unsigned i = 0; i < s->slot_count; i++)
 		if (s->slots[i].state != SLOT_FREE) {
 			earlier(&next, s->slots[i].deadline_ns);
@@ -128,6 +129,7 @@ static void handle_timer(struct server *s)
 	}
 	if (s->change.deadline_ns && s->change.deadline_ns <= now)
 		server_allow_late(s);
+	limits_try_again(s->settings->limits, now);
 	int64_t idle = idle_deadline(s);
 	if (idle && !s->resting && s->idle_since_ns + REST_AFTER_NS <= now) {
 		s->resting = true;
