@@ -69,9 +69,8 @@ static int take_directory(int records, const char *name)
 }
 
 /*
- * Make an empty directory and lock it. -EAGAIN: a sweep has claimed it first, and removes it; or it
- * was the spare, and the session that left it holds its lock for a moment more: then a sweep finds
- * it.
+ * Make an empty directory and lock it. -EAGAIN: a sweep has claimed it first; or it was the spare, and the session that
+ * left it holds its lock for a moment more. Nobody uses it then, and it is removed here: a sweep may come much later.
  */
 static int make_locked(int records, const char *name)
 {
@@ -83,8 +82,12 @@ static int make_locked(int records, const char *name)
 	autofd int record = fd_open_at(records, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (record < 0)
 		return record == -ENOENT ? -EAGAIN : record;
-	/* EWOULDBLOCK is EAGAIN. */
-	if (flock(record, LOCK_EX | LOCK_NB) < 0 || fstat(record, &st) < 0)
+	if (flock(record, LOCK_EX | LOCK_NB) < 0) {
+		r = -errno; /* EWOULDBLOCK is EAGAIN */
+		(void)unlinkat(records, name, AT_REMOVEDIR); /* ENOENT: that sweep was faster */
+		return r;
+	}
+	if (fstat(record, &st) < 0)
 		return -errno;
 	return st.st_nlink == 0 ? -EAGAIN : take_fd(&record);
 }
