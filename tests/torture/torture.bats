@@ -9,6 +9,7 @@ setup() {
 	common_setup
 	# What the sessions' processes do is the driver's to say, for each point; it ends them all.
 	mkdir "$T/points"
+	AROUND=() # what runs the driver
 	# Of the readers' calls, which are much the same for each.
 	MOST=(-n 110)
 	FEWER=(-n 40)
@@ -28,7 +29,7 @@ torture() {
 		shift
 	done
 	shift
-	run "$CARREL_HELPERS/inject" "${options[@]}" "$T/points" "$CARREL" "$CARREL_HELPERS/marker" "$@"
+	run "${AROUND[@]}" "$CARREL_HELPERS/inject" "${options[@]}" "$T/points" "$CARREL" "$CARREL_HELPERS/marker" "$@"
 	printf '%s\n' "$output" | sed 's/^/# /' >&3
 	((status != 77)) || skip 'ptrace is refused on this machine'
 	assert_status 0
@@ -77,6 +78,16 @@ torture() {
 
 @test "each call of the launcher fails with EPERM where something must be quarantined" {
 	torture -e EPERM -o launcher -a .envrc --
+	((BASH_REMATCH[1] > 200)) || fail 'too few points'
+}
+
+# Each error for some of the calls: that a lookup fails must not mean that there is nothing to hide.
+@test "each call of the launcher fails where what is hidden is seen at a second place" {
+	need_root
+	mkdir "$T/second"
+	# shellcheck disable=SC2016
+	AROUND=(unshare --mount sh -c 'mount --bind /etc "$1" && shift && exec "$@"' sh "$T/second")
+	torture -e EPERM,ENOMEM,EINTR -o launcher --
 	((BASH_REMATCH[1] > 200)) || fail 'too few points'
 }
 

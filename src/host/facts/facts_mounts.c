@@ -59,17 +59,28 @@ static const char *join_kept(struct search *s, const char *dir, const char *rest
 }
 
 /*
- * Look at @path. 0; 1: nobody with the caller's rights can look there; -errno: carrel lacks
- * descriptors or memory to look with.
+ * These say nothing about what is there: carrel lacks something to look with, was interrupted or is refused the call. Any
+ * other, of a file system that is dead too, meets a tool as well.
  */
+static bool is_own_failure(int errnum)
+{
+	static const int own[] = { EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN, EPERM, ENOSYS };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (errnum == own[i])
+			return true;
+	return false;
+}
+
+/* Look at @path. 0; 1: nobody with the caller's rights can look there; -errno: carrel could not look. */
 static int stat_path(const char *path, struct stat *ret)
 {
 	autofd int fd = sys_openat2(AT_FDCWD, path, O_PATH | O_NOFOLLOW,
 		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 
-	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
-		return fd;
-	return fd < 0 || fstat(fd, ret) < 0 ? 1 : 0;
+	int r = fd < 0 ? fd : fstat(fd, ret) < 0 ? -errno : 0;
+
+	return r == 0 || is_own_failure(-r) ? r : 1;
 }
 
 static int add_place(struct search *s, const char *path)
