@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The driver of tests/torture kills every process of a launch at each of its system calls: the launcher, its init, and
 # the payload up to execve.
-# ctest: processors=2 cost=100 mounts
+# ctest: cost=100 mounts
 
 load ../lib/common
 

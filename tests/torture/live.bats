@@ -3,7 +3,7 @@
 # monitors, and the commands up to execve. No command runs with a wall missing, every client tells the truth, the
 # supervisor goes on or ends the session with a message, no other execution is harmed, and gc leaves nothing. The driver
 # takes points evenly; with FULL_TESTS=1 it takes each of them.
-# ctest: processors=2 cost=100 mounts
+# ctest: cost=100 mounts
 
 load ../lib/common
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The driver fails every system call of a launch in turn: of the launcher, its init, and the payload up to execve. It
 # prints how many points there were and what came of them.
-# ctest: processors=2 cost=100 mounts
+# ctest: cost=100 mounts
 
 load ../lib/common
 

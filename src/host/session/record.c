@@ -83,7 +83,7 @@ static int make_locked(int records, const char *name)
 	if (record < 0)
 		return record == -ENOENT ? -EAGAIN : record;
 	if (flock(record, LOCK_EX | LOCK_NB) < 0) {
-		r = -errno; /* EWOULDBLOCK is EAGAIN */
+		r = -errno;                                  /* EWOULDBLOCK is EAGAIN */
 		(void)unlinkat(records, name, AT_REMOVEDIR); /* ENOENT: that sweep was faster */
 		return r;
 	}
