@@ -69,6 +69,16 @@ enum error_code error_code_find(const char *name)
 	return ERROR_INTERNAL;
 }
 
+bool error_is_own(int errnum)
+{
+	static const int own[] = { EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN, EPERM, ENOSYS };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (errnum == own[i])
+			return true;
+	return false;
+}
+
 int error_set(struct error *e, enum error_code code, const char *stage, int errnum,
 	const char *on, const char *format, ...)
 {

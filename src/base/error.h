@@ -69,6 +69,12 @@ enum error_status {
 #define ERROR_OWN(errnum) (-(errnum))
 
 /*
+ * error_is_own - whether a call that failed with @errnum says nothing of what it asked about: carrel lacks descriptors or
+ * memory, was interrupted, or is refused the call itself. It must not pass for "nothing is there".
+ */
+bool error_is_own(int errnum);
+
+/*
  * error_set - describe a failure and return -errnum (-EINVAL where errnum is 0). For EMFILE the
  * hint is set as well.
  * @e:      filled in; an error that is already set is kept (the first is the cause). NULL allowed.

@@ -81,13 +81,13 @@ torture() {
 	((BASH_REMATCH[1] > 200)) || fail 'too few points'
 }
 
-# Each error for some of the calls: that a lookup fails must not mean that there is nothing to hide.
-@test "each call of the launcher fails where what is hidden is seen at a second place" {
+# Each error for some of the calls: that a lookup fails must not mean that there is nothing to hide or to protect.
+@test "each call of the launcher fails where what is hidden is seen twice, and the workspace is a repository" {
 	need_root
 	mkdir "$T/second"
 	# shellcheck disable=SC2016
 	AROUND=(unshare --mount sh -c 'mount --bind /etc "$1" && shift && exec "$@"' sh "$T/second")
-	torture -e EPERM,ENOMEM,EINTR -o launcher --
+	torture -g -e EPERM,ENOMEM,EINTR -o launcher -- --hide '/etc/*.conf'
 	((BASH_REMATCH[1] > 200)) || fail 'too few points'
 }
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,7 +73,7 @@ static void one_is_waited_for_until_it_is_dead(void **state)
 	assert_true(process_await_end(child, started, 60000));
 	assert_true(process_await_end(child, started, 0)); /* dead, and not reaped */
 	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(process_started(child), -1);
+	assert_int_equal(process_started(child), -ENOENT);
 	assert_true(process_await_end(child, started, 60000));
 }
 

@@ -111,7 +111,10 @@ static int handle_refusal(struct freeze *f, pid_t thread, pid_t process)
 			f, t, ASKED); /* the kernel stops it: ptrace(2), automatic attachment */
 		return 1;
 	}
-	if (proc_stat_read(f->proc, thread, &st) < 0 || st.state == 'Z' || st.state == 'X')
+	int r = proc_stat_read(f->proc, thread, &st);
+	if (r < 0)
+		return r == -ENOENT || r == -ESRCH ? 0 : r;
+	if (st.state == 'Z' || st.state == 'X')
 		return 0;
 	f->culprit = process;
 	if (tracer) /* its tracer could let it run while it is searched */

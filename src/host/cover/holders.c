@@ -69,9 +69,14 @@ static int match_link(const struct search *s, const char *name, struct stat *ret
 		return errno == ENOENT || errno == ESRCH ? NONE : -errno - 1;
 	}
 	ssize_t n = readlinkat(s->f->proc, link, path, sizeof(path) - 1);
+	int r = n < 0 ? -errno : 0;
 	if (n > 0)
 		path[n] = '\0';
-	return match(s, ret_st, n > 0 ? path : NULL);
+	int found = match(s, ret_st, n > 0 ? path : NULL);
+	if (found != NONE || r == 0 || r == -ENOENT || r == -ESRCH)
+		return found;
+	/* A path may be too long to be told: it may lie in anything. */
+	return r == -ENAMETOOLONG ? IN_FLIGHT : r - 1;
 }
 
 /* Are there descriptors that were sent to this socket and not received yet? "scm_fds" in fdinfo, Linux 5.6. */

@@ -293,7 +293,7 @@ static int find_runtime_dir(struct facts *f, struct resolver *res)
 		requested = arena_join(res->arena, found.path, '/', "carrel");
 		r = requested ? resolve_path(res, requested, 0, &found) : -ENOMEM;
 	}
-	if (r == -ENOMEM)
+	if (r < 0 && error_is_own(-r))
 		return r;
 	if (r < 0 || !found.exists || !S_ISDIR(found.st.st_mode))
 		return 0;
@@ -339,7 +339,10 @@ static int find_home_and_cwd(struct facts *f, struct resolver *res, struct error
 
 	if (r < 0)
 		return r;
-	if (home && resolve_path(res, home, 0, &found) == 0 && found.exists)
+	r = home ? resolve_path(res, home, 0, &found) : -ENOENT;
+	if (r < 0 && error_is_own(-r))
+		return r;
+	if (r >= 0 && found.exists)
 		f->home = found.path;
 	f->cwd = facts_cwd(res->arena);
 	return 0;

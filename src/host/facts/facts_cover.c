@@ -78,6 +78,8 @@ static int cover(struct facts *facts, size_t count, struct resolver *resolver,
 	int r = resolve_path(resolver, rule->path, RESOLVE_KEEP_LAST, &place);
 	const char *rest = r < 0 ? NULL : path_below(bind->path, place.path);
 
+	if (r < 0 && error_is_own(-r))
+		return r;
 	if (!rest || !*rest || !is_nearest(facts, count, bind, place.path))
 		return 0; /* a place that cannot be looked at is not shown either */
 	for (size_t i = 0; i < count; i++)
@@ -375,7 +377,7 @@ static int cover_socket(void *context, const char *path)
 		is_reached(s, path) ? arena_copy(s->res->arena, path, strlen(path)) : "";
 	int r = !kept ? -ENOMEM : *kept ? resolve_path(s->res, kept, 0, &found) : -ENOENT;
 
-	if (r == -ENOMEM)
+	if (r < 0 && error_is_own(-r))
 		return r;
 	/* Ask for its real name, too: /var/run is /run. */
 	if (r < 0 || !found.exists || !S_ISSOCK(found.st.st_mode) || !is_reached(s, found.path))

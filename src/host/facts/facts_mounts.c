@@ -59,20 +59,9 @@ static const char *join_kept(struct search *s, const char *dir, const char *rest
 }
 
 /*
- * These say nothing about what is there: carrel lacks something to look with, was interrupted or is refused the call. Any
- * other, of a file system that is dead too, meets a tool as well.
+ * Look at @path. 0; 1: nobody with the caller's rights can look there, a file system that is dead included; -errno:
+ * carrel could not look.
  */
-static bool is_own_failure(int errnum)
-{
-	static const int own[] = { EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN, EPERM, ENOSYS };
-
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (errnum == own[i])
-			return true;
-	return false;
-}
-
-/* Look at @path. 0; 1: nobody with the caller's rights can look there; -errno: carrel could not look. */
 static int stat_path(const char *path, struct stat *ret)
 {
 	autofd int fd = sys_openat2(AT_FDCWD, path, O_PATH | O_NOFOLLOW,
@@ -80,7 +69,7 @@ static int stat_path(const char *path, struct stat *ret)
 
 	int r = fd < 0 ? fd : fstat(fd, ret) < 0 ? -errno : 0;
 
-	return r == 0 || is_own_failure(-r) ? r : 1;
+	return r == 0 || error_is_own(-r) ? r : 1;
 }
 
 static int add_place(struct search *s, const char *path)

@@ -57,7 +57,7 @@ static int find_shown(struct finder *f, const struct path_rule *rule)
 	if (rule->optional && resolve_is_absent(&f->res, rule->path))
 		return 0;
 	int r = resolve_path(&f->res, rule->path, 0, &found);
-	if (r < 0 && rule->optional)
+	if (r < 0 && rule->optional && !error_is_own(-r))
 		return 0;
 	if (r < 0)
 		return path_error(f, rule, -r, "cannot look at a path of the policy");
@@ -114,6 +114,8 @@ static int find_protected(struct finder *f, const struct path_rule *rule)
 	if (r < 0 || !fact.is_link)
 		return r;
 	r = resolve_path(&f->res, rule->path, RESOLVE_PREFIX, &found);
+	if (r < 0 && error_is_own(-r))
+		return path_error(f, rule, -r, "cannot look at a protected path");
 	if (r < 0)
 		return 0; /* a link that leads nowhere anyone can follow */
 	return add_fact(f, facts_path(rule, &found));
@@ -233,8 +235,14 @@ static int find_links(struct finder *f)
 		const char *below = path_below(f->facts->workspace, path);
 		struct resolved found = { .path = path, .existing = strlen(path) };
 
-		if (!below || !*below || lstat(path, &found.st) < 0)
+		if (!below || !*below)
 			continue;
+		if (lstat(path, &found.st) < 0) {
+			if (error_is_own(errno))
+				return path_error(f, &rule, errno,
+					"cannot look at a link on the way to a path of the policy");
+			continue;
+		}
 		found.exists = true;
 		r = add_fact(f, facts_path(&rule, &found));
 	}

@@ -63,13 +63,18 @@ static int match_in(struct list *l, const char *directory, const char *component
 		: beneath_open(l->root, *directory ? directory : ".", flags | O_NOFOLLOW,
 			  BENEATH_SAME_MOUNT);
 	struct beneath_list names = { .fd = fd, .buffer = buffer, .size = sizeof(buffer) };
-	int r = 0;
+	int r = 0, more;
 
-	/* If it could not be opened, nothing is there, or nothing that we may see. */
-	while (fd >= 0 && r >= 0 && beneath_next(&names, &entry) > 0)
+	/* Else nothing is there, or nothing that we may see. */
+	if (fd < 0)
+		return error_is_own(-fd) ? fd : 0;
+	while (r >= 0 && (more = beneath_next(&names, &entry)) != 0) {
+		if (more < 0)
+			return more;
 		if (glob_name_fits(
 			    component, strlen(component), entry->name, strlen(entry->name)))
 			r = list_path(l, directory, entry->name);
+	}
 	return r;
 }
 
@@ -88,14 +93,16 @@ static int match_component(struct list *l, const char *component)
 	return r;
 }
 
-static bool is_there(const struct list *l, const char *path)
+/* 1, 0 or -errno. */
+static int is_there(const struct list *l, const char *path)
 {
 	struct stat st;
+	autofd int fd = l->root < 0
+		? -1
+		: beneath_open(l->root, path, O_PATH | O_NOFOLLOW, BENEATH_SAME_MOUNT);
+	int r = l->root >= 0 ? fd : lstat(path, &st) < 0 ? -errno : 0;
 
-	if (l->root < 0)
-		return lstat(path, &st) == 0;
-	autofd int fd = beneath_open(l->root, path, O_PATH | O_NOFOLLOW, BENEATH_SAME_MOUNT);
-	return fd >= 0;
+	return r >= 0 ? 1 : error_is_own(-r) ? r : 0;
 }
 
 static int match(struct list *l, const char *pattern)
@@ -120,11 +127,13 @@ static int match(struct list *l, const char *pattern)
 		pattern += skip + n;
 	}
 	/* A literal end was taken as written: only what is there counts. */
-	for (size_t i = 0; i < l->count && r >= 0; i++)
-		if (*l->paths[i] && is_there(l, l->paths[i]))
+	for (size_t i = 0; i < l->count && r >= 0; i++) {
+		r = *l->paths[i] ? is_there(l, l->paths[i]) : 0;
+		if (r > 0)
 			l->paths[kept++] = l->paths[i];
+	}
 	l->count = kept;
-	return r;
+	return r < 0 ? r : 0;
 }
 
 int match_paths(

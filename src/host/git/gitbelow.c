@@ -110,8 +110,12 @@ static void open_modules(struct finder *f, const char *modules, bool closed)
 	for (size_t i = 0; i < walk.count && !walk.truncated && !f->full; i++) {
 		struct module_directory at = walk.items[i];
 		const char *head = gitfind_join(f, at.path, "HEAD");
+		int type = at.depth > 0 && head ? gitpath_type(AT_FDCWD, head) : 0;
 
-		if (at.depth > 0 && head && gitpath_type(AT_FDCWD, head) != 0) {
+		gitfind_missed(f, type);
+		if (type < 0)
+			walk.truncated = true;
+		if (type > 0) {
 			gitfind_rule(
 				f, GITDIR_WRITE, at.path, true, "a submodule's repository");
 			gitfind_item(f, at.path, ROLE_MODULE, NULL);
@@ -236,8 +240,10 @@ static void one_index(
 	struct stat st;
 	autofd int fd = !file ? -ENOMEM : plainfile_open(AT_FDCWD, file, 0, false);
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		gitfind_missed(f, fd < 0 ? fd : -errno);
 		return;
+	}
 	bool fits = st.st_size <= INDEX_MAX_BYTES && gitfind_spend(f, (uint64_t)st.st_size);
 
 	if (!fits || take_gitlinks(f, fd, hash_size, file, worktree) < 0)
@@ -336,6 +342,7 @@ static void one_worktree(struct finder *f, const char *path)
 			return;
 	ssize_t length = link ? gitpath_read(AT_FDCWD, link, f->text, PATH_MAX) : -ENOMEM;
 
+	gitfind_missed(f, (int)length);
 	while (length > 0 && f->text[length - 1] == '\n')
 		f->text[--length] = '\0';
 	size_t tail = sizeof(suffix) - 1;

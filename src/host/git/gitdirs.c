@@ -67,6 +67,8 @@ static void follow_inside(struct finder *f, int fd, const char *path, const char
 	}
 	gitfind_item(f, path, ROLE_WORKTREE, worktree);
 	autofd int common = gitpath_open(fd, "../..", O_PATH | O_DIRECTORY, 0);
+
+	gitfind_missed(f, common);
 	const char *where = common < 0 ? NULL : gitfind_canonical(f, common);
 
 	if (where && gitfind_beneath(where, f->workspace))
@@ -310,6 +312,8 @@ int gitfind_all(
 			"cannot look at the workspace");
 	int result = find_all(f);
 
+	if (result >= 0 && !f->since)
+		result = f->missed;
 	if (result < 0)
 		return error_set(e, result == -ENOMEM ? ERROR_LIMIT : ERROR_WORKSPACE, "facts",
 			-result, workspace, "cannot find out what git needs");

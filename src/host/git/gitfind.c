@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/fd.h"
 
 #define LISTING_MAX 1024
@@ -107,7 +108,8 @@ void gitfind_missed(struct finder *f, int result)
 	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++)
 		if (result == -answers[i])
 			return;
-	if (result < 0 && f->since && !f->missed)
+	/* At a launch what cannot be read is protected as a whole, or said; but carrel's own lack ends the launch. */
+	if (result < 0 && (f->since || error_is_own(-result)) && !f->missed)
 		f->missed = result;
 }
 
@@ -292,6 +294,8 @@ static const char *resolve_absent(struct finder *f, int dirfd, const char *text)
 	if (!last || !parent || strcmp(last, "..") == 0 || strcmp(last, ".") == 0)
 		return NULL;
 	autofd int fd = gitpath_open(dirfd, parent, O_PATH | O_DIRECTORY, 0);
+
+	gitfind_missed(f, fd);
 	const char *canonical = fd < 0 ? NULL : gitfind_canonical(f, fd);
 
 	return canonical ? gitfind_join(f, canonical, last) : NULL;
@@ -304,6 +308,7 @@ const char *gitfind_protect_text(
 	autofd int fd = base < 0 ? base : gitpath_open(base, text, O_PATH, 0);
 	const char *path = NULL;
 
+	gitfind_missed(f, fd);
 	if (fd >= 0)
 		path = gitfind_canonical(f, fd);
 	else if (fd == -ENOENT && base >= 0)
@@ -327,6 +332,8 @@ static void watch_link(struct finder *f, const char *path, const char *why)
 {
 	ssize_t length = readlink(path, f->text, PATH_MAX);
 
+	if (length < 0)
+		gitfind_missed(f, -errno);
 	if (length < 0 || length >= PATH_MAX) {
 		gitfind_note(f, path, "a symbolic link that cannot be read");
 		return;

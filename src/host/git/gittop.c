@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "host/git/gitfind.h"
 #include "host/git/gitpath.h"
@@ -19,33 +20,43 @@
 
 #define GITFILE "gitdir: "
 
-static bool is_gitfile(int fd)
+/* Whether `.git` in the directory @fd begins as a gitfile: 1, 0, or -errno where carrel could not look. */
+static int is_gitfile(int fd)
 {
 	char text[sizeof(GITFILE)] = "";
 	autofd int file = plainfile_open(fd, ".git", 0, false);
+	ssize_t n = file < 0 ? file : read(file, text, sizeof(text) - 1);
+	int r = file < 0 ? file : n < 0 ? -errno : 0;
 
-	return file >= 0 && read(file, text, sizeof(text) - 1) == (ssize_t)sizeof(text) - 1 &&
-		!strcmp(text, GITFILE);
+	if (r < 0)
+		return error_is_own(-r) ? r : 0;
+	return n == (ssize_t)sizeof(text) - 1 && !strcmp(text, GITFILE);
 }
 
-/* Whether @st, the `.git` of the directory @fd, makes it a work tree. */
-static bool is_git(int fd, int dot_git, const struct stat *st)
+/* Whether @st, the `.git` of the directory @fd, makes it a work tree: 1, 0, or -errno where carrel could not look. */
+static int is_git(int fd, int dot_git, const struct stat *st)
 {
 	struct git_names names;
 
-	if (S_ISDIR(st->st_mode))
-		return gitfind_ask(dot_git, &names) == 0 && gitfind_is_git(&names);
-	return S_ISREG(st->st_mode) && is_gitfile(fd);
+	if (!S_ISDIR(st->st_mode))
+		return S_ISREG(st->st_mode) ? is_gitfile(fd) : 0;
+	int r = gitfind_ask(dot_git, &names);
+	return r == 0 ? gitfind_is_git(&names) : error_is_own(-r) ? r : 0;
 }
 
-/* 1, 0 or -EPERM, as of gittop_find(). @here: of the directory @fd. */
+/* 1, 0, -EPERM, as of gittop_find(), or another -errno: carrel could not look. @here: of the directory @fd. */
 static int look_at(int fd, const struct stat *here, uid_t caller)
 {
 	struct stat st;
 	autofd int dot_git = gitpath_open(fd, ".git", O_PATH, 0);
 
-	if (dot_git < 0 || fstat(dot_git, &st) < 0 || !is_git(fd, dot_git, &st))
-		return 0;
+	if (dot_git < 0)
+		return error_is_own(-dot_git) ? dot_git : 0;
+	if (fstat(dot_git, &st) < 0)
+		return -errno;
+	int r = is_git(fd, dot_git, &st);
+	if (r <= 0)
+		return r;
 	return here->st_uid == caller && st.st_uid == caller ? 1 : -EPERM;
 }
 

@@ -257,6 +257,8 @@ static int look_until(struct look *l, int64_t deadline_ns, struct verdicts *v, c
 	};
 	size_t used = 0;
 
+	if (workspace < 0 && error_is_own(-workspace))
+		return workspace;
 	for (unsigned round = 0; round < ROUNDS_MAX; round++) {
 		v->count = 0;
 		int r = confined_run(&what, answer, ANSWER_MAX, &used);

@@ -122,6 +122,9 @@ static int protect_records(struct prepared *p, const char *state_dir,
 		int r = n == STATE_IN_ACCOUNT ? state_place_in_home(account, path)
 					      : state_place_path(environment, n, path);
 
+		if (r < 0 && error_is_own(-r))
+			return error_set(e, ERROR_STATE, "options", -r, NULL,
+				"cannot find the places where records may lie");
 		if (r < 0 || !strcmp(path, state_dir))
 			continue;
 		const struct path_rule rule = {
@@ -171,8 +174,10 @@ static bool is_cache_in_workspace(struct prepared *p, const char *cache)
 {
 	struct resolver res = { .arena = &p->arena };
 	struct resolved found;
-	bool is = cache && resolve_path(&res, cache, 0, &found) == 0 &&
-		path_below(p->facts.workspace, found.path);
+	/* One that cannot be looked at is as little believed. */
+	bool is = cache &&
+		(resolve_path(&res, cache, 0, &found) < 0 ||
+			path_below(p->facts.workspace, found.path));
 
 	resolve_done(&res);
 	return is;

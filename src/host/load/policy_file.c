@@ -246,7 +246,8 @@ int policy_file_add_layer(struct policy *policy, enum layer layer, const char *p
 	int r = 0;
 
 	/* Whoever can write in this directory could also have removed the file. */
-	if (layer == LAYER_SYSTEM && stat(POLICY_FILE_SYSTEM_DIR, &st) == 0)
+	if (layer == LAYER_SYSTEM &&
+		(stat(POLICY_FILE_SYSTEM_DIR, &st) == 0 || error_is_own(errno)))
 		r = policy_file_trust(loader->arena, layer, POLICY_FILE_SYSTEM_DIR, e);
 	if (r < 0 || is_absent(layer, path))
 		return r;

@@ -91,6 +91,12 @@ static bool keyring_is_refused(void)
 static int describe(struct refusal *ret, struct arena *a, const struct machine_probe *found,
 	struct error *e)
 {
+	int r = found->error ? found->error : found->proc;
+
+	/* EPERM and ENOSYS are what a machine refuses with; other lacks may be over in a moment. */
+	if (r < 0 && error_is_own(-r) && r != -EPERM && r != -ENOSYS)
+		return error_set(e, ERROR_LIMIT, "facts", -r, NULL,
+			"cannot find out what this machine refuses");
 	if (found->error) {
 		ret->namespaces = arena_format(
 			a, "%s: %s", step_text(found->step), strerror(-found->error));

@@ -52,7 +52,11 @@ int64_t process_started(pid_t pid)
 {
 	char text[PROCESS_STAT_BYTES];
 
-	return process_stat_read(pid, text) ? process_stat_number(text, STARTED_FIELD) : -1;
+	errno = ESRCH; /* an empty text, as of a process that ends */
+	if (!process_stat_read(pid, text))
+		return -errno;
+	int64_t started = process_stat_number(text, STARTED_FIELD);
+	return started < 0 ? -ESRCH : started;
 }
 
 bool process_await_end(pid_t pid, int64_t started, int patience)
@@ -62,7 +66,11 @@ bool process_await_end(pid_t pid, int64_t started, int patience)
 	struct pollfd ended = { .fd = fd, .events = POLLIN };
 	int r;
 
-	if ((fd < 0 && errno == ESRCH) || process_started(pid) != started)
+	if (fd < 0 && errno == ESRCH)
+		return true;
+	/* What cannot be read may still be the same. */
+	int64_t now = process_started(pid);
+	if (now == -ENOENT || now == -ESRCH || (now >= 0 && now != started))
 		return true;
 	do
 		r = fd < 0 ? 0 : poll(&ended, 1, patience);

@@ -20,7 +20,7 @@ bool process_stat_read(pid_t pid, char ret_text[PROCESS_STAT_BYTES]);
  */
 int64_t process_stat_number(const char *stat, int field);
 
-/* process_started - when @pid began, in clock ticks since the machine started. -1: it is gone. */
+/* process_started - when @pid began, in clock ticks since the machine started. -ENOENT, -ESRCH: it is gone; or another -errno. */
 int64_t process_started(pid_t pid);
 
 /*

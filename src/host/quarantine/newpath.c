@@ -44,10 +44,12 @@ int newpath_open_root(const struct newpath_scope *what, const char *path, int *r
 
 	if (fd < 0)
 		return fd;
-	if (what->workspace && !strcmp(path, what->workspace) &&
-		(fstat(fd, &st) < 0 || st.st_dev != what->workspace_dev ||
-			st.st_ino != what->workspace_ino))
-		return -ESTALE;
+	if (what->workspace && !strcmp(path, what->workspace)) {
+		if (fstat(fd, &st) < 0)
+			return -errno;
+		if (st.st_dev != what->workspace_dev || st.st_ino != what->workspace_ino)
+			return -ESTALE;
+	}
 	*ret_fd = take_fd(&fd);
 	return 0;
 }

@@ -90,7 +90,9 @@ void newpath_watch_begin(
 		w->due_ns = clock_now_ns() + FIRST_MS * MS;
 }
 
-/* Items of the same root share its descriptor. The check at the end reports a root that cannot be opened. */
+/*
+ * Items of the same root share its descriptor. -errno: it cannot be opened, which the check at the end reports.
+ */
 static int find_root(const struct newpath_watch *w, const char *root)
 {
 	const struct facts *facts = w->plan->facts;
@@ -103,7 +105,8 @@ static int find_root(const struct newpath_watch *w, const char *root)
 	for (size_t i = s->count; i-- > 0;)
 		if (!strcmp(s->items[i].item.root, root))
 			return s->items[i].item.root_fd;
-	return newpath_open_root(&what, root, &fd) < 0 ? -1 : fd;
+	int r = newpath_open_root(&what, root, &fd);
+	return r < 0 ? r : fd;
 }
 
 static int add_item(struct newpath_watch *w, const struct absent_path *absent)
@@ -124,7 +127,7 @@ static int add_item(struct newpath_watch *w, const struct absent_path *absent)
 			: 0,
 	};
 	if (item.root_fd < 0)
-		return 0;
+		return error_is_own(-item.root_fd) ? item.root_fd : 0;
 	bool judged = newpath_judge_applies(&item);
 	items[s->count++] = (struct newpath_item){ .item = item, .judged = judged };
 	return newpath_dirs_add(&s->dirs, &s->arena, &item, judged);
@@ -214,19 +217,19 @@ static bool may_stay(void *context, const struct quarantine_item *item, size_t l
 	return at->item->stays;
 }
 
-/* Move what stands there, or let it stay until judgement.again_ns. */
-static void look_at(struct newpath_state *s, struct newpath_item *it)
+/* Move what stands there, or let it stay until judgement.again_ns. -errno: it could not be moved; the check at the end reports that. */
+static int look_at(struct newpath_state *s, struct newpath_item *it)
 {
 	struct at_look at = { s, it };
 	size_t length;
 
 	s->budget.child_started = false;
 	int r = quarantine_take(&s->quarantine, &it->item, may_stay, &at, &length);
-	/* The check at the end reports what still stands. */
 	if (r > 0)
 		note_moved(s, it, length);
 	if (s->budget.child_started)
 		count_work(s);
+	return r;
 }
 
 /*
@@ -249,7 +252,8 @@ static void look_at_all(struct newpath_state *s)
 		it->stays = false;
 		if (quarantine_is_absent(&listing, &names, &it->item, s->count - i))
 			continue;
-		look_at(s, it);
+		if (look_at(s, it) < 0)
+			earlier(&next, clock_now_ns() + BUSY_MS * MS);
 		if (it->stays)
 			earlier(&next, it->judgement.again_ns);
 		if (s->budget.cut && !was_cut)
@@ -274,8 +278,10 @@ static void arm(struct newpath_watch *w, int op)
 	struct newpath_state *s = w->state;
 
 	s->rearm_ns = 0;
-	if (epoll_ctl(w->epoll, op, s->dirs.fd, &event) < 0)
+	if (epoll_ctl(w->epoll, op, s->dirs.fd, &event) < 0) {
 		fd_close(&s->dirs.fd); /* then S looks every BUSY_MS instead */
+		earlier(&s->look_ns, clock_now_ns() + BUSY_MS * MS);
+	}
 }
 
 static void report_unwatched(const struct newpath_watch *w, int r)

@@ -49,15 +49,17 @@ static void put_number(struct writer *w, uint64_t number)
 	put_field(w, text);
 }
 
-static void put_init(struct writer *w, pid_t init)
+/* 0; -errno: it is not known whether it lives. */
+static int put_init(struct writer *w, pid_t init)
 {
 	int64_t started = process_started(init);
 
 	if (started < 0)
-		return; /* it is over */
+		return started == -ENOENT || started == -ESRCH ? 0 : (int)started;
 	put_field(w, "init");
 	put_number(w, (uint64_t)init);
 	put_number(w, (uint64_t)started);
+	return 0;
 }
 
 static void put_begun(struct writer *w, const struct facts *facts)
@@ -118,7 +120,9 @@ static int write_note(int record, const struct plan *plan, pid_t init)
 	if (fd < 0)
 		return fd;
 	writer_init(&w, buffer, sizeof(buffer), fd_write_to, &fd);
-	put_init(&w, init);
+	int r = put_init(&w, init);
+	if (r < 0)
+		return r;
 	if (plan->policy->quarantine_for_ms.set) {
 		put_field(&w, "keep");
 		put_number(&w, plan->policy->quarantine_for_ms.value);

@@ -53,17 +53,22 @@ int state_runtime_path(const char *const *environment, char ret[STATE_PATH_MAX])
 }
 
 /* `sudo` may leave another user's HOME: root makes nothing there, and believes nothing. */
-static bool is_own_directory(const char *path)
+static int find_own_directory(const char *path)
 {
 	struct stat st;
 
-	return path && path[0] == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-		st.st_uid == geteuid();
+	if (!path || path[0] != '/')
+		return -ENOENT;
+	if (stat(path, &st) < 0)
+		return error_is_own(errno) ? -errno : -ENOENT;
+	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() ? 0 : -ENOENT;
 }
 
 int state_place_in_home(const char *home, char ret[STATE_PATH_MAX])
 {
-	return is_own_directory(home) ? join_path(ret, home, IN_HOME) : -ENOENT;
+	int r = find_own_directory(home);
+
+	return r < 0 ? r : join_path(ret, home, IN_HOME);
 }
 
 static int in_account(char ret[STATE_PATH_MAX], const char *home)
