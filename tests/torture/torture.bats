@@ -87,7 +87,7 @@ torture() {
 	mkdir "$T/second"
 	# shellcheck disable=SC2016
 	AROUND=(unshare --mount sh -c 'mount --bind /etc "$1" && shift && exec "$@"' sh "$T/second")
-	torture -g -e EPERM,ENOMEM,EINTR -o launcher -- --hide '/etc/*.conf'
+	torture -r -g -e EPERM,ENOMEM,EINTR -o launcher -- --hide '/etc/*.conf'
 	((BASH_REMATCH[1] > 200)) || fail 'too few points'
 }
 
