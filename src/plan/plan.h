@@ -154,7 +154,8 @@ struct facts {
 	const char *session_dir;  /* scratch_base/session_name */
 	const char *scratch_dir;  /* session_dir/scratch */
 	/* An output that is cut may come into session_dir/tool-results: the session is live, or there is a
-	 * budget. Else that directory is empty, read-only, and nowhere but inside. */
+	 * budget. Else that directory is empty, read-only, and nowhere but inside; without namespaces the host
+	 * has it in any case. */
 	bool saves_outputs;
 	struct path_fact *paths;
 	size_t path_count;

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -360,6 +361,39 @@ static void too_many_embedded(void **state)
 	find(t, "w");
 	expect(t, GITDIR_PROTECT, "w/a/b/.git/config", true);
 	assert_true(has_note(t, "more submodules"));
+}
+
+/* With too few descriptors the look fails, or finds all: it never finds less. */
+static void few_descriptors(void **state)
+{
+	struct fixture *t = *state;
+	char path[PATH_MAX];
+	unsigned failed = 0;
+	struct rlimit old;
+
+	must(t, make_super);
+	must(t, "cp -r seed w/child; ln -s ../../seed/.git/hooks w/child/.git/linked");
+	find(t, "w");
+	const size_t all = t->count;
+	(void)snprintf(path, sizeof(path), "%s/w", t->root);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	int next = fcntl(0, F_DUPFD_CLOEXEC, 0);
+	assert_true(next >= 0);
+	assert_int_equal(close(next), 0);
+	for (int more = 0; more < 12; more++) {
+		const struct rlimit few = { (rlim_t)(next + more), old.rlim_max };
+		struct error e = { 0 };
+
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		int r = gitdirs_find(&t->arena, path, getuid(), &t->rules, &t->count, &e);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+		failed += r < 0;
+		if (r >= 0)
+			assert_int_equal(t->count, all);
+		else
+			assert_int_equal(r, -EMFILE);
+	}
+	assert_true(failed > 0 && failed < 12);
 }
 
 static void submodule_checkout(void **state)
@@ -1503,6 +1537,7 @@ int main(void)
 		TEST(submodules_listed),
 		TEST(embedded),
 		TEST(too_many_embedded),
+		TEST(few_descriptors),
 		TEST(submodule_checkout),
 		TEST(bare),
 		TEST(bare_with_worktrees),

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -312,6 +313,31 @@ static void test_judged(void **state)
 	assert_false(newpath_judge(&j, &item, &budget));
 }
 
+/* Without a descriptor to look with, the watch begins again soon, with every path. */
+static void test_no_descriptor(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit old, none;
+	int next = fcntl(f->epoll, F_DUPFD_CLOEXEC, 0);
+
+	make_file(f->work.fd, ".envrc", "evil", 0755);
+	assert_true(next >= 0);
+	assert_int_equal(close(next), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = (struct rlimit){ .rlim_cur = (rlim_t)next, .rlim_max = old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	turn_for(f, INT64_C(500000000));
+	bool stands = exists(f->work.fd, ".envrc");
+	int wait = newpath_watch_wait_ms(&f->watch);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_true(stands);
+	assert_true(wait >= 0);
+	turn_until_gone(f, ".envrc");
+	make_dir(f->work.fd, ".git/hooks");
+	make_file(f->work.fd, ".git/hooks/pre-commit", "evil", 0755);
+	turn_until_gone(f, ".git/hooks/pre-commit");
+}
+
 int main(void)
 {
 #define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -325,6 +351,7 @@ int main(void)
 		WITH_TREE(test_nothing_to_watch),
 		WITH_TREE(test_budget),
 		WITH_TREE(test_judged),
+		WITH_TREE(test_no_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

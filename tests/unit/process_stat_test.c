@@ -3,13 +3,16 @@
  *
  * Runs in: the unit tests.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <errno.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +80,29 @@ static void one_is_waited_for_until_it_is_dead(void **state)
 	assert_true(process_await_end(child, started, 60000));
 }
 
+/* Whoever clears up after a session must not take a process that it cannot look at for one that has ended. */
+static void one_that_cannot_be_looked_at_has_not_ended(void **state)
+{
+	pid_t child = sleeper();
+	int64_t started = process_started(child);
+	int status, next = fcntl(0, F_DUPFD_CLOEXEC, 0);
+	struct rlimit old, none;
+
+	(void)state;
+	assert_true(next >= 0);
+	assert_int_equal(close(next), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = (struct rlimit){ .rlim_cur = (rlim_t)next, .rlim_max = old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	int64_t unread = process_started(child);
+	bool ended = process_await_end(child, started, 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(unread, -EMFILE);
+	assert_false(ended);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+}
+
 static void another_of_that_number_is_not(void **state)
 {
 	pid_t child = sleeper();
@@ -95,6 +121,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_are_counted_behind_the_name),
 		cmocka_unit_test(one_is_waited_for_until_it_is_dead),
+		cmocka_unit_test(one_that_cannot_be_looked_at_has_not_ended),
 		cmocka_unit_test(another_of_that_number_is_not),
 	};
 

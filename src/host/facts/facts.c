@@ -348,6 +348,15 @@ static int find_home_and_cwd(struct facts *f, struct resolver *res, struct error
 	return 0;
 }
 
+/* A kernel without it, and a container that refuses it, are no failures. */
+static int find_landlock(struct facts *f)
+{
+	int abi = facts_landlock();
+
+	f->landlock_abi = abi > 0 ? abi : 0;
+	return abi >= 0 || abi == -ENOSYS || abi == -EOPNOTSUPP || abi == -EPERM ? 0 : abi;
+}
+
 static void take_identity(struct facts *f, const struct identity *id)
 {
 	f->uid = id->uid;
@@ -390,9 +399,9 @@ int facts_caller(struct facts *ret, struct arena *a, const struct policy *policy
 	struct resolver res = { .arena = a, .local = policy->local };
 
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &f.begun); /* as files are stamped */
-	int abi = facts_landlock();
-	f.landlock_abi = abi > 0 ? abi : 0;
-	int r = make_name(&f, a);
+	int r = find_landlock(&f);
+	if (r >= 0)
+		r = make_name(&f, a);
 	if (r >= 0)
 		r = find_home_and_cwd(&f, &res, e);
 	if (r < 0) {

@@ -49,7 +49,7 @@ MUST_CHECK int facts_paths(
 MUST_CHECK int facts_work_tree(
 	const struct facts *facts, struct arena *a, const char **ret, struct error *e);
 
-/* facts_landlock - the ABI of Landlock that this kernel offers, or -errno: ENOSYS, EOPNOTSUPP. */
+/* facts_landlock - the ABI of Landlock that this kernel offers, or -errno: ENOSYS, EOPNOTSUPP, EPERM where it has none to offer. */
 int facts_landlock(void);
 
 /*

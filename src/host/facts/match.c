@@ -70,7 +70,7 @@ static int match_in(struct list *l, const char *directory, const char *component
 		return error_is_own(-fd) ? fd : 0;
 	while (r >= 0 && (more = beneath_next(&names, &entry)) != 0) {
 		if (more < 0)
-			return more;
+			return more == -ENOENT ? 0 : more; /* it was removed meanwhile */
 		if (glob_name_fits(
 			    component, strlen(component), entry->name, strlen(entry->name)))
 			r = list_path(l, directory, entry->name);

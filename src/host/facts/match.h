@@ -19,8 +19,9 @@ enum {
 /*
  * match_paths - expand @pattern (absolute; *, ? and [...] within one component, '\\' takes the meaning
  * from the next byte; a leading dot is matched by a dot alone: glob(7)).
- * @ret_paths, @ret_count: in @a. Directories that cannot be read match nothing.
- * Returns 0, -E2BIG where more than MATCH_MAX match, -ENAMETOOLONG or -ENOMEM.
+ * @ret_paths, @ret_count: in @a. Directories that the caller may not read match nothing.
+ * Returns 0, -E2BIG where more than MATCH_MAX match, -ENAMETOOLONG, -ENOMEM, or another -errno where carrel could not
+ * look (error_is_own()) or a listing broke off.
  */
 MUST_CHECK int match_paths(
 	struct arena *a, const char *pattern, const char ***ret_paths, size_t *ret_count);
@@ -28,7 +29,7 @@ MUST_CHECK int match_paths(
 /*
  * match_beneath - the same for a pattern relative to the directory @dir, in a tree that tools wrote: no
  * link is followed, no mount is crossed. @ret_paths: relative to @dir, sorted.
- * Returns 0, -E2BIG where more than MATCH_BENEATH_MAX match, -ENAMETOOLONG or -ENOMEM.
+ * Returns as match_paths(); -E2BIG where more than MATCH_BENEATH_MAX match.
  */
 MUST_CHECK int match_beneath(struct arena *a, int dir, const char *pattern,
 	const char ***ret_paths, size_t *ret_count);

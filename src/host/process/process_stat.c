@@ -56,7 +56,7 @@ int64_t process_started(pid_t pid)
 	if (!process_stat_read(pid, text))
 		return -errno;
 	int64_t started = process_stat_number(text, STARTED_FIELD);
-	return started < 0 ? -ESRCH : started;
+	return started < 0 ? -EBADMSG : started;
 }
 
 bool process_await_end(pid_t pid, int64_t started, int patience)

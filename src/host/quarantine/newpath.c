@@ -140,17 +140,20 @@ static int add_absents(struct closer *c)
 	return r;
 }
 
-/* Whether a protected path is still the thing that was protected, and no link leads to it. */
-static bool is_same(const struct kept_path *kept)
+/* Whether a protected path is still the thing that was protected, and no link leads to it: 1, 0, or -errno. */
+static int is_same(const struct kept_path *kept)
 {
 	struct stat st;
 	autofd int fd = sys_openat2(AT_FDCWD, kept->path, O_PATH | O_NOFOLLOW,
 		RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 
 	if (fd == -ENOENT || fd == -ENOTDIR)
-		return true; /* gone: there is nothing that the host could obey */
-	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == kept->dev &&
-		st.st_ino == kept->ino;
+		return 1; /* gone: there is nothing that the host could obey */
+	if (fd < 0)
+		return error_is_own(-fd) ? fd : 0;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return st.st_dev == kept->dev && st.st_ino == kept->ino;
 }
 
 /*
@@ -161,9 +164,16 @@ static int add_replaced(struct closer *c)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < c->what->kept_count && r >= 0; i++)
-		if (!is_same(&c->what->kept[i]))
-			r = add_item(c, c->what->kept[i].root, c->what->kept[i].path, 0);
+	for (size_t i = 0; i < c->what->kept_count; i++) {
+		const struct kept_path *kept = &c->what->kept[i];
+		int same = is_same(kept);
+		int added = same < 0 ? error_set(c->e, ERROR_TEARDOWN, "close", -same,
+					       kept->path, "cannot look at a protected path")
+			: same       ? 0
+				     : add_item(c, kept->root, kept->path, 0);
+
+		r = r < 0 ? r : added;
+	}
 	return r;
 }
 

@@ -90,9 +90,7 @@ void newpath_watch_begin(
 		w->due_ns = clock_now_ns() + FIRST_MS * MS;
 }
 
-/*
- * Items of the same root share its descriptor. -errno: it cannot be opened, which the check at the end reports.
- */
+/* Items of the same root share its descriptor. -errno: it cannot be opened; the check at the end reports that. */
 static int find_root(const struct newpath_watch *w, const char *root)
 {
 	const struct facts *facts = w->plan->facts;
@@ -133,6 +131,16 @@ static int add_item(struct newpath_watch *w, const struct absent_path *absent)
 	return newpath_dirs_add(&s->dirs, &s->arena, &item, judged);
 }
 
+static void forget_state(struct newpath_watch *w)
+{
+	struct arena arena = w->state->arena, names = w->state->names;
+
+	newpath_watch_stop(w);
+	w->state = NULL; /* it lies in the arena */
+	arena_free(&names);
+	arena_free(&arena);
+}
+
 static int make_state(struct newpath_watch *w)
 {
 	struct arena arena, names;
@@ -159,7 +167,18 @@ static int make_state(struct newpath_watch *w)
 	s->quarantine.live = true;
 	for (size_t i = 0; i < w->plan->absent_count && r >= 0; i++)
 		r = add_item(w, &w->plan->absents[i]);
+	if (r < 0)
+		forget_state(w);
 	return r;
+}
+
+/* False: there is no memory or no descriptor; it is tried again soon, and the check at the end finds everything. */
+static bool have_state(struct newpath_watch *w)
+{
+	if (w->state || make_state(w) >= 0)
+		return true;
+	w->due_ns = clock_now_ns() + BUSY_MS * MS;
+	return false;
 }
 
 /* --- looking --------------------------------------------------------------------------------- */
@@ -289,7 +308,6 @@ static void report_unwatched(const struct newpath_watch *w, int r)
 	struct error line = { 0 };
 	(void)error_set(&line, ERROR_UNAVAILABLE, "supervise", -r, NULL,
 		"protected paths cannot be watched, and are looked at every %d ms", BUSY_MS);
-
 	if (!w->plan->policy->quiet.on)
 		error_report(&line);
 }
@@ -366,15 +384,12 @@ int newpath_watch_add(struct newpath_watch *w, const struct kept_path *gone)
 
 void newpath_watch_step(struct newpath_watch *w)
 {
-	if (!w->due_ns)
-		return;
 	int64_t now = clock_now_ns();
-	if (now < w->due_ns)
+
+	if (!w->due_ns || now < w->due_ns)
 		return;
-	if (!w->state && make_state(w) < 0) {
-		w->due_ns = 0; /* no memory: the check at the end finds everything */
+	if (!have_state(w))
 		return;
-	}
 	struct newpath_state *s = w->state;
 	if (s->look_ns ? now >= s->look_ns : !s->rearm_ns)
 		look_and_plan(w, now);
@@ -385,8 +400,8 @@ void newpath_watch_step(struct newpath_watch *w)
 
 void newpath_watch_look(struct newpath_watch *w)
 {
-	if (!w->plan || (!w->state && make_state(w) < 0))
-		return; /* no memory: the check at the end finds everything */
+	if (!w->plan || !have_state(w))
+		return;
 	look_and_plan(w, clock_now_ns());
 	set_due(w);
 }
