@@ -97,10 +97,10 @@ static void one_that_cannot_be_looked_at_has_not_ended(void **state)
 	int64_t unread = process_started(child);
 	bool ended = process_await_end(child, started, 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
-	assert_int_equal(unread, -EMFILE);
-	assert_false(ended);
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(unread, -EMFILE);
+	assert_false(ended);
 }
 
 static void another_of_that_number_is_not(void **state)
